@@ -104,7 +104,7 @@ impl Engine {
             parts.object = parts.object.with_float_numbers();
         }
         let prepared = ephor_engine::Request::new(parts, self.engine.profile(), self.engine.functions());
-        let prepared = prepared.map_err(Error::Request)?;
+        let prepared = prepared.map_err(|error| Error::Request(error.to_string()))?;
         let found = self.engine.evaluate(&prepared);
         Ok(outcome::of(&self.engine, &prepared, &request, found))
     }

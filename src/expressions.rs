@@ -63,8 +63,8 @@ impl Cel {
     /// It does not parse or check: the issues in the words of cel-go, each with its line and a caret.
     pub fn compile(text: &str, environment: Environment) -> Result<Cel, Error> {
         let data = environment.data(&Value::Null);
-        let message = |message| Error::Expression { message, offset: None, help: None };
-        let expression = cel::Expression::compile(text, environment, &data).map_err(message)?;
+        let expression = cel::Expression::compile(text, environment, &data);
+        let expression = expression.map_err(|error| cel_failed(&error))?;
         Ok(Cel { expression, environment })
     }
 
@@ -80,6 +80,10 @@ impl Cel {
     /// The evaluation fails, or costs more than the API server allows for an expression.
     pub fn evaluate(&self, document: &Value) -> Result<Value, Error> {
         let outcome = self.expression.evaluate(&self.environment.data(document));
-        outcome.value.map_err(|message| Error::Expression { message, offset: None, help: None })
+        outcome.value.map_err(|error| cel_failed(&error))
     }
+}
+
+fn cel_failed(error: &dyn std::error::Error) -> Error {
+    Error::Expression { message: error.to_string(), offset: None, help: None }
 }

@@ -5,40 +5,13 @@ use std::sync::Arc;
 
 use ephor_document::locate;
 use ephor_engine::{Effect, action};
-use ephor_policies::{policy_set, violation};
+pub use ephor_policies::Severity;
+use ephor_policies::policy_set;
+use ephor_policies::violation::{self, Violation};
+use ephor_value::Value;
 use ephor_value::place::{Path, dotted};
-use ephor_value::{Str, Value};
 
 use crate::{Request, Status};
-
-/// How much a violation matters, as the policy says (`policies.kyverno.io/severity`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Severity {
-    /// For information.
-    Info,
-    /// Little.
-    Low,
-    /// Some.
-    Medium,
-    /// Much.
-    High,
-    /// Most.
-    Critical,
-}
-
-impl Severity {
-    fn of(text: &str) -> Option<Severity> {
-        Some(match text {
-            "info" => Severity::Info,
-            "low" => Severity::Low,
-            "medium" => Severity::Medium,
-            "high" => Severity::High,
-            "critical" => Severity::Critical,
-            _ => return None,
-        })
-    }
-}
 
 /// What a failed rule does to the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,7 +105,7 @@ pub(crate) fn of(
         let is_violated = found.rules.iter().any(|r| r.status.is_violation());
         let at = || engine.set().policies().iter().position(|p| Arc::ptr_eq(p, policy));
         let fields = match is_violated.then(at).flatten() {
-            Some(at) => violation::fields(engine, at, prepared),
+            Some(at) => violation::violations(engine, at, prepared),
             None => Vec::new(),
         };
         let annotation = |key: &str| policy.annotations.get(key).and_then(Value::as_str);
@@ -140,8 +113,8 @@ pub(crate) fn of(
             let rule = policy.rules_for(&prepared.target.kind).iter().find(|rule| rule.name == result.rule);
             let enforced =
                 action::enforces(action::effective(policy, rule.map(AsRef::as_ref), &prepared.target));
-            let is_own = |(name, _): &&(Str, Path)| result.status.is_violation() && *name == result.rule;
-            let path = fields.iter().find(is_own).map(|(_, path)| path);
+            let is_own = |v: &&Violation| result.status.is_violation() && v.rule == result.rule;
+            let path = fields.iter().find(is_own).and_then(|v| v.field.as_ref());
             let generated = match result.effect.as_deref() {
                 Some(Effect::Generated(objects)) => objects.clone(),
                 _ => Vec::new(),

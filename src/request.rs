@@ -124,8 +124,10 @@ impl Request {
     /// The first document that is no object.
     pub fn all_of(name: &str, text: &str) -> Result<Vec<Request>, Error> {
         let found = resources(name, text, ResourceOptions::default());
-        let all = found
-            .map_err(|e| Error::Object { place: format!("{}:{}", e.source, e.line), message: e.message })?;
+        let all = found.map_err(|e| Error::Object {
+            place: format!("{}:{}", e.source, e.line),
+            message: e.to_string(),
+        })?;
         let request =
             |document: Document| Request { document: Some(document.clone()), ..Request::new(document.value) };
         Ok(all.into_iter().map(request).collect())

@@ -192,6 +192,6 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
     // The identity of a policy, which exceptions name, and the message about a kind that a set does not take.
     assert_eq!(
         readers,
-        [PathBuf::from("crates/ir/src/policy.rs"), PathBuf::from("crates/policies/src/policy_set.rs")]
+        [PathBuf::from("crates/ir/src/policy.rs"), PathBuf::from("crates/policies/src/policy_set/set.rs")]
     );
 }

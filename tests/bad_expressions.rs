@@ -14,7 +14,7 @@ fn error(expression: &str) -> (String, Option<usize>) {
     let found = Expression::compile(expression).and_then(|e| e.search(&document()));
     match found {
         Err(problem) => (problem.text, problem.offset),
-        Ok(value) => (json(&value).expect_err(expression), None),
+        Ok(value) => (json(&value).expect_err(expression).to_string(), None),
     }
 }
 

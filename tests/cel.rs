@@ -60,7 +60,12 @@ fn facts_are_type_cost_and_estimate() {
 #[test]
 fn an_expression_without_a_value_fails_with_the_fault() {
     let ran = cel(&["eval", "-i", "in.yaml", "object.spec.nope"]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(1), "Error: no such key: nope\n"));
+    let place = "  ┌ expression:1:13\n  │ object.spec.nope\n  │             ^\n";
+    assert_eq!((ran.code, ran.err), (Some(1), format!("Error: no such key: nope\n{place}")));
+    let ran = cel(&["eval", "-i", "in.yaml", "object.spec.ports.all(x, x.q > 1 || object.spec.prots == 2)"]);
+    assert!(ran.err.starts_with("Error: no such key: "), "{}", ran.err);
+    let ran = cel(&["eval", "-i", "in.yaml", "1 < object.spec.replcas"]);
+    assert!(ran.err.ends_with("^ did you mean `replicas`?\n"), "{}", ran.err);
 }
 
 #[test]

@@ -49,6 +49,73 @@ fn a_created_test_runs() {
 }
 
 #[test]
+fn a_record_of_an_expected_result_with_too_few_fields_is_an_error() {
+    let ran = Files::new(&[]).run(&["create", "test", "--current", "--pass", "need-team,team"]);
+    assert_eq!(ran.err, "Error: --pass `need-team,team`: expected POLICY,RULE,RESOURCE,NAMESPACE,KIND\n");
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
+}
+
+#[test]
+fn a_test_that_is_created_from_a_run_expects_what_the_policies_decide() {
+    let deployment = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: web}\nspec: {template: {metadata: {labels: {team: a}}, spec: {containers: []}}}\n";
+    let pods = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: pods}\nspec:\n  rules:\n  - name: team\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {metadata: {labels: {team: '?*'}}}}\n";
+    let files = Files::new(&[
+        ("t/p.yaml", POLICY),
+        ("t/pods.yaml", pods),
+        ("t/r.yaml", &format!("{RESOURCES}{deployment}")),
+    ]);
+    let ran = files.run(&[
+        "create",
+        "test",
+        "--from-run",
+        "-p",
+        "p.yaml,pods.yaml",
+        "-r",
+        "r.yaml",
+        "-o",
+        "t/kyverno-test.yaml",
+    ]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    let text = std::fs::read_to_string(files.path("t/kyverno-test.yaml")).expect("the test");
+    assert!(text.contains("result: pass\n") && text.contains("result: fail\n"), "{text}");
+    assert!(text.contains("  - policy: pods\n    rule: team\n    resources:\n      - web/d\n    kind: Deployment\n    result: pass\n"), "{text}");
+    let ran = files.run(&["test", "t", "--strict"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_created_policy_is_sound_and_accepts_its_example() {
+    let example = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: web, labels: {team: a, app.kubernetes.io/name: shop}}\nspec: {template: {spec: {containers: []}}}\n";
+    let bare = example.replace("team: a, app.kubernetes.io/name: shop", "");
+    let files = Files::new(&[("d.yaml", example), ("bare.yaml", &bare)]);
+    let kinds: [&[&str]; 7] = [
+        &["--language", "pattern"],
+        &["--language", "deny"],
+        &["--language", "cel"],
+        &["--kind", "Policy", "--namespace", "web"],
+        &["--kind", "ValidatingPolicy"],
+        &["--kind", "NamespacedValidatingPolicy", "--namespace", "web"],
+        &["--kind", "ValidatingAdmissionPolicy"],
+    ];
+    for flags in kinds {
+        let created =
+            files.run(&[&["create", "policy", "need", "--from", "d.yaml", "-o", "p.yaml"], flags].concat());
+        assert_eq!((created.code, &*created.err), (Some(0), ""), "{flags:?}");
+        let linted = files.run(&["lint", "p.yaml", "--fail-on", "warning"]);
+        assert_eq!(linted.code, Some(0), "{flags:?}: {}", linted.out);
+        let applied = files.run(&["apply", "p.yaml", "-r", "d.yaml"]);
+        assert!(applied.out.contains("pass: 1, fail: 0, warn: 0, error: 0"), "{flags:?}: {}", applied.out);
+        let applied = files.run(&["apply", "p.yaml", "-r", "bare.yaml"]);
+        assert!(applied.out.contains("pass: 0, fail: 1, warn: 0, error: 0"), "{flags:?}: {}", applied.out);
+        files.run(&[&["create", "policy", "need", "--from", "bare.yaml", "-o", "p.yaml"], flags].concat());
+        let applied = files.run(&["apply", "p.yaml", "-r", "bare.yaml"]);
+        assert!(applied.out.contains("pass: 1, fail: 0, warn: 0, error: 0"), "{flags:?}: {}", applied.out);
+    }
+    let error = files.run(&["create", "policy", "p", "--kind", "ValidationPolicy"]).err;
+    assert!(error.ends_with("help: did you mean `ValidatingPolicy`?\n"), "{error}");
+}
+
+#[test]
 fn a_repaired_test_runs() {
     let test = "name: old\npolicies: [p.yaml]\nresources: [r.yaml]\nvariables: v.yaml\nresults:\n- {policy: need-team, rule: team, resources: [good, good], kind: ConfigMap, result: pass}\n";
     let files = Files::new(&[
@@ -114,13 +181,14 @@ metadata: {name: w}
 }
 
 #[test]
-fn completions_know_commands_and_flags() {
+fn each_shell_has_a_script_that_calls_the_program() {
     let files = Files::new(&[]);
-    for shell in ["bash", "zsh", "fish", "powershell"] {
+    for shell in ["bash", "elvish", "zsh", "fish", "powershell"] {
         let ran = files.run(&["completion", shell]);
+        let script = ran.out;
         assert!(
-            ran.code == Some(0) && ran.out.contains("require-tests") && ran.out.contains("user-info"),
-            "{shell}"
+            ran.code == Some(0) && script.contains("EPHOR_COMPLETE") && script.contains("ephor"),
+            "{shell}: {script}"
         );
     }
     assert_eq!(
@@ -130,20 +198,154 @@ fn completions_know_commands_and_flags() {
     assert_eq!(files.run(&["completion"]).err, "Error: accepts 1 arg(s), received 0\n");
 }
 
+/// What bash offers for the last word of a line.
+fn completed(files: &Files, line: &str) -> Vec<String> {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_ephor"));
+    let folder = program.parent().expect("a folder").display();
+    let script = format!(
+        ". ./c.bash; COMP_WORDS=({line}); [[ '{line}' == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; _clap_complete_ephor ephor \"${{COMP_WORDS[COMP_CWORD]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    );
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut bash = std::process::Command::new("bash");
+    bash.arg("-c").arg(script).current_dir(files.dir.path()).env("PATH", path);
+    let output = bash.output().expect("bash runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let offered: Vec<String> = text.lines().map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    offered
+}
+
 #[test]
-fn the_bash_completion_completes() {
-    let files = Files::new(&[]);
+fn bash_completes_commands_flags_values_files_and_names() {
+    let files = Files::new(&[("policy.yaml", POLICY), ("notes/x.txt", "")]);
     files.write("c.bash", files.run(&["completion", "bash"]).out.as_bytes());
-    let complete = |words: &str, at: usize| {
-        let script =
-            format!(". ./c.bash; COMP_WORDS=({words}); COMP_CWORD={at}; _ephor; echo \"${{COMPREPLY[*]}}\"");
-        let ran =
-            std::process::Command::new("bash").arg("-c").arg(script).current_dir(files.dir.path()).output();
-        String::from_utf8_lossy(&ran.expect("bash runs").stdout).trim().to_owned()
+    let offered = |line: &str| completed(&files, line);
+    assert_eq!(offered("ephor cre"), ["create"]);
+    assert_eq!(offered("ephor create user"), ["user-info"]);
+    assert_eq!(offered("ephor test folder --req"), ["--require-tests"]);
+    assert_eq!(offered("ephor apply --output-format j"), ["junit", "json"]);
+    assert_eq!(offered("ephor jp function trunc"), ["truncate"]);
+    assert_eq!(offered("ephor explain policy.yaml --rule te"), ["team"]);
+    assert_eq!(offered("ephor explain policy.yaml --kind CronJ"), ["CronJob"]);
+    assert_eq!(offered("ephor apply pol"), ["policy.yaml"]);
+    assert!(!offered("ephor apply --").contains(&"--logtostderr".to_owned()));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let files = Files::new(&[]);
+    assert_eq!(files.run(&["docs", "--man", "m"]).code, Some(0));
+    let page = std::fs::read_to_string(files.path("m/ephor-jp-query.1")).expect("the page");
+    assert!(page.starts_with(".ie") || page.contains(".TH EPHOR-JP-QUERY 1"), "{page}");
+    assert!(page.contains("JSON or YAML file with the document"), "{page}");
+    assert!(page.contains("EPHOR_JP_QUERY_INPUT"), "{page}");
+    assert!(page.contains("\\- Evaluates expressions on a document\n.SH SYNOPSIS"), "{page}");
+    for name in ["ephor", "ephor-apply", "ephor-create-test", "ephor-serve"] {
+        assert!(files.path(&format!("m/{name}.1")).exists(), "{name}");
+    }
+}
+
+#[test]
+fn misspelt_flags_commands_and_values_are_refused_with_what_was_meant() {
+    let files = Files::new(&[]);
+    let error = |args: &[&str]| {
+        let ran = files.run(args);
+        assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{args:?}");
+        ran.err
     };
-    assert_eq!(complete("ephor cre", 1), "create");
-    assert_eq!(complete("ephor create user", 2), "user-info");
-    assert_eq!(complete("ephor test folder --req", 3), "--require-tests");
+    assert_eq!(
+        error(&["apply", "--resorce", "r.yaml"]),
+        "Error: unknown flag: --resorce\nhelp: did you mean `--resource`?\n"
+    );
+    assert_eq!(error(&["apply", "-tq"]), "Error: unknown shorthand flag: 'q' in -q\n");
+    assert_eq!(error(&["apply", "-r"]), "Error: flag needs an argument: 'r' in -r\n");
+    assert_eq!(
+        error(&["apply", "--warn-exit-code", "x"]),
+        "Error: invalid argument \"x\" for \"--warn-exit-code\" flag: strconv.ParseInt: parsing \"x\": invalid syntax\n"
+    );
+    assert_eq!(
+        error(&["apply", "--set", "cm={\"a\":1}"]),
+        "Error: invalid argument \"cm={\\\"a\\\":1}\" for \"-s, --set\" flag: parse error on line 1, column 5: bare \" in non-quoted-field\n"
+    );
+    assert_eq!(
+        error(&["apply", "--output-format", "josn"]),
+        "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `markdown`, `github`, `html` or `yaml`\nhelp: did you mean `json`?\n"
+    );
+    assert_eq!(error(&["docs", "pages"]), "Error: unknown command \"pages\" for \"ephor docs\"\n");
+}
+
+#[test]
+fn flags_have_the_forms_of_kyverno() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES), ("a,b.yaml", RESOURCES)]);
+    let plain = files.run(&["apply", "p.yaml", "-r", "r.yaml"]).out;
+    let same = |args: &[&str]| assert_eq!(files.run(args).out, plain, "{args:?}");
+    same(&["apply", "--resources=r.yaml", "p.yaml"]);
+    same(&["apply", "-rr.yaml", "--table=true", "--table=false", "p.yaml"]);
+    same(&["apply", "p.yaml", "-r", "r.yaml", "--logtostderr", "--log_dir", "/x", "-v", "6"]);
+    same(
+        &["-v=6", "apply", "p.yaml", "-r", "r.yaml", "--threads", "x", "--threads", "2"]
+            .map(|a| if a == "x" { "1" } else { a }),
+    );
+    same(&["apply", "-r", "\"a,b.yaml\"", "--", "p.yaml"]);
+    let both = files.run(&["apply", "p.yaml", "-r", "r.yaml,\"a,b.yaml\""]);
+    assert!(both.err.contains("duplicate of"), "{}", both.err);
+}
+
+#[test]
+fn an_environment_variable_sets_a_flag_and_the_command_line_takes_precedence() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)]);
+    let run = |args: &[&str]| {
+        let mut program = files.program(args);
+        program.env("EPHOR_APPLY_RESOURCE", "r.yaml").env("EPHOR_APPLY_TABLE", "true");
+        String::from_utf8_lossy(&program.output().expect("the program starts").stdout).into_owned()
+    };
+    assert_eq!(run(&["apply", "p.yaml"]), files.run(&["apply", "p.yaml", "-r", "r.yaml", "-t"]).out);
+    assert_eq!(
+        run(&["apply", "p.yaml", "--table=false"]),
+        files.run(&["apply", "p.yaml", "-r", "r.yaml"]).out
+    );
+    let help = files.run(&["apply", "--help"]).out;
+    assert!(help.contains("EPHOR_APPLY_RESOURCE sets --resource"), "{help}");
+}
+
+#[cfg(unix)]
+#[test]
+fn under_the_name_of_kyverno_an_unknown_format_of_reports_is_yaml() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)]);
+    let link = files.path("kyverno");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ephor"), &link).expect("a link");
+    let run = |format: &str| {
+        let mut program = std::process::Command::new(&link);
+        program.args(["apply", "p.yaml", "-r", "r.yaml", "-p", "--output-format", format]);
+        program.current_dir(files.dir.path()).output().expect("the program starts")
+    };
+    let text = |format: &str| {
+        let out = String::from_utf8_lossy(&run(format).stdout).into_owned();
+        out.lines().filter(|l| !l.contains("seconds:")).collect::<Vec<_>>().join("\n")
+    };
+    assert!(text("yaml").contains("kind: ClusterReport"), "{}", text("yaml"));
+    assert_eq!(text("html"), text("yaml"));
+    assert!(run("html").stderr.is_empty());
+}
+
+#[test]
+fn the_version_is_also_json() {
+    let files = Files::new(&[]);
+    let text = files.run(&["version", "-o", "json"]).out;
+    let version: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!((&version["kyverno"], &version["kubernetes"]), (&"1.19.1".into(), &"1.36.3".into()));
+    assert_eq!(files.run(&["version"]).out, files.run(&["--version"]).out);
+}
+
+#[test]
+fn the_first_page_has_the_commands_in_groups() {
+    let page = Files::new(&[]).run(&[]).out;
+    let run = page.find("Run policies:").expect("a group");
+    let write = page.find("Write policies:").expect("a group");
+    let apply = page.find("  apply ").expect("a command");
+    assert!(run < apply && apply < write, "{page}");
+    assert!(!page.contains("logtostderr"), "{page}");
 }
 
 #[test]
@@ -153,10 +355,7 @@ fn docs_has_a_page_for_every_command() {
     assert_eq!(files.run(&["docs", "-o", "d", "--noDate"]).code, Some(0));
     let page = std::fs::read_to_string(files.path("d/ephor_create_test.md")).expect("the page");
     assert!(page.starts_with("## ephor create test\n\nCreates a test file.\n"), "{page}");
-    assert!(
-        page.contains("* [ephor create](ephor_create.md)") && page.contains("--policy strings"),
-        "{page}"
-    );
+    assert!(page.contains("* [ephor create](ephor_create.md)") && page.contains("--policy <FILE>"), "{page}");
     for name in ["ephor", "ephor_apply", "ephor_jp_query", "ephor_fix_policy", "ephor_version"] {
         assert!(files.path(&format!("d/{name}.md")).exists(), "{name}");
     }
@@ -177,10 +376,10 @@ spec:
     assert_eq!(ran.code, Some(1));
     assert_eq!(
         ran.out,
-        "p.yaml:7:28: error: spec.validations[0].expression: undeclared reference to 'zz' (in container '')
+        "p.yaml:7:28: error: spec.validations[0].expression: undeclared reference to 'zz' (in container '') [cel-expression]
   7 |   - expression: object.a + zz
-    |                            ^
-1 policies, 1 error(s), 0 warning(s)
+    |                            ^^
+1 policy: 1 error, 0 warnings, 0 notes
 "
     );
     files.write("p.yaml", policy.replace(" + zz", " == 1").as_bytes());
@@ -189,6 +388,59 @@ spec:
     assert!(
         files.run(&["lint", "q.yaml"]).err.contains("no such policy file `q.yaml`; did you mean `p.yaml`?")
     );
+}
+
+#[test]
+fn lint_of_a_folder_counts_what_is_no_policy_and_fails_on_the_severity_that_is_chosen() {
+    let typo = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      message: m
+      pattern: {spec: {containrs: [{image: x}]}}
+";
+    let files = Files::new(&[
+        ("f/p.yaml", typo),
+        ("f/artifacthub-pkg.yml", "name: p\nversion: 1.0.0\n"),
+        ("f/values.yaml", "a: {{ .Values.b }}\n"),
+        ("f/notes.txt", "no policy"),
+    ]);
+    let ran = files.run(&["lint", "f"]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    assert_eq!(
+        ran.out,
+        "f/p.yaml:11:24: warning: the schema of the kind has no field `containrs` here [unknown-resource-field]
+  11 |       pattern: {spec: {containrs: [{image: x}]}}
+     |                        ^^^^^^^^^ did you mean `containers`?
+1 policy: 0 errors, 1 warning, 1 note (list them with --notes)
+not checked: 2 documents of other kinds, 2 files without policies
+"
+    );
+    assert!(files.run(&["lint", "f", "--notes"]).out.contains("f/p.yaml:5:3: note: "));
+    assert_eq!(files.run(&["lint", "f", "--fail-on", "warning"]).code, Some(1));
+    assert_eq!(
+        files.run(&["lint", "f", "--fail-on", "warnings"]).err,
+        "Error: unknown fail-on `warnings`; use `error`, `warning` or `note`\nhelp: did you mean `warning`?\n"
+    );
+    let github = files.run(&["lint", "f", "--output-format", "github"]).out;
+    assert!(
+        github.contains("::warning file=f/p.yaml,line=11,col=24,endColumn=32,title=unknown-resource-field::"),
+        "{github}"
+    );
+    let sarif: serde_json::Value =
+        serde_json::from_str(&files.run(&["lint", "f", "--output-format", "sarif"]).out).expect("JSON alone");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[1]["ruleId"], "unknown-resource-field");
+    assert_eq!(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "f/p.yaml");
+    let json: serde_json::Value =
+        serde_json::from_str(&files.run(&["lint", "f", "--output-format", "json"]).out).expect("JSON alone");
+    assert_eq!(json[1]["help"], "did you mean `containers`?");
 }
 
 #[test]

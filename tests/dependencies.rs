@@ -19,8 +19,9 @@ fn crates(package: &str, features: &[&str]) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
 }
 
-const OF_THE_PROGRAM: [&str; 11] = [
+const OF_THE_PROGRAM: [&str; 12] = [
     "axum",
+    "clap",
     "hyper",
     "indicatif",
     "kube",

@@ -190,7 +190,7 @@ spec:
 ",
     );
     let known = Known { exceptions: &exceptions, kinds: Kinds::built_in(), now: Time::from_unix(0) };
-    native(&document, &known).map_or_else(|text| text, |made| json(&made.policy))
+    native(&document, &known).map_or_else(|error| error.to_string(), |made| json(&made.policy))
 }
 
 #[test]
@@ -298,7 +298,8 @@ fn what_kubernetes_cannot_say_is_refused_with_the_reason() {
 fn native_of(text: &str, exceptions: &str) -> String {
     let known =
         Known { exceptions: &documents(exceptions), kinds: Kinds::built_in(), now: Time::from_unix(0) };
-    native(&documents(text).remove(0), &known).map_or_else(|text| text, |made| json(&made.policy))
+    native(&documents(text).remove(0), &known)
+        .map_or_else(|error| error.to_string(), |made| json(&made.policy))
 }
 
 #[test]

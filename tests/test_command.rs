@@ -397,6 +397,41 @@ spec:
 }
 
 #[test]
+fn coverage_is_also_a_tracefile_of_lcov_and_has_a_minimum() {
+    let files = folder(GOOD);
+    let ran = files.run(&[
+        "test",
+        "t",
+        "--coverage-file",
+        "c.info",
+        "--coverage-format",
+        "lcov",
+        "--coverage-min",
+        "100",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let text = std::fs::read_to_string(files.path("c.info")).expect("the tracefile");
+    assert!(text.starts_with("TN:\nSF:t/p.yaml\nFN:"), "{text}");
+    assert!(text.contains(",need-team/team\n") && text.contains("\nFNF:1\nFNH:1\n"), "{text}");
+    assert!(text.ends_with("end_of_record\n"), "{text}");
+    let policy = std::fs::read_to_string(files.path("t/p.yaml")).expect("the policy");
+    let unreached = "  - name: never\n    match: {any: [{resources: {kinds: [Secret]}}]}\n    validate: {message: m, pattern: {metadata: {name: '?*'}}}\n";
+    files.write("t/p.yaml", format!("{}\n{unreached}", policy.trim_end()).as_bytes());
+    let ran = files.run(&["test", "t", "--coverage-min", "60"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.ends_with(
+            "Error: tests reach 50.0 % of rules, conditions and pattern leaves, and --coverage-min is 60 %\n"
+        ),
+        "{}",
+        ran.err
+    );
+    assert_eq!(files.run(&["test", "t", "--coverage-min", "50%"]).code, Some(0));
+    let wrong = files.run(&["test", "t", "--coverage-min", "half"]).err;
+    assert!(wrong.contains("for \"--coverage-min\" flag: expected a number from 0 to 100"), "{wrong}");
+}
+
+#[test]
 fn tests_run_again_when_a_file_changes() {
     let files = folder(GOOD);
     let mut child = files

@@ -14,42 +14,46 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::time::Time;
 
-use super::flags::{self, Flag, Takes, flag};
+use super::flags::{Record, fields};
+use super::{Error, some_policies};
 
-const FLAGS: &[Flag] = &[
-    flag("exception", Takes::List, "files with PolicyExceptions").short('e'),
-    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
-];
+/// Prints Kubernetes admission policies that are equivalent to Kyverno's
+///
+/// The equivalent of a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy that
+/// enables it (`validate.cel.generate`, `spec.autogen`), with its binding. Reports why a policy has none, and the
+/// warnings of the API server about the expressions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # all that can be handed over to the API server
+  ephor admission policies/ > native.yaml
 
-const ABOUT: &str = "Prints the Kubernetes admission policies that are equivalent to policies of Kyverno, with their bindings: of a\nClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy that enables it\n(`validate.cel.generate`, `spec.autogen`). Reports why a policy has none, and the warnings of the API server\nabout the expressions.";
-
-const EXAMPLES: &str = "  # all that can be handed over to the API server\n  ephor admission policies/ > native.yaml\n\n  # with exceptions\n  ephor admission policy.yaml --exception exceptions.yaml\n";
-
-pub(super) const PAGE: super::Page =
-    super::Page { name: "admission", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # with exceptions
+  ephor admission policy.yaml --exception exceptions.yaml")]
+pub struct Args {
+    /// files, folders or addresses with policies, - for standard input
+    #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
+    policies: Vec<String>,
+    /// files with PolicyExceptions
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    exception: Vec<Record>,
+    /// files with CustomResourceDefinitions
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    definition: Vec<Record>,
+}
 
 /// Runs the command. The exit code is 1 when no policy has an equivalent.
 ///
 /// # Errors
-/// Bad flags, no policy, files that cannot be read.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("admission", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
-    }
-    if parsed.arguments.is_empty() {
-        return Err(
-            "requires at least one policy: a file, a folder, an address, or - for standard input".into()
-        );
-    }
-    let exceptions = documents(parsed.list("exception"))?;
-    let definitions = documents(parsed.list("definition"))?;
+/// No policy, files that cannot be read.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let arguments = some_policies(&args.policies)?;
+    let exceptions = documents(&fields(&args.exception))?;
+    let definitions = documents(&fields(&args.definition))?;
     let kinds = Kinds::with(&definitions);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = Time::from_unix(i64::try_from(now).unwrap_or(i64::MAX));
     let known = Known { exceptions: &exceptions, kinds: &kinds, now };
-    let loaded = files::policies(&parsed.arguments);
+    let loaded = files::policies(arguments);
     let (mut found, mut printed_any) = (false, false);
     for source in &loaded.sources {
         let read = load::argument(std::slice::from_ref(source));
@@ -72,17 +76,21 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         }
     }
     if !found {
-        return Err("no policy of kind ClusterPolicy, ValidatingPolicy or MutatingPolicy found".into());
+        return Err(Error::NoCandidate);
     }
     Ok(i32::from(!printed_any))
 }
 
-pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
+/// The documents of files.
+///
+/// # Errors
+/// A file cannot be read, or is no YAML.
+pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for path in paths {
-        let text = ephor_testing::inputs::read(path)?;
-        for document in document::parse_stream(path, &text, Duplicates::Error).map_err(|e| e.to_string())? {
-            all.push(document.map_err(|e| e.to_string())?.value);
+        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        for document in document::parse_stream(path, &text, Duplicates::Error)? {
+            all.push(document?.value);
         }
     }
     Ok(all)

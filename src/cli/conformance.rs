@@ -15,24 +15,35 @@ use ephor_conformance::{Report, Step, data};
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use super::flags::{self, Flag, Takes, flag};
+use super::usage::Usage;
+use super::{Error, given};
 
-const FLAGS: &[Flag] = &[
-    flag("suite", Takes::Text, "prefix of the names of the suites to run").short('s'),
-    flag("failures", Takes::Text, "file for failing cases, one JSON object per line").short('f'),
-    flag(
-        "known",
-        Takes::Text,
-        "file with known differences (default conformance/failing.toml of the repository)",
-    ),
-];
+/// Runs recorded suites and prints how many cases pass
+///
+/// Runs every suite found in a folder laid out as described in docs/conformance.md and prints one line a suite
+/// (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it runs in. The exit code is 1 when
+/// a case fails that is not known to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # run the suites that this repository wrote
+  ephor conformance conformance
 
-const ABOUT: &str = "Runs every suite found in a folder laid out as described in docs/conformance.md and prints one line a suite\n(NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it runs in.\nThe exit code is 1 when a case fails that is not known to.";
-
-const EXAMPLES: &str = "  # run the suites that this repository wrote\n  ephor conformance conformance\n\n  # run those recorded from the references\n  ephor conformance\n";
-
-pub(super) const PAGE: super::Page =
-    super::Page { name: "conformance", arguments: "[DIR]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # run those recorded from the references
+  ephor conformance")]
+pub struct Args {
+    /// folder with suites
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    folder: Vec<String>,
+    /// prefix of the names of the suites to run
+    #[arg(long, short, value_name = "NAME", default_value = "", hide_default_value = true)]
+    suite: String,
+    /// file for failing cases, one JSON object per line
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    failures: Option<String>,
+    /// file with known differences (default conformance/failing.toml of the repository)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    known: Option<String>,
+}
 
 /// Totals over all suites.
 #[derive(Default)]
@@ -75,25 +86,20 @@ impl Totals {
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, an unreadable folder.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("conformance", "[DIR]", ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
-    }
-    let dir = match &parsed.arguments[..] {
-        [] => data::folder().map_err(|e| e.to_string())?,
+/// An unreadable folder.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let dir = match &args.folder[..] {
+        [] => data::folder()?,
         [dir] => PathBuf::from(dir),
-        more => return Err(format!("accepts at most 1 arg(s), received {}", more.len())),
+        more => return Err(Usage::MoreThanOne(more.len()).into()),
     };
     if !dir.is_dir() {
-        return Err(format!("open {}: no such file or directory", dir.display()));
+        return Err(Error::NoFolder { path: dir });
     }
-    let known = known(parsed.text("known"))?;
+    let known = known(given(&args.known))?;
     let progress = progress();
     let mut totals = Totals::default();
-    conformance::run_all(&dir, parsed.text("suite"), |step| match step {
+    conformance::run_all(&dir, &args.suite, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
             totals.add(&report, &known);
@@ -104,30 +110,28 @@ pub fn run(args: &[String]) -> Result<i32, String> {
                 }
             });
         }
-    })
-    .map_err(|e| e.to_string())?;
+    })?;
     progress.finish_and_clear();
     if totals.suites == 0 {
-        return Err(format!("no suite found in {}", dir.display()));
+        return Err(Error::NoSuite { path: dir });
     }
     let Totals { suites, passed, total, known, .. } = totals;
     eprintln!(
         "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
         totals.unknown()
     );
-    let file = parsed.text("failures");
-    if !file.is_empty() {
-        super::write_whole(file, &totals.lines).map_err(|e| format!("failed to write {file} ({e})"))?;
+    if let Some(file) = given(&args.failures) {
+        super::write_whole(file, &totals.lines)?;
     }
     Ok(i32::from(totals.unknown() > 0))
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.
-fn known(file: &str) -> Result<Known, String> {
+fn known(file: Option<&str>) -> Result<Known, Error> {
     let of_repository =
         || data::repository().map(|root| root.join(known::FILE)).filter(|file| file.is_file());
-    let file = if file.is_empty() { of_repository() } else { Some(Path::new(file).to_path_buf()) };
-    file.map_or_else(|| Ok(Known::default()), |file| Known::read(&file)).map_err(|e| e.to_string())
+    let file = file.map(|file| Path::new(file).to_path_buf()).or_else(of_repository);
+    Ok(file.map_or_else(|| Ok(Known::default()), |file| Known::read(&file))?)
 }
 
 /// On a terminal: which suite is run, and for how long.

@@ -1,64 +1,133 @@
-//! `ephor docs`: the pages of the commands as Markdown files.
+//! `ephor docs`: the pages of the commands as Markdown files and as manual pages.
 
 use std::path::Path;
 
-use super::flags::{self, Flag, GLOBAL, Takes, flag};
-use super::{Page, command_help, pages, print, program};
+use clap::Command;
+use clap_mangen::Man;
 
-const FLAGS: &[Flag] = &[
-    flag("output", Takes::Text, "folder for the files, created if it does not exist").short('o'),
-    flag("website", Takes::Switch, "front matter, and links of a web site"),
-    flag("noDate", Takes::Switch, "pages without the date"),
-    flag("markdownLinks", Takes::Switch, "links to Markdown files").default("true"),
-    flag("autogenTag", Takes::Switch, "line that names the program that generated the file").default("true"),
-];
+use super::flags::plain;
+use super::help::summary;
+use super::usage::Usage;
+use super::{Error, given, program, write_whole};
 
-const ABOUT: &str = "Writes the page of every command as a Markdown file.";
-const EXAMPLES: &str = "  # one file a command\n  ephor docs -o pages --noDate\n";
+/// Writes the page of every command as a Markdown file, or as a manual page
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # one Markdown file a command
+  ephor docs -o pages --noDate
 
-pub(super) const PAGE: Page =
-    Page { name: "docs", arguments: "", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # manual pages
+  ephor docs --man ~/.local/share/man/man1")]
+pub struct Args {
+    /// folder for the Markdown files, created if it does not exist
+    #[arg(long, short, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    output: Option<String>,
+    /// folder for manual pages, created if it does not exist
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    man: Option<String>,
+    /// front matter, and links of a web site
+    #[arg(long)]
+    website: bool,
+    /// pages without the date
+    #[arg(long = "noDate")]
+    no_date: bool,
+    // Of Kyverno, without effect.
+    #[allow(dead_code)]
+    #[arg(long = "markdownLinks", default_value = "true", hide = true)]
+    markdown_links: bool,
+    /// line that names the program that generated the file
+    #[arg(long = "autogenTag", default_value = "true")]
+    autogen_tag: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// No folder, or one that cannot be written.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        print(&command_help("docs", "", ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let mut root = super::commands();
+    root.build();
+    if let Some(folder) = given(&args.man) {
+        manual_pages(&root, Path::new(folder))?;
     }
-    if let Some(extra) = parsed.arguments.first() {
-        return Err(format!("unknown command \"{extra}\" for \"{} docs\"", program()));
+    match &args.output {
+        Some(folder) => markdown(&root, Path::new(folder), args)?,
+        None if args.man.is_none() => return Err(Usage::MissingFlags(vec!["output".into()]).into()),
+        None => {}
     }
-    if !parsed.given("output") {
-        return Err("required flag(s) \"output\" not set".into());
-    }
-    let folder = Path::new(parsed.text("output"));
-    let failed = |e: std::io::Error| format!("failed to write {} ({e})", folder.display());
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let link = |name: &str| {
-        let file = file_name(name);
-        if parsed.on("website") { format!("../{file}") } else { format!("{file}.md") }
+    Ok(0)
+}
+
+/// A command, and the names of those above it and its own.
+struct Page<'c> {
+    command: &'c Command,
+    /// `ephor jp query`
+    name: String,
+    /// `ephor jp`; nothing for the program.
+    above: Option<String>,
+}
+
+/// The pages of a command and of those below it.
+fn pages<'c>(command: &'c Command, above: Option<&str>) -> Vec<Page<'c>> {
+    let name = match above {
+        Some(above) => format!("{above} {}", command.get_name()),
+        None => command.get_name().to_string(),
     };
-    for name in names() {
-        let mut text = match parsed.on("website") {
-            true => front_matter(&name, !parsed.on("noDate")),
+    let below: Vec<Page<'c>> = below(command).flat_map(|c| pages(c, Some(&name))).collect();
+    let mut all = vec![Page { command, name, above: above.map(String::from) }];
+    all.extend(below);
+    all
+}
+
+/// The commands below another one; `help` is no page.
+fn below(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|c| c.get_name() != "help")
+}
+
+fn create(folder: &Path) -> Result<(), Error> {
+    let failed = |cause| Error::Write { path: folder.display().to_string(), cause };
+    std::fs::create_dir_all(folder).map_err(failed)
+}
+
+fn manual_pages(root: &Command, folder: &Path) -> Result<(), Error> {
+    create(folder)?;
+    for page in pages(root, None) {
+        let name = page.name.replace(' ', "-");
+        let path = folder.join(format!("{name}.1")).display().to_string();
+        let about = plain(page.command.get_about());
+        let command = page.command.clone().about(summary(page.command)).long_about(about);
+        let man = Man::new(command).title(name.to_uppercase()).section("1").manual("User Commands");
+        let man = man.source(format!("{} {}", program(), env!("CARGO_PKG_VERSION")));
+        let mut text = Vec::new();
+        man.render(&mut text).map_err(|cause| Error::Write { path: path.clone(), cause })?;
+        write_whole(&path, &String::from_utf8_lossy(&text))?;
+    }
+    Ok(())
+}
+
+fn markdown(root: &Command, folder: &Path, args: &Args) -> Result<(), Error> {
+    create(folder)?;
+    let link = |name: &str| match args.website {
+        true => format!("../{}", file_name(name)),
+        false => format!("{}.md", file_name(name)),
+    };
+    for page in pages(root, None) {
+        let mut text = match args.website {
+            true => front_matter(&page.name, !args.no_date),
             false => String::new(),
         };
-        text.push_str(&page(&name, &link));
-        if parsed.on("autogenTag") {
+        text.push_str(&page.text(root, &link));
+        if args.autogen_tag {
             text.push_str(&format!("\n###### Generated by {} docs", program()));
-            if !parsed.on("noDate") {
+            if !args.no_date {
                 text.push_str(&format!(" on {}", today()));
             }
             text.push('\n');
         }
-        let path = folder.join(format!("{}.md", file_name(&name)));
-        super::write_whole(&path.to_string_lossy(), &text).map_err(failed)?;
+        let path = folder.join(format!("{}.md", file_name(&page.name)));
+        write_whole(&path.to_string_lossy(), &text)?;
     }
-    Ok(0)
+    Ok(())
 }
 
 fn today() -> String {
@@ -71,59 +140,77 @@ fn front_matter(name: &str, dated: bool) -> String {
     } else {
         String::new()
     };
-    format!("---\n{date}title: \"{}\"\nweight: 35\n---\n", full(name))
-}
-
-fn full(name: &str) -> String {
-    format!("{} {name}", program()).trim_end().to_owned()
+    format!("---\n{date}title: \"{name}\"\nweight: 35\n---\n")
 }
 
 fn file_name(name: &str) -> String {
-    full(name).replace(' ', "_")
+    name.replace(' ', "_")
 }
 
-/// All commands and groups of commands; the empty name is the program.
-fn names() -> Vec<String> {
-    let mut all = vec![String::new()];
-    for page in pages() {
-        all.extend(page.name.split_once(' ').map(|(group, _)| group.to_owned()));
-        all.push(page.name.to_owned());
-    }
-    all.sort();
-    all.dedup();
-    all
-}
-
-fn about(name: &str) -> String {
-    match pages().iter().find(|p| p.name == name) {
-        Some(page) => page.about.replace('\n', " "),
-        None => super::about_of(name).to_owned(),
-    }
-}
-
-fn page(name: &str, link: &dyn Fn(&str) -> String) -> String {
-    let pages = pages();
-    let about_it = about(name);
-    let mut out = format!("## {}\n\n{about_it}\n", full(name));
-    if let Some(page) = pages.iter().find(|p| p.name == name) {
-        let usage = format!("{} [flags] {}", full(name), page.arguments);
-        out.push_str(&format!("\n```\n{}\n```\n", usage.trim_end()));
-        if !page.examples.is_empty() {
-            out.push_str(&format!("\n### Examples\n\n```\n{}```\n", page.examples));
+impl Page<'_> {
+    fn text(&self, root: &Command, link: &dyn Fn(&str) -> String) -> String {
+        let about = plain(self.command.get_about());
+        let stop = if about.ends_with('.') { "" } else { "." };
+        let (first, rest) = about.split_once('\n').unwrap_or((&about, ""));
+        let about = match rest {
+            "" => format!("{first}{stop}"),
+            rest => format!("{first}.\n{rest}{stop}"),
+        };
+        let mut out = format!("## {}\n\n{about}\n", self.name);
+        let usage = self.command.clone().render_usage().to_string();
+        out.push_str(&format!("\n```\n{}\n```\n", usage.trim_start_matches("Usage:").trim()));
+        if let Some(examples) = plain(self.command.get_after_help()).strip_prefix("Examples:\n") {
+            out.push_str(&format!("\n### Examples\n\n```\n{}\n```\n", examples.trim_end()));
         }
-        out.push_str(&format!("\n### Options\n\n```\n{}```\n", flags::help(page.flags)));
+        let own = |arg: &&clap::Arg| !arg.is_global_set();
+        out.push_str(&options("Options", self.command.get_arguments().filter(own)));
+        let global = root.get_arguments().filter(|arg| arg.is_global_set());
+        out.push_str(&options("Options of all commands", global));
+        let above = self.above.iter().filter_map(|above| Some((above.clone(), find(root, above)?)));
+        let below = below(self.command).map(|c| (format!("{} {}", self.name, c.get_name()), c));
+        let see: Vec<(String, &Command)> = above.chain(below).collect();
+        if !see.is_empty() {
+            out.push_str("\n### SEE ALSO\n\n");
+        }
+        for (name, command) in see {
+            out.push_str(&format!("* [{name}]({}) - {}\n", link(&name), summary(command)));
+        }
+        out
     }
-    out.push_str(&format!(
-        "\n### Options of all commands\n\n```\n{}```\n\n### SEE ALSO\n\n",
-        flags::help(GLOBAL)
-    ));
-    let see = |name: &str| format!("* [{}]({}) - {}\n", full(name), link(name), about(name));
-    if !name.is_empty() {
-        out.push_str(&see(name.split_once(' ').map_or("", |(group, _)| group)));
+}
+
+/// The command of a full name.
+fn find<'c>(root: &'c Command, name: &str) -> Option<&'c Command> {
+    name.split(' ').skip(1).try_fold(root, |command, word| command.find_subcommand(word))
+}
+
+/// A table of flags and arguments.
+fn options<'a>(title: &str, args: impl Iterator<Item = &'a clap::Arg>) -> String {
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let mut rows = String::new();
+    for arg in args.filter(|arg| !arg.is_hide_set()) {
+        let short = arg.get_short().map(|c| format!("-{c}, ")).unwrap_or_default();
+        let mut help = plain(arg.get_help());
+        let default: Vec<_> = arg.get_default_values().iter().map(|v| v.to_string_lossy()).collect();
+        let is_shown = arg.get_action().takes_values() && !arg.is_hide_default_value_set();
+        if !default.is_empty() && is_shown {
+            help.push_str(&format!(" (default `{}`)", default.join(",")));
+        }
+        let values: Vec<String> = arg
+            .get_possible_values()
+            .iter()
+            .filter(|v| !v.is_hide_set())
+            .map(|v| format!("`{}`", v.get_name()))
+            .collect();
+        if !values.is_empty() && arg.get_action().takes_values() {
+            help.push_str(&format!(": {}", values.join(", ")));
+        }
+        let variable = arg.get_env().map(|v| format!("`{}`", v.to_string_lossy())).unwrap_or_default();
+        rows.push_str(&format!("| `{short}{}` | {} | {variable} |\n", cell(&arg.to_string()), cell(&help)));
     }
-    let below = names()
-        .into_iter()
-        .filter(|n| !n.is_empty() && n.rsplit_once(' ').map_or("", |(group, _)| group) == name);
-    below.for_each(|n| out.push_str(&see(&n)));
-    out
+    if rows.is_empty() {
+        rows
+    } else {
+        format!("\n### {title}\n\n| flag | sets | variable |\n|---|---|---|\n{rows}")
+    }
 }

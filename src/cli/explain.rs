@@ -5,80 +5,112 @@ use ephor_policies::load::{self, Policies};
 use ephor_sources::files;
 use ephor_value::suggest::did_you_mean;
 
-use super::flags::{self, Flag, Takes, flag};
+use super::completion::rule_names;
+use super::flags::{Record, fields};
+use super::{Error, Global, given, some_policies};
 
-const FLAGS: &[Flag] = &[
-    flag("rule", Takes::Text, "name of the only rule to print, written or generated"),
-    flag("kind", Takes::Text, "kind of the only objects to print rules for"),
-    flag("output", Takes::Text, "output format: text, or json for the IR (docs/ir-json.md)")
-        .short('o')
-        .default("text"),
-    flag("as-lowered", Takes::Switch, "rules before optimisation, with --output json"),
-    flag("resource", Takes::List, "resource files for which the decisions of the policies are explained")
-        .short('r'),
-    flag(
-        "tree",
-        Takes::Switch,
-        "all decisions, also those without influence on the result, with -r (as -v 1)",
-    ),
-    flag("values-file", Takes::Text, "file with values of variables, with -r").short('f'),
-    flag("userinfo", Takes::Text, "file with the user of the requests, with -r").short('u'),
-    flag(
-        "as-cluster",
-        Takes::Switch,
-        "decisions of a cluster instead of the command line, with -r (profile `cluster`)",
-    ),
-    flag("remove-color", Takes::Switch, "output without colours, with -r"),
-];
+/// Explains the rules of policies and their decisions about resources
+///
+/// Shows each rule of policies as lowered and as optimised, generated rules included, with file and line of the
+/// source of every piece. docs/ir.md describes the nodes. With -r: what the rules decide about resources, with the
+/// place of every decision in the policy and of every value in the resource.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # all rules of a policy
+  ephor explain policy.yaml
 
-const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of the source of every piece. docs/ir.md describes the nodes. With -r: what the rules decide about\nresources, with the place of every decision in the policy and of every value in the resource.";
+  # the rule that is generated for cron jobs
+  ephor explain policy.yaml --kind CronJob
 
-const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n\n  # the IR, which can be applied as a policy file\n  ephor explain policy.yaml --output json > policy.json\n  ephor apply policy.json --resource pod.yaml\n\n  # why a resource passes, fails or is not matched\n  ephor explain policy.yaml -r pod.yaml\n";
+  # the IR, which can be applied as a policy file
+  ephor explain policy.yaml --output json > policy.json
+  ephor apply policy.json --resource pod.yaml
 
-pub(super) const PAGE: super::Page =
-    super::Page { name: "explain", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # why a resource passes, fails or is not matched
+  ephor explain policy.yaml -r pod.yaml")]
+pub struct Args {
+    /// files, folders or addresses with policies, - for standard input
+    #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
+    policies: Vec<String>,
+    /// name of the only rule to print, written or generated
+    #[arg(long, value_name = "NAME", add = clap_complete::ArgValueCompleter::new(rule_names))]
+    pub(super) rule: Option<String>,
+    /// kind of the only objects to print rules for
+    #[arg(long, value_name = "KIND", add = clap_complete::ArgValueCompleter::new(kind_names))]
+    kind: Option<String>,
+    /// output format: text, or json for the IR (docs/ir-json.md)
+    #[arg(long, short, value_name = "FORMAT", default_value = "text")]
+    pub(super) output: Output,
+    /// rules before optimisation, with --output json
+    #[arg(long)]
+    as_lowered: bool,
+    /// output without colours
+    #[arg(long)]
+    pub(super) remove_color: bool,
+    #[command(flatten)]
+    pub(super) decisions: Decisions,
+}
+
+/// What decisions are explained.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Decisions about resources")]
+pub(super) struct Decisions {
+    /// resource files for which the decisions of the policies are explained
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
+    resource: Vec<Record>,
+    /// all decisions, also those without influence on the result (as -v 1)
+    #[arg(long)]
+    pub tree: bool,
+    /// file with values of variables
+    #[arg(long, short = 'f', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub values_file: Option<String>,
+    /// file with the user of the requests
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub userinfo: Option<String>,
+    /// decisions of a cluster instead of the command line (profile `cluster`)
+    #[arg(long)]
+    pub as_cluster: bool,
+}
+
+impl Decisions {
+    /// The resource files.
+    pub fn resources(&self) -> Vec<String> {
+        fields(&self.resource)
+    }
+}
+
+/// A format of explanations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Output {
+    Text,
+    Json,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, no policy, no such rule.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("explain", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
+/// No policy, no such rule.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    let policies = policies(some_policies(&args.policies)?)?;
+    if !args.decisions.resources().is_empty() {
+        return super::explain_decisions::run(args, global, &policies);
     }
-    if parsed.arguments.is_empty() {
-        return Err(
-            "requires at least one policy: a file, a folder, an address, or - for standard input".into()
-        );
-    }
-    let is_json = match parsed.text("output") {
-        "text" => false,
-        "json" => true,
-        other => return Err(format!("unknown output `{other}`; use `text` or `json`")),
-    };
-    let policies = policies(&parsed.arguments)?;
-    if !parsed.list("resource").is_empty() {
-        return super::explain_decisions::run(&parsed, &policies);
-    }
-    let kind = Some(parsed.text("kind")).filter(|k| !k.is_empty());
+    let kind = given(&args.kind);
     let all: Vec<Explained> = policies.policies.iter().flat_map(|p| explain::rules(p, kind)).collect();
-    let name = parsed.text("rule");
-    let chosen: Vec<&Explained> = all.iter().filter(|r| name.is_empty() || r.rule == name).collect();
+    let rule = given(&args.rule);
+    let chosen: Vec<&Explained> = all.iter().filter(|r| rule.is_none_or(|name| r.rule == name)).collect();
     if chosen.is_empty() {
-        return Err(nothing(&all, name, kind));
+        return Err(nothing(&all, rule, kind));
     }
     for p in &policies.policies {
         if let Some(why) = &p.refused {
             eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
         }
     }
-    if is_json {
-        let rule = Some(name).filter(|n| !n.is_empty());
-        let wanted = Wanted { rule, kind, as_lowered: parsed.on("as-lowered") };
+    if args.output == Output::Json {
+        let wanted = Wanted { rule, kind, as_lowered: args.as_lowered };
         let bundle = explain::bundle(&policies, wanted);
-        super::print(&format!("{}\n", bundle.write().map_err(|e| e.to_string())?));
+        super::print(&format!("{}\n", bundle.write()?));
     } else {
         super::print(&chosen.iter().map(|r| r.text()).collect::<Vec<_>>().join("\n"));
     }
@@ -86,13 +118,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 }
 
 /// Loads the policies; what is skipped is printed as a warning, and is an error when nothing is left.
-fn policies(arguments: &[String]) -> Result<Policies, String> {
+fn policies(arguments: &[String]) -> Result<Policies, Error> {
     let mut all = Policies::default();
     let mut warnings = Vec::new();
     for argument in arguments {
-        if let Some(text) = missing(argument) {
-            return Err(text);
-        }
+        exists(argument)?;
         let loaded = files::policies(std::slice::from_ref(argument));
         warnings.extend(loaded.notices.iter().map(|n| format!("{}: {}", n.place, n.text)));
         all.extend(load::argument(&loaded.sources));
@@ -102,8 +132,7 @@ fn policies(arguments: &[String]) -> Result<Policies, String> {
         all.cleanups.iter().map(|c| format!("{} `{}` has no rules", c.policy.api.kind, c.policy.key())),
     );
     if all.policies.is_empty() {
-        let causes: String = warnings.iter().map(|t| format!("\n  {t}")).collect();
-        return Err(format!("no policy found in {}{causes}", arguments.join(", ")));
+        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: warnings });
     }
     for text in warnings {
         eprintln!("warning: {text}");
@@ -111,11 +140,14 @@ fn policies(arguments: &[String]) -> Result<Policies, String> {
     Ok(all)
 }
 
-/// The error for a path that leads nowhere, with the file that was probably meant.
-pub(super) fn missing(argument: &str) -> Option<String> {
+/// Whether there is a file or folder of this path; patterns and addresses are not checked.
+///
+/// # Errors
+/// There is none; the error has the file that was probably meant.
+pub(super) fn exists(argument: &str) -> Result<(), Error> {
     let path = std::path::Path::new(argument);
     if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
-        return None;
+        return Ok(());
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
     let siblings: Vec<String> = std::fs::read_dir(folder)
@@ -125,21 +157,26 @@ pub(super) fn missing(argument: &str) -> Option<String> {
         .unwrap_or_default();
     let siblings: Vec<&str> = siblings.iter().map(String::as_str).collect();
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let close = did_you_mean(&name, &siblings)
-        .map(|c| format!("; did you mean `{}`?", path.with_file_name(c).display()));
-    Some(format!("no such policy file `{argument}`{}", close.unwrap_or_default()))
+    let meant = did_you_mean(&name, &siblings).map(|c| path.with_file_name(c).display().to_string());
+    Err(Error::NoPolicyFile { path: argument.into(), meant })
 }
 
-fn nothing(all: &[Explained], name: &str, kind: Option<&str>) -> String {
-    let of_kind = kind.map(|k| format!(" for objects of kind `{k}`")).unwrap_or_default();
-    if name.is_empty() {
-        return format!("no rule{of_kind}");
-    }
+fn nothing(all: &[Explained], rule: Option<&str>, kind: Option<&str>) -> Error {
+    let kind = kind.map(String::from);
+    let Some(rule) = rule else { return Error::NoRules { kind } };
     let names: Vec<&str> = all.iter().map(|r| &*r.rule).collect();
-    let hint = match did_you_mean(name, &names) {
-        Some(close) => format!("; did you mean `{close}`?"),
-        None if names.is_empty() => String::new(),
-        None => format!("; there are: {}", names.join(", ")),
-    };
-    format!("no rule `{name}`{of_kind}{hint}")
+    let meant = did_you_mean(rule, &names).map(String::from);
+    let names = names.iter().map(ToString::to_string).collect();
+    Error::NoRule { rule: rule.into(), kind, meant, names }
+}
+
+/// The kinds of Kubernetes whose names begin so.
+fn kind_names(typed: &std::ffi::OsStr) -> Vec<clap_complete::CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let kinds = ephor_kubernetes::Kinds::with(&[]);
+    let mut names: Vec<String> = kinds.all().iter().map(|r| r.kind.to_string()).collect();
+    names.retain(|name| name.starts_with(&*typed));
+    names.sort();
+    names.dedup();
+    names.into_iter().map(clap_complete::CompletionCandidate::new).collect()
 }

@@ -11,64 +11,76 @@ use ephor_document::Duplicates;
 use ephor_document::write::{self as yaml, Style};
 use ephor_policies::load;
 use ephor_sources::files;
+use ephor_testing::inputs::strict::InJson;
 use ephor_testing::testing::find::find;
 use ephor_testing::testing::repair::{self as repair_test, Repaired};
 use ephor_value::Value;
 
-use super::flags::{self, Parsed, Takes, flag};
-use super::{Page, command_help, print, unknown_below, warn, write_whole};
+use super::usage::Usage;
+use super::{Error, help, print, program, warn, write_whole};
 
-/// The commands below `fix`.
-pub(super) const PAGES: &[Page] = &[
-    Page {
-        name: "fix policy",
-        arguments: "<file or folder>...",
-        about: "Repairs policies with deprecated syntax.",
-        flags: &[flag("save", Takes::Switch, "in-place repair of the files")],
-        examples: "  # see what would be repaired\n  ephor fix policy policies/\n",
-    },
-    Page {
-        name: "fix test",
-        arguments: "<folder>...",
-        about: "Repairs test files with deprecated syntax.",
-        flags: &[
-            flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
-            flag("save", Takes::Switch, "in-place repair of the files"),
-            flag("force", Takes::Switch, "in-place rewrite of well-formed files, too"),
-            flag("compress", Takes::Switch, "one result for results that differ in their resources alone"),
-        ],
-        examples: "  # repair all tests below this folder\n  ephor fix test . --save\n",
-    },
-];
+/// Repairs files with deprecated syntax
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+}
 
-const ABOUT: &str = "Repairs files with deprecated syntax.";
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Policy(Policies),
+    Test(Tests),
+}
+
+/// Repairs policies with deprecated syntax
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # see what would be repaired
+  ephor fix policy policies/")]
+struct Policies {
+    /// files and folders with policies
+    #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
+    policies: Vec<String>,
+    /// in-place repair of the files
+    #[arg(long)]
+    save: bool,
+}
+
+/// Repairs test files with deprecated syntax
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # repair all tests below this folder
+  ephor fix test . --save")]
+struct Tests {
+    /// folders with tests
+    #[arg(value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
+    folders: Vec<String>,
+    /// name of test files
+    #[arg(long, short, value_name = "NAME", default_value = "kyverno-test.yaml")]
+    file_name: String,
+    /// in-place repair of the files
+    #[arg(long)]
+    save: bool,
+    /// in-place rewrite of well-formed files, too
+    #[arg(long)]
+    force: bool,
+    /// one result for results that differ in their resources alone
+    #[arg(long)]
+    compress: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags and arguments, a missing folder.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let Some((name, rest)) = args.split_first().filter(|(name, _)| !name.starts_with('-')) else {
-        flags::parse(&[], args)?;
-        print(&super::group_help("fix", ABOUT, PAGES));
-        return Ok(0);
-    };
-    let full = format!("fix {name}");
-    let Some(page) = PAGES.iter().find(|p| p.name == full) else {
-        return Err(unknown_below("fix", name, PAGES));
-    };
-    let parsed = flags::parse(page.flags, rest)?;
-    if parsed.on("help") {
-        print(&command_help(page.name, page.arguments, page.about, page.flags, page.examples));
-        return Ok(0);
-    }
-    if parsed.arguments.is_empty() {
-        return Err("requires at least 1 arg(s), only received 0".into());
-    }
-    if name == "test" {
-        tests(&parsed)?
-    } else {
-        policies(&parsed)?
+/// Bad arguments, a missing folder.
+pub fn run(args: Args) -> Result<i32, Error> {
+    match args.what {
+        None => {
+            help::print(&format!("{} fix", program()));
+            return Ok(0);
+        }
+        Some(What::Policy(args)) => policies(&args)?,
+        Some(What::Test(args)) => tests(&args)?,
     }
     print("Done.\n");
     Ok(0)
@@ -84,7 +96,8 @@ fn save(what: &str, path: &str, text: &str) {
     print(&format!("  Saving {what}file ({path})...\n"));
     match write_whole(path, text) {
         Ok(()) => print("    OK\n"),
-        Err(e) => print(&format!("    ERROR: {e}\n")),
+        Err(Error::Write { cause, .. }) => print(&format!("    ERROR: {cause}\n")),
+        Err(error) => print(&format!("    ERROR: {error}\n")),
     }
 }
 
@@ -92,26 +105,30 @@ fn yaml_of(value: &Value) -> String {
     yaml::to_string(&value.with_whole_numbers(), Style::Report)
 }
 
-fn tests(parsed: &Parsed) -> Result<(), String> {
-    let name = parsed.text("file-name");
-    if name.is_empty() {
-        return Err("file-name must not be set to an empty string".into());
+fn tests(args: &Tests) -> Result<(), Error> {
+    if args.folders.is_empty() {
+        return Err(Usage::NoArguments.into());
     }
-    let found = find(&parsed.arguments, name, "")?;
+    if args.file_name.is_empty() {
+        return Err(Error::NoFileName);
+    }
+    let found = find(&args.folders, &args.file_name, "").map_err(Error::input)?;
     for source in &found.sources {
         let mut texts = Vec::new();
         let mut repaired_any = false;
         let documents = document::parse_stream(&source.name, &source.text, Duplicates::Error);
-        for document in documents.map_err(|e| e.message)? {
+        for document in documents? {
             print(&format!("Processing test file ({})...\n", source.name));
             let base = Path::new(&source.name).file_name().map(|n| n.to_string_lossy().into_owned());
-            let repaired = document
-                .map_err(|e| format!("error converting YAML to JSON: {}", e.message))
-                .and_then(|d| repair_test::test(&d.value, &base.unwrap_or_default(), parsed.on("compress")));
+            let repaired =
+                document.map_err(|e| format!("error converting YAML to JSON: {e}")).and_then(|d| {
+                    let repaired = repair_test::test(&d.value, &base.unwrap_or_default(), args.compress);
+                    repaired.map_err(|error| error.to_string())
+                });
             match repaired {
                 Ok(repaired) => {
                     warnings("  ", &repaired.warnings);
-                    auxiliary(&source.name, &repaired.value, parsed);
+                    auxiliary(&source.name, &repaired.value, args);
                     repaired_any |= !repaired.warnings.is_empty();
                     texts.push(yaml_of(&repaired.value));
                     print("\n");
@@ -120,7 +137,7 @@ fn tests(parsed: &Parsed) -> Result<(), String> {
             }
         }
         let whole = texts.len() == document_count(&source.text);
-        if parsed.on("save") && !texts.is_empty() && (repaired_any || parsed.on("force")) {
+        if args.save && !texts.is_empty() && (repaired_any || args.force) {
             if whole {
                 save("test ", &source.name, &texts.join("---\n"));
             } else {
@@ -136,8 +153,8 @@ fn document_count(text: &str) -> usize {
 }
 
 /// Repairs the files that a test names.
-fn auxiliary(test: &str, value: &Value, parsed: &Parsed) {
-    type Repair = fn(&Value) -> Result<Repaired, String>;
+fn auxiliary(test: &str, value: &Value, args: &Tests) {
+    type Repair = fn(&Value) -> Result<Repaired, InJson>;
     let files: [(&str, &str, &str, Repair); 2] = [
         ("userinfo", "user info", "user info", repair_test::user_info),
         ("variables", "values", "values", repair_test::values),
@@ -151,13 +168,14 @@ fn auxiliary(test: &str, value: &Value, parsed: &Parsed) {
         let path = ephor_testing::testing::file::clean(&path);
         print(&format!("  Processing {what} file ({named})...\n"));
         let repaired = ephor_testing::inputs::read(&path)
-            .and_then(|text| document::yaml_value_strict(&text))
-            .and_then(|document| repair(&document));
+            .map_err(|error| error.to_string())
+            .and_then(|text| document::yaml_value_strict(&text).map_err(|e| e.to_string()))
+            .and_then(|document| repair(&document).map_err(|error| error.to_string()));
         match repaired {
             Err(e) => print(&format!("    ERROR: failed to load {error}: {e}\n")),
             Ok(repaired) => {
                 warnings("  ", &repaired.warnings);
-                if parsed.on("save") && (!repaired.warnings.is_empty() || parsed.on("force")) {
+                if args.save && (!repaired.warnings.is_empty() || args.force) {
                     save(&format!("{what} "), &path, &yaml_of(&repaired.value));
                 }
             }
@@ -165,13 +183,14 @@ fn auxiliary(test: &str, value: &Value, parsed: &Parsed) {
     }
 }
 
-fn policies(parsed: &Parsed) -> Result<(), String> {
-    for argument in &parsed.arguments {
-        if !Path::new(argument).exists() {
-            return Err(format!("lstat {argument}: no such file or directory"));
-        }
+fn policies(args: &Policies) -> Result<(), Error> {
+    if args.policies.is_empty() {
+        return Err(Usage::NoArguments.into());
     }
-    let loaded = files::policies(&parsed.arguments);
+    if let Some(path) = args.policies.iter().find(|path| !Path::new(path).exists()) {
+        return Err(Error::NoPath { path: path.clone() });
+    }
+    let loaded = files::policies(&args.policies);
     for source in &loaded.sources {
         let read = load::argument(std::slice::from_ref(source));
         for problem in read.problems.iter().filter(|p| p.fatal) {
@@ -198,7 +217,7 @@ fn policies(parsed: &Parsed) -> Result<(), String> {
         let parts = document::split::split(&source.text).unwrap_or_default();
         let others = parts.iter().filter(|part| !own.iter().any(|p| p.line == part.line));
         texts.extend(others.map(|part| format!("---\n{}", part.text)));
-        if parsed.on("save") && repaired_any {
+        if args.save && repaired_any {
             save("", &source.name, &texts.concat());
         }
     }

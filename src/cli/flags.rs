@@ -1,355 +1,226 @@
-//! Flags: a table per command drives parsing, help and completion.
+//! Forms of flags that are Kyverno's: comma separated records, switches that take a value, whole numbers and
+//! durations of Go; and the environment variable of each flag.
 //!
-//! POSIX and GNU style: `--flag value`, `--flag=value`, `-f value`, `-fvalue`, grouped short
-//! switches, `--` ends flags, flags and arguments mix. Error texts are Kyverno's.
+//! In: the commands as `clap` derives them, texts of values. Out: the same commands with these forms, typed
+//! values, or the error of Go's parser. Kyverno reads its command line with `spf13/pflag` 1.0, whose semantics
+//! these are.
 
-use std::collections::HashMap;
+use std::str::FromStr;
 
-use ephor_value::suggest::did_you_mean;
+use clap::builder::{Str, StyledStr};
+use clap::{ArgAction, Command};
 
-/// What a flag takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Nothing; `--flag=false` switches it off.
-    Switch,
-    /// A text.
-    Text,
-    /// A whole number.
-    Number,
-    /// A duration.
-    Duration,
-    /// A comma separated record; repeated use adds.
-    List,
-    /// A text as it is; repeated use adds.
-    Array,
+use ephor_value::duration;
+
+/// The fields of one comma separated record, as Go's `encoding/csv` reads them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record(Vec<String>);
+
+/// Why a text is no record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A quoted field does not end with its quote.
+    #[error("parse error on line 1, column {0}: extraneous or missing \" in quoted-field")]
+    Quoted(usize),
+    /// A quote inside of a field without quotes.
+    #[error("parse error on line 1, column {0}: bare \" in non-quoted-field")]
+    Bare(usize),
 }
 
-/// A flag of a command.
-#[derive(Clone, Copy, Debug)]
-pub struct Flag {
-    /// Name behind `--`.
-    pub long: &'static str,
-    /// Letter behind `-`; `'\0'` for none.
-    pub short: char,
-    /// What it takes.
-    pub takes: Takes,
-    /// Value when it is not given.
-    pub default: &'static str,
-    /// The flag whose value this one sets; `""` for none.
-    pub alias_of: &'static str,
-    /// One line of help.
-    pub help: &'static str,
+/// A text that Go's `strconv` refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("strconv.{function}: parsing {}: invalid syntax", ephor_value::quote::quote(text))]
+pub struct SyntaxError {
+    function: &'static str,
+    text: String,
 }
 
-/// A flag with neither letter nor default.
-pub const fn flag(long: &'static str, takes: Takes, help: &'static str) -> Flag {
-    Flag { long, short: '\0', takes, default: "", alias_of: "", help }
+/// The fields of all records of a flag, in order.
+pub fn fields(records: &[Record]) -> Vec<String> {
+    records.iter().flat_map(|record| record.0.iter().cloned()).collect()
 }
 
-impl Flag {
-    /// With a letter.
-    pub const fn short(mut self, short: char) -> Flag {
-        self.short = short;
-        self
-    }
+impl FromStr for Record {
+    type Err = RecordError;
 
-    /// With a default.
-    pub const fn default(mut self, default: &'static str) -> Flag {
-        self.default = default;
-        self
-    }
-
-    /// As another spelling of `long`.
-    pub const fn alias(mut self, long: &'static str) -> Flag {
-        self.alias_of = long;
-        self
-    }
-
-    fn display_name(&self) -> String {
-        match self.short {
-            '\0' => format!("--{}", self.long),
-            c => format!("-{c}, --{}", self.long),
+    fn from_str(text: &str) -> Result<Record, RecordError> {
+        let mut fields = Vec::new();
+        let mut field = String::new();
+        let mut chars = text.char_indices().peekable();
+        let mut quoted = false;
+        let mut at_start = true;
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' if quoted => match chars.peek() {
+                    Some((_, '"')) => {
+                        chars.next();
+                        field.push('"');
+                    }
+                    Some((_, ',')) | None => quoted = false,
+                    Some(_) => return Err(RecordError::Quoted(at + 2)),
+                },
+                '"' if at_start => {
+                    quoted = true;
+                    at_start = false;
+                }
+                '"' => return Err(RecordError::Bare(at + 1)),
+                ',' if !quoted => {
+                    fields.push(std::mem::take(&mut field));
+                    at_start = true;
+                }
+                c => {
+                    field.push(c);
+                    at_start = false;
+                }
+            }
         }
+        if quoted {
+            return Err(RecordError::Quoted(text.len() + 1));
+        }
+        if !text.is_empty() {
+            fields.push(field);
+        }
+        Ok(Record(fields))
     }
 }
 
-/// Flags that every command accepts; only `-v` and `--help` act.
-pub const GLOBAL: &[Flag] = &[
-    flag("help", Takes::Switch, "help for the command").short('h'),
-    flag("v", Takes::Text, "verbosity of the log").short('v'),
-    flag("add_dir_header", Takes::Switch, "accepted, no effect"),
-    flag("alsologtostderr", Takes::Switch, "accepted, no effect"),
-    flag("alsologtostderrthreshold", Takes::Text, "accepted, no effect"),
-    flag("kubeconfig", Takes::Text, "kubeconfig file"),
-    flag("legacy_stderr_threshold_behavior", Takes::Switch, "accepted, no effect"),
-    flag("log_backtrace_at", Takes::Text, "accepted, no effect"),
-    flag("log_dir", Takes::Text, "accepted, no effect"),
-    flag("log_file", Takes::Text, "accepted, no effect"),
-    flag("log_file_max_size", Takes::Text, "accepted, no effect"),
-    flag("logtostderr", Takes::Switch, "accepted, no effect"),
-    flag("one_output", Takes::Switch, "accepted, no effect"),
-    flag("skip_headers", Takes::Switch, "accepted, no effect"),
-    flag("skip_log_headers", Takes::Switch, "accepted, no effect"),
-    flag("stderrthreshold", Takes::Text, "accepted, no effect"),
-    flag("vmodule", Takes::Text, "accepted, no effect"),
-];
-
-/// Parsed flags and arguments.
-#[derive(Clone, Debug, Default)]
-pub struct Parsed {
-    values: HashMap<&'static str, Vec<String>>,
-    /// What is no flag, in order.
-    pub arguments: Vec<String>,
-}
-
-impl Parsed {
-    /// Whether a switch is on.
-    pub fn on(&self, long: &str) -> bool {
-        self.values.get(long).and_then(|v| v.last()).is_some_and(|v| v == "true")
-    }
-
-    /// The text of a flag, or its default.
-    pub fn text(&self, long: &str) -> &str {
-        self.values.get(long).and_then(|v| v.last()).map_or("", String::as_str)
-    }
-
-    /// All values of a list.
-    pub fn list(&self, long: &str) -> &[String] {
-        self.values.get(long).map_or(&[], Vec::as_slice)
-    }
-
-    /// The number of a flag.
-    pub fn number(&self, long: &str) -> i64 {
-        self.text(long).parse().unwrap_or(0)
-    }
-
-    /// Whether the flag was given at all.
-    pub fn given(&self, long: &str) -> bool {
-        self.values.contains_key(long)
-    }
-}
-
-/// Parses a command's arguments.
+/// A whole number.
 ///
 /// # Errors
-/// Kyverno's text: an unknown flag, a missing or a bad value.
-pub fn parse(table: &[Flag], args: &[String]) -> Result<Parsed, String> {
-    let mut parser = Parser { table, parsed: Parsed::default() };
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        if arg == "--" {
-            parser.parsed.arguments.extend(rest.by_ref().cloned());
-        } else if let Some(long) = arg.strip_prefix("--") {
-            parser.long(long, &mut rest)?;
-        } else if arg.len() > 1 && arg.starts_with('-') {
-            parser.shorts(arg, &mut rest)?;
-        } else {
-            parser.parsed.arguments.push(arg.clone());
-        }
-    }
-    let mut parsed = parser.parsed;
-    for f in table.iter().chain(GLOBAL).filter(|f| !f.default.is_empty() && f.alias_of.is_empty()) {
-        parsed.values.entry(f.long).or_insert_with(|| vec![f.default.to_string()]);
-    }
-    Ok(parsed)
+/// It is none, in the words of Go.
+pub fn whole(text: &str) -> Result<i64, SyntaxError> {
+    text.parse().map_err(|_| SyntaxError { function: "ParseInt", text: text.into() })
 }
 
-struct Parser<'t> {
-    table: &'t [Flag],
-    parsed: Parsed,
+/// A duration in nanoseconds.
+///
+/// # Errors
+/// It is none, in the words of Go.
+pub fn nanoseconds(text: &str) -> Result<i64, duration::Error> {
+    duration::parse(text)
 }
 
-impl Parser<'_> {
-    fn find(&self, test: impl Fn(&Flag) -> bool) -> Option<Flag> {
-        self.table.iter().chain(GLOBAL).find(|f| test(f)).copied()
-    }
-
-    fn long<'a>(&mut self, text: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<(), String> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_string())),
-            None => (text, None),
-        };
-        let Some(flag) = self.find(|f| f.long == name) else {
-            return Err(self.unknown(name));
-        };
-        let value = match (value, flag.takes) {
-            (Some(v), _) => v,
-            (None, Takes::Switch) => "true".into(),
-            (None, _) => rest.next().cloned().ok_or_else(|| format!("flag needs an argument: --{name}"))?,
-        };
-        self.add(flag, &value)
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let all: Vec<&str> = self.table.iter().chain(GLOBAL).map(|f| f.long).collect();
-        match did_you_mean(name, &all) {
-            Some(close) => format!("unknown flag: --{name}\nhelp: did you mean `--{close}`?"),
-            None => format!("unknown flag: --{name}"),
-        }
-    }
-
-    fn shorts<'a>(&mut self, arg: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<(), String> {
-        for (at, c) in arg.char_indices().skip(1) {
-            let Some(flag) = self.find(|f| f.short == c) else {
-                return Err(format!("unknown shorthand flag: '{c}' in {arg}"));
-            };
-            let after = arg.get(at + c.len_utf8()..).unwrap_or_default();
-            if flag.takes == Takes::Switch && !after.starts_with('=') {
-                self.add(flag, "true")?;
-                continue;
-            }
-            let value = match after.strip_prefix('=').unwrap_or(after) {
-                "" => {
-                    rest.next().cloned().ok_or_else(|| format!("flag needs an argument: '{c}' in {arg}"))?
-                }
-                value => value.to_string(),
-            };
-            return self.add(flag, &value);
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, flag: Flag, value: &str) -> Result<(), String> {
-        let bad = |cause: String| {
-            format!(
-                "invalid argument {} for \"{}\" flag: {cause}",
-                ephor_value::quote::quote(value),
-                flag.display_name()
-            )
-        };
-        let slot = if flag.alias_of.is_empty() { flag.long } else { flag.alias_of };
-        let values = match flag.takes {
-            Takes::List => csv(value).map_err(bad)?,
-            Takes::Switch => match value {
-                "1" | "t" | "T" | "TRUE" | "true" | "True" => vec!["true".into()],
-                "0" | "f" | "F" | "FALSE" | "false" | "False" => vec!["false".into()],
-                _ => return Err(bad(format!("strconv.ParseBool: parsing \"{value}\": invalid syntax"))),
-            },
-            Takes::Number => match value.parse::<i64>() {
-                Ok(_) => vec![value.into()],
-                Err(_) => return Err(bad(format!("strconv.ParseInt: parsing \"{value}\": invalid syntax"))),
-            },
-            Takes::Duration => {
-                ephor_value::duration::parse(value).map_err(bad)?;
-                vec![value.into()]
-            }
-            Takes::Text | Takes::Array => vec![value.into()],
-        };
-        self.parsed.values.entry(slot).or_default().extend(values);
-        Ok(())
+fn switch(text: &str) -> Result<bool, SyntaxError> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+        _ => Err(SyntaxError { function: "ParseBool", text: text.into() }),
     }
 }
 
-/// The fields of one comma separated record.
-fn csv(text: &str) -> Result<Vec<String>, String> {
-    let mut fields = Vec::new();
-    let mut field = String::new();
-    let mut chars = text.char_indices().peekable();
-    let mut quoted = false;
-    let mut at_start = true;
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' if quoted => match chars.peek() {
-                Some((_, '"')) => {
-                    chars.next();
-                    field.push('"');
-                }
-                Some((_, ',')) | None => quoted = false,
-                Some(_) => {
-                    return Err(format!(
-                        "parse error on line 1, column {}: extraneous or missing \" in quoted-field",
-                        at + 2
-                    ));
-                }
-            },
-            '"' if at_start => {
-                quoted = true;
-                at_start = false;
-            }
-            '"' => {
-                return Err(format!("parse error on line 1, column {}: bare \" in non-quoted-field", at + 1));
-            }
-            ',' if !quoted => {
-                fields.push(std::mem::take(&mut field));
-                at_start = true;
-            }
-            c => {
-                field.push(c);
-                at_start = false;
-            }
+/// The commands with flags as `pflag` reads them: switches take `=true` and `=false`, the value of any other flag
+/// may begin with a dash.
+pub fn with_forms_of_go(command: Command) -> Command {
+    let command = command.mut_args(|arg| match arg.get_action() {
+        ArgAction::SetTrue => {
+            let default = arg.get_default_values().first().cloned();
+            arg.action(ArgAction::Set)
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true")
+                .default_value(default.unwrap_or_else(|| "false".into()).to_string_lossy().into_owned())
+                .value_parser(switch)
         }
-    }
-    if quoted {
-        return Err(format!(
-            "parse error on line 1, column {}: extraneous or missing \" in quoted-field",
-            text.len() + 1
-        ));
-    }
-    if !(text.is_empty()) {
-        fields.push(field);
-    }
-    Ok(fields)
+        ArgAction::Set | ArgAction::Append if !arg.is_positional() => arg.allow_hyphen_values(true),
+        _ => arg,
+    });
+    command.mut_subcommands(with_forms_of_go)
 }
 
-/// The help text of a flag table.
-pub fn help(table: &[Flag]) -> String {
-    let mut out = String::new();
-    let width = table.iter().map(|f| f.long.len()).max().unwrap_or(0) + 10;
-    for f in table.iter().filter(|f| f.alias_of.is_empty()) {
-        let short = if f.short == '\0' { "    ".to_string() } else { format!("-{}, ", f.short) };
-        let kind = match f.takes {
-            Takes::Switch => "",
-            Takes::Text => " string",
-            Takes::Number => " int",
-            Takes::Duration => " duration",
-            Takes::List => " strings",
-            Takes::Array => " text",
-        };
-        let name = format!("--{}{kind}", f.long);
-        let default = if f.default.is_empty() { String::new() } else { format!(" (default {})", f.default) };
-        out.push_str(&format!("  {short}{name:width$} {}{default}\n", f.help));
+/// The commands with an environment variable for each flag: `EPHOR_TEST_THREADS` for `ephor test --threads`.
+/// The name of the command is part of it, because Kubernetes sets `EPHOR_PORT` and the like in every pod of a
+/// namespace with a Service `ephor`.
+pub fn with_environment(program: Command) -> Command {
+    program.mut_subcommands(|command| with_variables(command, "EPHOR"))
+}
+
+fn with_variables(command: Command, above: &str) -> Command {
+    let variable = |above: &str, name: &str| format!("{above}_{}", name.to_uppercase().replace('-', "_"));
+    let prefix = variable(above, command.get_name());
+    let command = command.mut_args(|arg| match arg.get_long().filter(|_| !arg.is_hide_set()) {
+        Some(name) => {
+            let name = variable(&prefix, name);
+            arg.env(Str::from(name)).hide_env_values(true)
+        }
+        None => arg,
+    });
+    command.mut_subcommands(|below| with_variables(below, &prefix))
+}
+
+/// The name and letter of a flag as `pflag` writes them in errors.
+pub fn display_name(arg: &clap::Arg) -> String {
+    match (arg.get_short(), arg.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long}"),
+        (_, Some(long)) => format!("--{long}"),
+        (short, None) => short.map(|c| format!("-{c}")).unwrap_or_default(),
     }
-    out
+}
+
+/// The logging flags of Kyverno, which have no effect, and whether they take a value.
+pub const WITHOUT_EFFECT: [(&str, bool); 14] = [
+    ("add_dir_header", false),
+    ("alsologtostderr", false),
+    ("alsologtostderrthreshold", true),
+    ("legacy_stderr_threshold_behavior", false),
+    ("log_backtrace_at", true),
+    ("log_dir", true),
+    ("log_file", true),
+    ("log_file_max_size", true),
+    ("logtostderr", false),
+    ("one_output", false),
+    ("skip_headers", false),
+    ("skip_log_headers", false),
+    ("stderrthreshold", true),
+    ("vmodule", true),
+];
+
+/// The program with the flags that have no effect; help does not show them.
+pub fn with_flags_without_effect(command: Command) -> Command {
+    command.args(WITHOUT_EFFECT.iter().map(|(name, takes_value)| {
+        let action = if *takes_value { ArgAction::Set } else { ArgAction::SetTrue };
+        clap::Arg::new(*name).long(*name).action(action).global(true).hide(true)
+    }))
+}
+
+/// The plain text of a help text.
+pub fn plain(text: Option<&StyledStr>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TABLE: &[Flag] = &[
-        flag("set", Takes::List, "").short('s'),
-        flag("table", Takes::Switch, "").short('t'),
-        flag("stdin", Takes::Switch, "").short('i'),
-        flag("warn-exit-code", Takes::Number, "").default("0"),
-        flag("resource", Takes::List, "").short('r'),
-        flag("resources", Takes::List, "").alias("resource"),
-    ];
-
-    fn run(args: &[&str]) -> Result<Parsed, String> {
-        parse(TABLE, &args.iter().map(|s| s.to_string()).collect::<Vec<_>>())
+    fn record(text: &str) -> Result<Vec<String>, String> {
+        text.parse::<Record>().map(|r| r.0).map_err(|e| e.to_string())
     }
 
     #[test]
-    fn flags_and_arguments_mix() {
-        let p = run(&["a", "-ti", "-r", "x,y", "--resources=z", "--", "-t"]).unwrap();
-        assert_eq!(p.arguments, ["a", "-t"]);
-        assert!(p.on("table") && p.on("stdin"));
-        assert_eq!(p.list("resource"), ["x", "y", "z"]);
-        assert_eq!(p.number("warn-exit-code"), 0);
+    fn a_record_has_fields_between_commas_outside_of_quotes() {
+        assert_eq!(record("a,b"), Ok(vec!["a".into(), "b".into()]));
+        assert_eq!(record("\"a,b\",c"), Ok(vec!["a,b".into(), "c".into()]));
+        assert_eq!(record("\"say \"\"a\"\"\""), Ok(vec!["say \"a\"".into()]));
+        assert_eq!(record("a,"), Ok(vec!["a".into(), String::new()]));
+        assert_eq!(record(""), Ok(Vec::new()));
     }
 
     #[test]
-    fn bad_flags_are_reported_with_the_texts_of_kyverno() {
-        let text = |args: &[&str]| run(args).unwrap_err();
-        assert_eq!(text(&["--xx"]), "unknown flag: --xx");
-        assert_eq!(text(&["-q"]), "unknown shorthand flag: 'q' in -q");
+    fn a_misplaced_quote_is_refused_at_its_column() {
+        let text = |text| record(text).unwrap_err();
+        assert_eq!(text("cm={\"a\":1}"), "parse error on line 1, column 5: bare \" in non-quoted-field");
         assert_eq!(
-            text(&["--warn-exit-code", "x"]),
-            "invalid argument \"x\" for \"--warn-exit-code\" flag: strconv.ParseInt: parsing \"x\": invalid syntax"
+            text("\"a\"b"),
+            "parse error on line 1, column 4: extraneous or missing \" in quoted-field"
         );
+        assert_eq!(text("\"a"), "parse error on line 1, column 3: extraneous or missing \" in quoted-field");
+    }
+
+    #[test]
+    fn a_switch_has_the_spellings_of_go() {
+        assert_eq!((switch("T"), switch("0")), (Ok(true), Ok(false)));
         assert_eq!(
-            text(&["--set", "cm={\"a\":1}"]),
-            "invalid argument \"cm={\\\"a\\\":1}\" for \"-s, --set\" flag: parse error on line 1, column 5: bare \" in non-quoted-field"
+            switch("yes").unwrap_err().to_string(),
+            "strconv.ParseBool: parsing \"yes\": invalid syntax"
         );
     }
 }

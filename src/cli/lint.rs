@@ -1,62 +1,139 @@
 //! `ephor lint`: checks of policies before they run.
 
-use ephor_inspect::findings::{Finding, Severity, findings};
-use ephor_policies::load::{self, Policies, Reader};
-use ephor_sources::files;
+use clap::{ValueEnum, ValueHint};
 
-use super::flags::{self, Flag, Takes, flag};
+use ephor_inspect::lint::{CHECKS, Finding, Linted, Severity, lint};
+use ephor_report::lint_formats::{self, Annotation, Level};
+use ephor_sources::files::{self, Cause};
 
-const FLAGS: &[Flag] = &[
-    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
-    flag("warnings-as-errors", Takes::Switch, "exit code 1 for warnings, too"),
-];
+use super::flags::{Record, fields};
+use super::{Error, some_policies};
 
-const ABOUT: &str = "Checks policies: schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their types, rules that can never match.\nEach finding comes with file, line and column. The exit code is 1 when there is an error.";
+/// Checks policies before they run
+///
+/// Schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their
+/// types, fields that the matched kinds do not have, rules that can never match. Each finding comes with file, line
+/// and column, and what to write instead. Documents that are no policies are counted. The exit code is 1 when there
+/// is an error. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
+/// `# ephor-lint: ignore-file=ID` those of the file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # check the policies of a folder
+  ephor lint policies/
 
-const EXAMPLES: &str = "  # check the policies of a folder\n  ephor lint policies/\n\n  # check types by definitions of custom resources too\n  ephor lint policy.yaml --definition crds.yaml\n";
+  # check types by definitions of custom resources too
+  ephor lint policy.yaml --definition crds.yaml
 
-pub(super) const PAGE: super::Page =
-    super::Page { name: "lint", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # fail on warnings, and write a file for code scanning
+  ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif")]
+pub struct Args {
+    /// files, folders or addresses with policies, - for standard input
+    #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
+    policies: Vec<String>,
+    /// files with CustomResourceDefinitions
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    definition: Vec<Record>,
+    /// least severity with which the exit code is 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
+    /// list notes too (text)
+    #[arg(long)]
+    notes: bool,
+    /// form of the findings
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output_format: Format,
+}
+
+/// The severities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// The policy, or a part of it, cannot work
+    Error,
+    /// It probably does not do what was meant
+    Warning,
+    /// Good to know
+    Note,
+}
+
+/// The forms of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines with carets, for people
+    Text,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub workflows
+    Github,
+    /// A list of objects
+    Json,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, no policy, files that cannot be read.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("lint", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
-    }
-    if parsed.arguments.is_empty() {
-        return Err(
-            "requires at least one policy: a file, a folder, an address, or - for standard input".into()
-        );
-    }
-    let definitions = super::admission::documents(parsed.list("definition"))?;
-    let mut all = Policies::default();
-    for argument in &parsed.arguments {
-        if let Some(text) = super::explain::missing(argument) {
-            return Err(text);
-        }
+/// No policy, files that cannot be read.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let arguments = some_policies(&args.policies)?;
+    let definitions = super::admission::documents(&fields(&args.definition))?;
+    let mut sources = Vec::new();
+    for argument in arguments {
+        super::explain::exists(argument)?;
         let loaded = files::policies(std::slice::from_ref(argument));
-        for notice in &loaded.notices {
+        for notice in loaded.notices.iter().filter(|n| !matches!(n.cause, Cause::Extension | Cause::Empty)) {
             super::warn(&format!("{}: {}", notice.place, notice.text));
         }
-        for source in &loaded.sources {
-            all.extend(load::argument_for(std::slice::from_ref(source), Reader::Server));
-        }
+        sources.extend(loaded.sources);
     }
-    if all.is_empty() && all.problems.is_empty() {
-        return Err(format!("no policy found in {}", parsed.arguments.join(", ")));
+    let found = lint(&sources, &definitions);
+    if found.policies == 0 {
+        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let found = findings(&all, &definitions);
-    super::print(&found.iter().map(ToString::to_string).collect::<String>());
-    let count = |severity: Severity| found.iter().filter(|f: &&Finding| f.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    super::print(&format!(
-        "{} policies, {errors} error(s), {warnings} warning(s)\n",
-        all.policies.len() + all.cleanups.len()
-    ));
-    Ok(i32::from(errors > 0 || (warnings > 0 && parsed.on("warnings-as-errors"))))
+    let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
+    super::print(&match args.output_format {
+        Format::Sarif => lint_formats::sarif(&annotations, &CHECKS, env!("CARGO_PKG_VERSION")),
+        Format::Github => lint_formats::github(&annotations),
+        Format::Json => lint_formats::json(&annotations),
+        Format::Text => text(&found, args.notes),
+    });
+    let least = match args.fail_on {
+        FailOn::Error => Severity::Error,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Note => Severity::Note,
+    };
+    Ok(i32::from(found.findings.iter().any(|f| f.severity >= least)))
+}
+
+fn annotation(finding: &Finding) -> Annotation<'_> {
+    Annotation {
+        id: finding.id,
+        level: match finding.severity {
+            Severity::Note => Level::Note,
+            Severity::Warning => Level::Warning,
+            Severity::Error => Level::Error,
+        },
+        policy: &finding.policy,
+        file: &finding.file,
+        line: finding.line,
+        column: finding.column,
+        end: finding.end,
+        message: &finding.message,
+        help: finding.help.as_deref(),
+    }
+}
+
+/// The findings, and what was counted.
+fn text(found: &Linted, notes: bool) -> String {
+    let shown = found.findings.iter().filter(|f| notes || f.severity != Severity::Note);
+    let mut out: String = shown.map(ToString::to_string).collect();
+    let of = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let policies =
+        if found.policies == 1 { "1 policy".into() } else { format!("{} policies", found.policies) };
+    let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|s| of(found.count(s), s.word()));
+    let hint = if notes || found.count(Severity::Note) == 0 { "" } else { " (list them with --notes)" };
+    out.push_str(&format!("{policies}: {}{hint}\n", counts.join(", ")));
+    if found.others > 0 {
+        let (documents, files) = (of(found.others, "document"), of(found.other_files, "file"));
+        out.push_str(&format!("not checked: {documents} of other kinds, {files} without policies\n"));
+    }
+    out
 }

@@ -1,8 +1,10 @@
-//! The command line: parses flags and calls the library.
+//! The command line: reads flags and calls the library.
 //!
-//! Called through a link named `kyverno` or `kubectl-kyverno` it names itself so. Errors go to
-//! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
-//! there as one `warning: …` line each.
+//! In: arguments. Out: what a command prints, and the exit code. Each command is a file with its flags (a struct
+//! of typed options) and what it does with them; `clap` reads them, [`flags`] adds the forms that are Kyverno's,
+//! [`usage`] its texts for what is wrong, `help` the pages. Called through a link named `kyverno` or
+//! `kubectl-kyverno` the program names itself so. Errors go to standard error as `Error: …` with exit code 1;
+//! what is worth knowing but changes no result goes there as one `warning: …` line each.
 
 pub mod admission;
 pub mod apply;
@@ -11,120 +13,78 @@ pub mod completion;
 pub mod conformance;
 pub mod create;
 pub mod docs;
+pub mod error;
 pub mod explain;
 mod explain_decisions;
 pub mod fix;
 pub mod flags;
+mod help;
 pub mod jp;
 pub mod lint;
 mod outbound;
+mod prompt;
 pub mod serve;
 pub mod test;
+pub mod usage;
+pub mod version;
 pub mod webhook_config;
 
-use ephor_value::suggest::did_you_mean;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// What there is to know about a command, or one below it.
-#[derive(Clone, Copy)]
-struct Page {
-    /// Its name, with that of the command above it.
-    name: &'static str,
-    arguments: &'static str,
-    about: &'static str,
-    flags: &'static [flags::Flag],
-    examples: &'static str,
+pub use error::Error;
+use usage::Usage;
+
+/// Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine
+#[derive(Debug, Parser)]
+#[command(name = "ephor")]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    /// version of the program
+    #[arg(long, short = 'V')]
+    version: bool,
+    #[command(subcommand)]
+    command: Option<Top>,
 }
 
-/// The pages of all commands.
-fn pages() -> Vec<Page> {
-    let mut all = vec![
-        admission::PAGE,
-        apply::PAGE,
-        completion::PAGE,
-        conformance::PAGE,
-        docs::PAGE,
-        explain::PAGE,
-        lint::PAGE,
-        serve::PAGE,
-        test::PAGE,
-        VERSION,
-        webhook_config::PAGE,
-    ];
-    all.extend(cel::pages());
-    all.extend(create::PAGES);
-    all.extend(fix::PAGES);
-    all.extend(jp::pages());
-    all.sort_by_key(|p| p.name);
-    all
+/// Flags of every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of all commands")]
+pub struct Global {
+    /// level of detail of explanations
+    #[arg(long = "v", short = 'v', value_name = "LEVEL", global = true)]
+    verbosity: Option<String>,
+    /// kubeconfig file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, global = true, env = "EPHOR_KUBECONFIG", hide_env_values = true)]
+    kubeconfig: Option<String>,
 }
 
-const VERSION: Page = Page {
-    name: "version",
-    arguments: "",
-    about: "Shows the version of the program.",
-    flags: &[],
-    examples: "  # the version, and those of Kyverno and Kubernetes\n  ephor version\n",
-};
-
-/// What a command is for; the empty name is the program.
-fn about_of(name: &str) -> &'static str {
-    match COMMANDS.iter().find(|c| c.name == name) {
-        Some(command) => command.about,
-        None => "Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.",
+impl Global {
+    /// Whether all of what is summed up is listed.
+    fn is_verbose(&self) -> bool {
+        !matches!(self.verbosity.as_deref(), None | Some("" | "0"))
     }
 }
 
-/// The cluster that the flags mean.
-fn cluster_choice(parsed: &flags::Parsed) -> ephor_server::cluster::Choice {
-    let text = |flag: &str| parsed.text(flag).to_string();
-    ephor_server::cluster::Choice { kubeconfig: text("kubeconfig"), context: text("context") }
+#[derive(Debug, Subcommand)]
+enum Top {
+    Admission(admission::Args),
+    Apply(Box<apply::Args>),
+    Cel(cel::Args),
+    Completion(completion::Args),
+    Conformance(conformance::Args),
+    Create(create::Args),
+    Docs(docs::Args),
+    Explain(explain::Args),
+    Fix(fix::Args),
+    Jp(jp::Args),
+    Lint(lint::Args),
+    Serve(Box<serve::Args>),
+    Test(test::Args),
+    Version(version::Args),
+    WebhookConfig(webhook_config::Args),
 }
-
-/// A command of the program.
-struct Command {
-    name: &'static str,
-    about: &'static str,
-    run: fn(&[String]) -> Result<i32, String>,
-}
-
-const COMMANDS: &[Command] = &[
-    Command {
-        name: "admission",
-        about: "Prints Kubernetes admission policies that are equivalent to Kyverno's.",
-        run: admission::run,
-    },
-    Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
-    Command { name: "cel", about: "Evaluates, checks and explains CEL expressions.", run: cel::run },
-    Command {
-        name: "completion",
-        about: "Prints a script that completes commands in a shell.",
-        run: completion::run,
-    },
-    Command {
-        name: "conformance",
-        about: "Runs recorded suites and prints how many cases pass.",
-        run: conformance::run,
-    },
-    Command { name: "create", about: "Prints templates of files.", run: create::run },
-    Command { name: "docs", about: "Writes the pages of the commands.", run: docs::run },
-    Command {
-        name: "explain",
-        about: "Explains the rules of policies and their decisions about resources.",
-        run: explain::run,
-    },
-    Command { name: "fix", about: "Repairs files with deprecated syntax.", run: fix::run },
-    Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
-    Command { name: "lint", about: "Checks policies before they run.", run: lint::run },
-    Command { name: "serve", about: "Serves the admission webhook.", run: serve::run },
-    Command { name: "test", about: "Runs tests of policies.", run: test::run },
-    Command {
-        name: "webhook-config",
-        about: "Prints the webhook configurations that policies need, and simulates them.",
-        run: webhook_config::run,
-    },
-    Command { name: "help", about: "Help about any command.", run: help },
-    Command { name: "version", about: "Shows the version of the program.", run: version },
-];
 
 /// The name under which the program was called.
 fn program() -> String {
@@ -136,53 +96,113 @@ fn program() -> String {
     }
 }
 
+/// Whether the program was called by Kyverno's name, and answers as it does.
+fn is_kyverno() -> bool {
+    program() == "kyverno"
+}
+
+/// The commands with their pages, as help, completion and documents show them.
+fn commands() -> clap::Command {
+    let command = flags::with_flags_without_effect(Cli::command().name(program()));
+    help::with_pages(flags::with_environment(command))
+}
+
 /// Runs the program with its arguments (without its name); returns the exit code.
 pub fn main(args: &[String]) -> i32 {
-    let Some((name, rest)) = args.split_first() else {
-        print(&usage());
-        return 0;
-    };
-    if matches!(name.as_str(), "-h" | "--help") {
-        print(&usage());
+    if completion::answered() {
         return 0;
     }
-    if matches!(name.as_str(), "--version" | "-V") {
-        return version(&[]).unwrap_or(1);
-    }
-    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else {
-        eprintln!("Error: {}", unknown(name));
-        return 1;
-    };
-    match (command.run)(rest) {
+    match read(args).and_then(|cli| cli.map_or(Ok(0), run)) {
         Ok(code) => code,
-        Err(text) => {
-            eprintln!("Error: {text}");
-            1
+        Err(error) => {
+            eprintln!("Error: {error}");
+            error.exit_code()
         }
     }
 }
 
-fn unknown(name: &str) -> String {
-    let program = program();
-    if name.starts_with('-') {
-        return format!("unknown flag: {name}");
+/// The command that the arguments mean; none when they are about help, which is printed.
+fn read(args: &[String]) -> Result<Option<Cli>, Error> {
+    let mut command = flags::with_forms_of_go(commands()).args_override_self(true);
+    if is_kyverno() {
+        command = command.mut_subcommand("apply", apply::with_values_of_kyverno);
     }
-    let names: Vec<&str> = COMMANDS.iter().map(|c| c.name).collect();
-    let suggestion = match did_you_mean(name, &names) {
-        Some(close) => format!("\n\nDid you mean this?\n\t{close}\n"),
-        None => String::new(),
-    };
-    format!("unknown command \"{name}\" for \"{program}\"{suggestion}\nRun '{program} --help' for usage.")
+    let named = std::iter::once(program()).chain(args.iter().cloned());
+    match command.clone().try_get_matches_from(named).and_then(|m| Cli::from_arg_matches(&m)) {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            let words: Vec<String> = args.iter().filter(|a| *a != "help").cloned().collect();
+            help::print(&usage::meant(&command, &words).1);
+            Ok(None)
+        }
+        Err(error) => Err(usage::of(&error, &command, args).into()),
+    }
 }
 
-/// Prints the help of a command when `--help` is given.
-fn helped(parsed: &flags::Parsed, page: &Page) -> bool {
-    let wanted = parsed.on("help");
-    if wanted {
-        let Page { name, arguments, about, flags, examples } = *page;
-        print(&command_help(name, arguments, about, flags, examples));
+fn run(cli: Cli) -> Result<i32, Error> {
+    let Cli { global, version, command } = cli;
+    if version {
+        return version::run(&version::Args::default());
     }
-    wanted
+    let Some(command) = command else {
+        help::print(&program());
+        return Ok(0);
+    };
+    match command {
+        Top::Admission(args) => admission::run(&args),
+        Top::Apply(args) => apply::run(&args, &global),
+        Top::Cel(args) => cel::run(args),
+        Top::Completion(args) => completion::run(&args),
+        Top::Conformance(args) => conformance::run(&args),
+        Top::Create(args) => create::run(args),
+        Top::Docs(args) => docs::run(&args),
+        Top::Explain(args) => explain::run(&args, &global),
+        Top::Fix(args) => fix::run(args),
+        Top::Jp(args) => jp::run(args),
+        Top::Lint(args) => lint::run(&args),
+        Top::Serve(args) => serve::run(&args, &global),
+        Top::Test(args) => test::run(&args),
+        Top::Version(args) => version::run(&args),
+        Top::WebhookConfig(args) => webhook_config::run(&args, &global),
+    }
+}
+
+/// The cluster that the flags mean.
+fn cluster_choice(context: Option<&str>, global: &Global) -> ephor_server::cluster::Choice {
+    let kubeconfig = global.kubeconfig.clone().unwrap_or_default();
+    ephor_server::cluster::Choice { kubeconfig, context: context.unwrap_or_default().to_string() }
+}
+
+/// The only argument of a command.
+///
+/// # Errors
+/// There is none, or there are several.
+fn only(arguments: &[String]) -> Result<&str, Usage> {
+    match arguments {
+        [one] => Ok(one),
+        more => Err(Usage::NotOne(more.len())),
+    }
+}
+
+/// The policies that a command is about.
+///
+/// # Errors
+/// There are none.
+fn some_policies(arguments: &[String]) -> Result<&[String], Usage> {
+    if arguments.is_empty() { Err(Usage::NoPolicy) } else { Ok(arguments) }
+}
+
+/// A flag whose empty value means the same as none.
+fn given(value: &Option<String>) -> Option<&str> {
+    value.as_deref().filter(|text| !text.is_empty())
+}
+
+/// Uses this number of threads; 0 is one per core.
+fn use_threads(number: i64) {
+    if number > 0 {
+        let threads = usize::try_from(number).unwrap_or(1).min(256);
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
 }
 
 /// Prints a warning to standard error.
@@ -190,12 +210,23 @@ fn warn(text: &str) {
     eprintln!("warning: {text}");
 }
 
-/// Whether standard output shows colours: it is a terminal that has them, and `NO_COLOR` is not set.
+/// Whether the environment switches colours on or off: `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then a terminal
+/// without colours.
+fn colour_of_environment() -> Option<bool> {
+    let is_on = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+    if std::env::var_os("NO_COLOR").is_some() {
+        return Some(false);
+    }
+    if is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE") {
+        return Some(true);
+    }
+    std::env::var_os("TERM").is_some_and(|t| t == "dumb").then_some(false)
+}
+
+/// Whether standard output shows colours: the environment says so, or it is a terminal.
 fn shows_colours() -> bool {
     use std::io::IsTerminal;
-    std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none()
-        && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+    colour_of_environment().unwrap_or_else(|| std::io::stdout().is_terminal())
 }
 
 /// Writes to standard output; a closed pipe is no error of ours.
@@ -204,74 +235,15 @@ pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-fn usage() -> String {
-    let program = program();
-    let mut out = format!(
-        "{program} evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.\n\nUsage:\n  {program} COMMAND [flags]\n\nCommands:\n"
-    );
-    for c in COMMANDS {
-        out.push_str(&format!("  {:14}{}\n", c.name, c.about));
-    }
-    out.push_str(&format!("\nUse \"{program} COMMAND --help\" for a command's flags.\n"));
-    out
-}
-
-fn help(args: &[String]) -> Result<i32, String> {
-    match args.first() {
-        None => {
-            print(&usage());
-            Ok(0)
-        }
-        Some(name) => match COMMANDS.iter().find(|c| c.name == name && c.name != "help") {
-            Some(c) => (c.run)(&["--help".to_string()]),
-            None => Err(unknown(name)),
-        },
-    }
-}
-
-fn version(args: &[String]) -> Result<i32, String> {
-    if let Some(extra) = args.iter().find(|a| !a.starts_with('-')) {
-        return Err(format!("unknown command \"{extra}\" for \"{} version\"", program()));
-    }
-    print(&format!("Version: {}\nReference: Kyverno 1.19.1, Kubernetes 1.36.3\n", env!("CARGO_PKG_VERSION")));
-    Ok(0)
-}
-
-/// The help text of a command with commands below it.
-fn group_help(name: &str, about: &str, pages: &[Page]) -> String {
-    let program = program();
-    let mut out = format!("{about}\n\nUsage:\n  {program} {name} COMMAND [flags]\n\nCommands:\n");
-    for page in pages {
-        let own = page.name.rsplit(' ').next().unwrap_or_default();
-        out.push_str(&format!("  {own:16}{}\n", page.about.lines().next().unwrap_or_default()));
-    }
-    out.push_str(&format!("\nUse \"{program} {name} COMMAND --help\" for a command's flags.\n"));
-    out
-}
-
-/// The error for a command that is not below another one.
-fn unknown_below(above: &str, name: &str, pages: &[Page]) -> String {
-    let names: Vec<&str> = pages.iter().filter_map(|p| p.name.rsplit(' ').next()).collect();
-    let hint = did_you_mean(name, &names).map(|close| format!("\nhelp: did you mean `{close}`?"));
-    format!("unknown command \"{name}\" for \"{} {above}\"{}", program(), hint.unwrap_or_default())
-}
-
 /// Writes a file through a temporary one in the same folder, so that it is never half written.
-fn write_whole(path: &str, text: &str) -> std::io::Result<()> {
+fn write_whole(path: &str, text: &str) -> Result<(), Error> {
     use std::io::Write;
-    let temporary = format!("{path}.{}.tmp", std::process::id());
-    let mut file = std::fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)
-}
-
-/// The help text of a command.
-fn command_help(name: &str, arguments: &str, about: &str, table: &[flags::Flag], examples: &str) -> String {
-    let program = program();
-    format!(
-        "{about}\n\nUsage:\n  {program} {name} [flags] {arguments}\n\nExamples:\n{examples}\nFlags:\n{}\nGlobal flags:\n{}",
-        flags::help(table),
-        flags::help(flags::GLOBAL)
-    )
+    let write = || {
+        let temporary = format!("{path}.{}.tmp", std::process::id());
+        let mut file = std::fs::File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    write().map_err(|cause| Error::Write { path: path.into(), cause })
 }

@@ -6,40 +6,37 @@ use ephor_engine::Profile;
 use ephor_sources::http::guard::Guard;
 use ephor_sources::http::{self, Settings, roots};
 
-use super::flags::{Flag, Parsed, Takes, flag};
+use super::Error;
+use super::flags::{Record, fields};
 
-/// Ranges of addresses and names of hosts that policies may not call.
-pub(super) const BLOCKLIST: Flag = flag(
-    "http-blocklist",
-    Takes::List,
-    "addresses, ranges and host names that policies may not call, empty for none",
-)
-.default(
-    "169.254.169.254/32,169.254.169.253/32,fd00:ec2::254/128,metadata.google.internal,127.0.0.0/8,::1/128",
-);
-
-/// Prefixes of URLs that policies may call.
-pub(super) const ALLOWLIST: Flag =
-    flag("http-allowlist", Takes::List, "prefixes of the only URLs that policies may call");
-
-/// Additional roots.
-pub(super) const CA_FILE: Flag = flag(
-    "ca-file",
-    Takes::List,
-    "PEM files with additional certificate authorities to trust for services, registries and collectors",
-);
+/// Flags about requests to other servers.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Calls of policies")]
+pub(super) struct Outbound {
+    /// addresses, ranges and host names that policies may not call, empty for none
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "169.254.169.254/32,169.254.169.253/32,fd00:ec2::254/128,metadata.google.internal,127.0.0.0/8,::1/128"
+    )]
+    http_blocklist: Vec<Record>,
+    /// prefixes of the only URLs that policies may call
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
+    http_allowlist: Vec<Record>,
+    /// PEM files with additional certificate authorities to trust for services, registries and collectors
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    ca_file: Vec<Record>,
+}
 
 /// Chooses the client's settings by flags.
 ///
 /// # Errors
 /// An entry or a file cannot be used.
-pub(super) fn configure(parsed: &Parsed) -> Result<(), String> {
-    let list = |flag: &str| -> Vec<&str> { parsed.list(flag).iter().flat_map(|t| t.split(',')).collect() };
-    let guard = Guard::of(&list("http-blocklist"), &list("http-allowlist"))
-        .map_err(|e| format!("--http-blocklist, --http-allowlist: {e}"))?;
+pub(super) fn configure(options: &Outbound) -> Result<(), Error> {
+    let guard = Guard::of(&fields(&options.http_blocklist), &fields(&options.http_allowlist))?;
     let mut settings = Settings { guard, ..Settings::default() };
-    for path in list("ca-file") {
-        settings.roots.extend(roots::of_file(path).map_err(|e| format!("--ca-file: {e}"))?);
+    for path in fields(&options.ca_file) {
+        settings.roots.extend(roots::of_file(&path)?);
     }
     http::configure(settings);
     Ok(())
@@ -54,10 +51,15 @@ pub(super) fn configure_for(profile: Profile) {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        outbound: Outbound,
+    }
+
     #[test]
     fn the_default_of_the_flag_is_the_list_of_the_guard() {
-        let parsed = super::super::flags::parse(&[BLOCKLIST], &[]).unwrap_or_default();
-        let list: Vec<&str> = parsed.list("http-blocklist").iter().flat_map(|t| t.split(',')).collect();
-        assert_eq!(list, http::guard::BLOCKED);
+        let flags = <Flags as clap::Parser>::parse_from(["ephor"]);
+        assert_eq!(fields(&flags.outbound.http_blocklist), http::guard::BLOCKED);
     }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{ValueEnum, ValueHint};
 use tracing_subscriber::EnvFilter;
 
 use ephor_server::cluster::Choice;
+use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
 use ephor_server::serve::policies::Places;
@@ -15,123 +17,272 @@ use ephor_server::serve::tls::Pair;
 use ephor_server::serve::{AuditLog, Settings, Tls, run as serve};
 use ephor_value::duration;
 
-use super::flags::{self, Flag, Parsed, Takes, flag};
-use super::outbound;
+use super::flags::{Record, SyntaxError, fields, whole};
+use super::outbound::{self, Outbound};
+use super::{Error, Global, given};
 
-const FLAGS: &[Flag] = &[
-    flag("policies", Takes::List, "files and folders with policies, exceptions and bindings"),
-    flag(
-        "require-policies",
-        Takes::Number,
-        "minimum number of usable policies; with fewer the server is not ready and refuses requests",
-    )
-    .default("0"),
-    flag(
-        "data",
-        Takes::List,
-        "files and folders with objects that rules look up: namespaces, ConfigMaps, roles, parameters",
-    ),
-    flag(
-        "cluster",
-        Takes::Switch,
-        "external data from the cluster: that of the pod's service account, or of KUBECONFIG",
-    ),
-    flag("context", Takes::Text, "context of the kubeconfig file"),
-    flag(
-        "config-map",
-        Takes::Text,
-        "file with the ConfigMap of settings: resourceFilters, excludeGroups and others",
-    ),
-    flag("config-map-name", Takes::Text, "NAMESPACE/NAME of the ConfigMap of settings in the cluster")
-        .default("kyverno/kyverno"),
-    flag(
-        "metrics-config-map",
-        Takes::Text,
-        "file with the ConfigMap of metrics: metricsExposure, namespaces, bucketBoundaries",
-    ),
-    flag("metrics-config-map-name", Takes::Text, "NAMESPACE/NAME of the ConfigMap of metrics in the cluster")
-        .default("kyverno/kyverno-metrics"),
-    flag("reports", Takes::Switch, "PolicyReports of admitted objects in the cluster"),
-    flag("events", Takes::Switch, "events about violated policies in the cluster"),
-    flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
-    flag("registry", Takes::Switch, "access to image registries for rules that verify or inspect images"),
-    flag(
-        "image-pull-secrets",
-        Takes::List,
-        "Secrets with credentials for registries: NAME, in the namespace of the settings, or NAMESPACE/NAME",
-    ),
-    outbound::BLOCKLIST,
-    outbound::ALLOWLIST,
-    outbound::CA_FILE,
-    flag("otlp-endpoint", Takes::Text, "URL of the OpenTelemetry collector: http://HOST:4318"),
-    flag("listen", Takes::Text, "listen address for admission reviews").default("0.0.0.0:9443"),
-    flag("metrics-listen", Takes::Text, "listen address for metrics and health, `none` for no listener")
-        .default("0.0.0.0:8000"),
-    flag("tls-cert", Takes::Text, "PEM file with the server certificate, reloaded when it changes"),
-    flag("tls-key", Takes::Text, "PEM file with the key of --tls-cert"),
-    flag(
-        "tls-self-signed",
-        Takes::Text,
-        "folder for a self-signed certificate, with the certificate authority in `ca.crt`",
-    ),
-    flag("tls-name", Takes::List, "DNS names and addresses of the self-signed certificate")
-        .default("localhost,127.0.0.1"),
-    flag("plain-http", Takes::Switch, "HTTP without TLS, for a server behind a proxy that terminates TLS"),
-    flag("audit-log", Takes::Text, "file of the audit log, one line of JSON per decision"),
-    flag("audit-log-maxsize", Takes::Number, "size in megabytes at which the audit log is rotated")
-        .default("100"),
-    flag("audit-log-maxbackup", Takes::Number, "number of rotated audit logs that are retained").default("5"),
-    flag("result-cache-megabytes", Takes::Number, "size of the result cache in megabytes, 0 for no cache")
-        .default("32"),
-    flag("max-body-bytes", Takes::Number, "maximum size of an admission review in bytes").default("50331648"),
-    flag(
-        "max-buffered-bytes",
-        Takes::Number,
-        "maximum size of all buffered admission reviews in bytes; beyond it reviews get status 429",
-    )
-    .default("134217728"),
-    flag(
-        "max-in-flight",
-        Takes::Number,
-        "maximum number of admission reviews in flight; beyond it reviews get status 429",
-    )
-    .default("512"),
-    flag("max-connections", Takes::Number, "maximum number of open connections").default("16384"),
-    flag("deadline-margin", Takes::Text, "safety margin subtracted from the webhook timeout")
-        .default("500ms"),
-    flag("shutdown-delay", Takes::Text, "time after SIGTERM in which the server keeps serving, not ready")
-        .default("5s"),
-    flag("grace-period", Takes::Text, "time for requests in flight to end after the shutdown delay")
-        .default("20s"),
-    flag("log-format", Takes::Text, "format of the log, `text` or `json`").default("text"),
-    flag("log-level", Takes::Text, "level of the log: error, warn, info, debug or trace").default("info"),
-    flag(
-        "baseline",
-        Takes::Switch,
-        "additional path /baseline, which reads a review and allows it, for measurements",
-    ),
-];
+/// Serves the admission webhook
+///
+/// It admits, denies and mutates requests of a Kubernetes API server. Policies, data and certificates are reloaded
+/// when their files change. Health is at /livez and /readyz, metrics are at /metrics.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # policies of a folder, with a self-signed certificate
+  ephor serve --policies policies/ --tls-self-signed tls/ --tls-name ephor.ephor.svc
 
-const ABOUT: &str = "Serves the admission webhook, which admits, denies and mutates requests of a Kubernetes API server.\nPolicies, data and certificates are reloaded when their files change. Health is at /livez and /readyz, metrics are at /metrics.";
+  # certificates that another program renews, and an audit log
+  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl")]
+pub struct Args {
+    /// load policies, data and certificates, print what is loaded and what is wrong, and exit
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    places: PlaceOptions,
+    #[command(flatten)]
+    cluster: ClusterOptions,
+    #[command(flatten)]
+    images: ImageOptions,
+    #[command(flatten)]
+    outbound: Outbound,
+    #[command(flatten)]
+    listeners: Listeners,
+    #[command(flatten)]
+    logs: Logs,
+    #[command(flatten)]
+    limits: LimitOptions,
+}
 
-const EXAMPLES: &str = "  # policies of a folder, with a self-signed certificate\n  ephor serve --policies policies/ --tls-self-signed tls/ --tls-name ephor.ephor.svc\n\n  # certificates that another program renews, and an audit log\n  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl\n";
+/// What is loaded.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Policies and data")]
+struct PlaceOptions {
+    /// files and folders with policies, exceptions and bindings
+    #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
+    arguments: Vec<String>,
+    /// files and folders with policies, exceptions and bindings
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    policies: Vec<Record>,
+    /// minimum number of usable policies; with fewer the server is not ready and refuses requests
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = not_negative)]
+    require_policies: usize,
+    /// files and folders with objects that rules look up: namespaces, ConfigMaps, roles, parameters
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    data: Vec<Record>,
+    /// file with the ConfigMap of settings: resourceFilters, excludeGroups and others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config_map: Option<String>,
+    /// file with the ConfigMap of metrics: metricsExposure, namespaces, bucketBoundaries
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    metrics_config_map: Option<String>,
+}
 
-pub(super) const PAGE: super::Page =
-    super::Page { name: "serve", arguments: "[POLICY...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+/// What a cluster gives and takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+struct ClusterOptions {
+    /// external data from the cluster: that of the pod's service account, or of KUBECONFIG
+    #[arg(long)]
+    cluster: bool,
+    /// context of the kubeconfig file
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// ConfigMap of settings in the cluster
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = "kyverno/kyverno", value_parser = namespaced)]
+    config_map_name: Namespaced,
+    /// ConfigMap of metrics in the cluster
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = "kyverno/kyverno-metrics", value_parser = namespaced)]
+    metrics_config_map_name: Namespaced,
+    /// PolicyReports of admitted objects in the cluster
+    #[arg(long)]
+    reports: bool,
+    /// events about violated policies in the cluster
+    #[arg(long)]
+    events: bool,
+    /// reasons of events that are not written
+    #[arg(long, value_name = "REASON", default_value = "PolicySkipped")]
+    omit_events: Vec<Record>,
+}
+
+/// Registries of images.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Images")]
+struct ImageOptions {
+    /// access to image registries for rules that verify or inspect images
+    #[arg(long)]
+    registry: bool,
+    /// Secrets with credentials for registries: NAME, in the namespace of the settings, or NAMESPACE/NAME
+    #[arg(long, value_name = "SECRET")]
+    image_pull_secrets: Vec<Record>,
+}
+
+/// Addresses and certificates.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Listeners and certificates")]
+struct Listeners {
+    /// listen address for admission reviews
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
+    listen: String,
+    /// listen address for metrics and health, `none` for no listener
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8000")]
+    metrics_listen: String,
+    /// PEM file with the server certificate, reloaded when it changes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tls_cert: Option<String>,
+    /// PEM file with the key of --tls-cert
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tls_key: Option<String>,
+    /// folder for a self-signed certificate, with the certificate authority in `ca.crt`
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    tls_self_signed: Option<String>,
+    /// DNS names and addresses of the self-signed certificate
+    #[arg(long, value_name = "NAME", default_value = "localhost,127.0.0.1")]
+    tls_name: Vec<Record>,
+    /// HTTP without TLS, for a server behind a proxy that terminates TLS
+    #[arg(long)]
+    plain_http: bool,
+}
+
+/// What is recorded.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logs and traces")]
+struct Logs {
+    /// format of the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// level of the log: error, warn, info, debug or trace, or a filter of `tracing`
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_filter)]
+    log_level: LogFilter,
+    /// file of the audit log, one line of JSON per decision
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    audit_log: Option<String>,
+    /// size in megabytes at which the audit log is rotated
+    #[arg(long, value_name = "MEGABYTES", default_value = "100", value_parser = count)]
+    audit_log_maxsize: usize,
+    /// number of rotated audit logs that are retained
+    #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = not_negative)]
+    audit_log_maxbackup: usize,
+    /// URL of the OpenTelemetry collector: http://HOST:4318
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    otlp_endpoint: Option<String>,
+}
+
+/// Bounds of time and memory.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitOptions {
+    /// size of the result cache in megabytes, 0 for no cache
+    #[arg(long, value_name = "MEGABYTES", default_value = "32", value_parser = not_negative)]
+    result_cache_megabytes: usize,
+    /// maximum size of an admission review in bytes
+    #[arg(long, value_name = "BYTES", default_value = "50331648", value_parser = count)]
+    max_body_bytes: usize,
+    /// maximum size of all buffered admission reviews in bytes; beyond it reviews get status 429
+    #[arg(long, value_name = "BYTES", default_value = "134217728", value_parser = count)]
+    max_buffered_bytes: usize,
+    /// maximum number of admission reviews in flight; beyond it reviews get status 429
+    #[arg(long, value_name = "NUMBER", default_value = "512", value_parser = count)]
+    max_in_flight: usize,
+    /// maximum number of open connections
+    #[arg(long, value_name = "NUMBER", default_value = "16384", value_parser = count)]
+    max_connections: usize,
+    /// safety margin subtracted from the webhook timeout
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = time)]
+    deadline_margin: Duration,
+    /// time after SIGTERM in which the server keeps serving, not ready
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = time)]
+    shutdown_delay: Duration,
+    /// time for requests in flight to end after the shutdown delay
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
+    grace_period: Duration,
+    /// additional path /baseline, which reads a review and allows it, for measurements
+    #[arg(long)]
+    baseline: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// The name of an object and of its namespace.
+#[derive(Clone, Debug)]
+struct Namespaced(String, String);
+
+/// A filter of the log that has been read once.
+#[derive(Clone, Debug)]
+struct LogFilter(String);
+
+/// A value that a flag of `serve` refuses.
+#[derive(Debug, thiserror::Error)]
+enum ValueError {
+    #[error(transparent)]
+    Whole(#[from] SyntaxError),
+    #[error(transparent)]
+    Duration(#[from] duration::Error),
+    #[error("must be between 1 and {MOST}")]
+    Count,
+    #[error("must not be negative or very large")]
+    Range,
+    #[error("must not be negative")]
+    Negative,
+    #[error("must be error, warn, info, debug, trace or off")]
+    Level,
+    /// What the reader of filters says.
+    #[error("{0}")]
+    Filter(String),
+    #[error("must be NAMESPACE/NAME, such as kyverno/kyverno")]
+    Name,
+}
+
+/// The levels of the log.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// The largest value of a count.
+const MOST: usize = 1 << 30;
+
+fn count(text: &str) -> Result<usize, ValueError> {
+    let number = usize::try_from(whole(text)?).map_err(|_| ValueError::Count)?;
+    if (1..=MOST).contains(&number) { Ok(number) } else { Err(ValueError::Count) }
+}
+
+fn not_negative(text: &str) -> Result<usize, ValueError> {
+    let number = u32::try_from(whole(text)?).map_err(|_| ValueError::Range)?;
+    usize::try_from(number).map_err(|_| ValueError::Range)
+}
+
+fn time(text: &str) -> Result<Duration, ValueError> {
+    let nanoseconds = u64::try_from(duration::parse(text)?).map_err(|_| ValueError::Negative)?;
+    Ok(Duration::from_nanos(nanoseconds))
+}
+
+fn namespaced(text: &str) -> Result<Namespaced, ValueError> {
+    let (namespace, name) = text.split_once('/').ok_or(ValueError::Name)?;
+    Ok(Namespaced(namespace.into(), name.into()))
+}
+
+/// A word alone is a level; `EnvFilter` would take any other one for the name of a module, and log nothing.
+fn log_filter(text: &str) -> Result<LogFilter, ValueError> {
+    let is_word = text.chars().all(|c| c.is_ascii_alphanumeric());
+    if is_word && !LEVELS.contains(&text.to_ascii_lowercase().as_str()) {
+        return Err(ValueError::Level);
+    }
+    EnvFilter::try_new(text).map(|_| LogFilter(text.into())).map_err(|e| ValueError::Filter(e.to_string()))
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, certificates that cannot be read, addresses in use.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("serve", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
+/// Flags that exclude each other, certificates that cannot be read, addresses in use.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    let settings = settings(args, global)?;
+    outbound::configure(&args.outbound)?;
+    log(&args.logs)?;
+    if args.check {
+        let check = Check::of(&settings)?;
+        super::print(&check.to_string());
+        return Ok(i32::from(!check.is_good()));
     }
-    let settings = settings(&parsed)?;
-    outbound::configure(&parsed)?;
-    log(&parsed)?;
     serve(settings, |addresses, first| {
         tracing::info!(
             reviews = %addresses.reviews,
@@ -140,144 +291,129 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             complete = first.complete,
             "serving"
         );
-    })
-    .map_err(|e| e.to_string())?;
+    })?;
     Ok(0)
 }
 
-fn settings(parsed: &Parsed) -> Result<Settings, String> {
-    let paths = |flag: &str| parsed.list(flag).iter().map(PathBuf::from);
-    let policies: Vec<PathBuf> =
-        paths("policies").chain(parsed.arguments.iter().map(PathBuf::from)).collect();
+/// Flags of `serve` that are missing or exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// No policy.
+    #[error("requires policies: files or folders, with --policies or as arguments")]
+    NoPolicies,
+    /// A review that may not be buffered.
+    #[error("--max-buffered-bytes must not be less than --max-body-bytes")]
+    Buffer,
+    /// Secrets that cannot be read.
+    #[error("--image-pull-secrets needs --registry and a cluster")]
+    Secrets,
+    /// Objects that cannot be written.
+    #[error("--reports and --events need a cluster: --cluster, --kubeconfig or --context")]
+    NoCluster,
+    /// No certificate, or several.
+    #[error("requires one of --tls-cert with --tls-key, --tls-self-signed, and --plain-http")]
+    Certificate,
+}
+
+fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
+    let (places, limits) = (&args.places, &args.limits);
+    let paths = |list: &[Record]| fields(list).into_iter().map(PathBuf::from).collect::<Vec<_>>();
+    let mut policies = paths(&places.policies);
+    policies.extend(places.arguments.iter().map(PathBuf::from));
     if policies.is_empty() {
-        return Err("requires policies: files or folders, with --policies or as arguments".into());
+        return Err(Conflict::NoPolicies.into());
     }
-    let count = |flag: &str| match usize::try_from(parsed.number(flag)) {
-        Ok(n) if n > 0 && n <= MOST => Ok(n),
-        _ => Err(format!("--{flag} must be between 1 and {MOST}")),
-    };
-    let time = |flag: &str| {
-        let nanoseconds = duration::parse(parsed.text(flag)).map_err(|e| format!("--{flag}: {e}"))?;
-        u64::try_from(nanoseconds)
-            .map(Duration::from_nanos)
-            .map_err(|_| format!("--{flag} must not be negative"))
-    };
-    if parsed.number("max-buffered-bytes") < parsed.number("max-body-bytes") {
-        return Err("--max-buffered-bytes must not be less than --max-body-bytes".into());
+    if limits.max_buffered_bytes < limits.max_body_bytes {
+        return Err(Conflict::Buffer.into());
     }
-    let file = |flag: &str| Some(parsed.text(flag)).filter(|t| !t.is_empty()).map(PathBuf::from);
-    let audit = match parsed.text("audit-log") {
-        "" => None,
-        path => Some(AuditLog {
-            path: path.into(),
-            largest: (count("audit-log-maxsize")? as u64).saturating_mul(1 << 20),
-            max_backups: u32::try_from(parsed.number("audit-log-maxbackup"))
-                .map_err(|_| "--audit-log-maxbackup must not be negative or very large")?,
-        }),
-    };
+    let named = |name: &Namespaced| (name.0.clone(), name.1.clone());
+    let cluster = cluster(args, global);
+    let audit = given(&args.logs.audit_log).map(|path| AuditLog {
+        path: path.into(),
+        largest: (args.logs.audit_log_maxsize as u64).saturating_mul(1 << 20),
+        max_backups: u32::try_from(args.logs.audit_log_maxbackup).unwrap_or(u32::MAX),
+    });
     Ok(Settings {
-        listen: parsed.text("listen").into(),
-        operation: Some(parsed.text("metrics-listen").to_string()).filter(|a| a != "none"),
+        listen: args.listeners.listen.clone(),
+        operation: Some(args.listeners.metrics_listen.clone()).filter(|a| a != "none"),
         places: Places {
             policies,
-            data: paths("data").collect(),
-            settings: file("config-map"),
-            metrics: file("metrics-config-map"),
-            required: usize::try_from(parsed.number("require-policies"))
-                .map_err(|_| "--require-policies must not be negative")?,
+            data: paths(&places.data),
+            settings: given(&places.config_map).map(PathBuf::from),
+            metrics: given(&places.metrics_config_map).map(PathBuf::from),
+            required: places.require_policies,
         },
         settings: ConfigMaps {
-            settings: place(parsed, "config-map-name")?,
-            metrics: place(parsed, "metrics-config-map-name")?,
+            settings: named(&args.cluster.config_map_name),
+            metrics: named(&args.cluster.metrics_config_map_name),
         },
-        written: written(parsed)?,
-        cluster: cluster(parsed),
-        registry: parsed.on("registry"),
-        pull_secrets: pull_secrets(parsed)?,
-        result_cache: u64::try_from(parsed.number("result-cache-megabytes"))
-            .map_err(|_| "--result-cache-megabytes must not be negative")?
-            .saturating_mul(1 << 20),
-        collector: Some(parsed.text("otlp-endpoint").to_string()).filter(|t| !t.is_empty()),
-        tls: tls(parsed)?,
+        written: written(&args.cluster, cluster.is_some())?,
+        registry: args.images.registry,
+        pull_secrets: pull_secrets(&args.images, cluster.is_some())?,
+        cluster,
+        result_cache: (limits.result_cache_megabytes as u64).saturating_mul(1 << 20),
+        collector: given(&args.logs.otlp_endpoint).map(String::from),
+        tls: tls(&args.listeners)?,
         audit,
         limits: Limits {
-            body: count("max-body-bytes")?,
-            buffered: count("max-buffered-bytes")?,
-            running: count("max-in-flight")?,
-            auditing: count("max-in-flight")?,
-            margin: time("deadline-margin")?,
+            body: limits.max_body_bytes,
+            buffered: limits.max_buffered_bytes,
+            running: limits.max_in_flight,
+            auditing: limits.max_in_flight,
+            margin: limits.deadline_margin,
         },
-        connections: count("max-connections")?,
-        shutdown_delay: time("shutdown-delay")?,
-        grace: time("grace-period")?,
-        baseline: parsed.on("baseline"),
+        connections: limits.max_connections,
+        shutdown_delay: limits.shutdown_delay,
+        grace: limits.grace_period,
+        baseline: limits.baseline,
     })
 }
 
 /// The cluster that the flags select, if any.
-fn cluster(parsed: &Parsed) -> Option<Choice> {
-    let choice = super::cluster_choice(parsed);
-    let is_selected = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
+fn cluster(args: &Args, global: &Global) -> Option<Choice> {
+    let choice = super::cluster_choice(given(&args.cluster.context), global);
+    let is_selected = args.cluster.cluster || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
     is_selected.then_some(choice)
 }
 
 /// The Secrets with credentials for registries.
-fn pull_secrets(parsed: &Parsed) -> Result<Vec<String>, String> {
-    let all: Vec<String> = parsed.list("image-pull-secrets").to_vec();
-    match all.is_empty() || (parsed.on("registry") && cluster(parsed).is_some()) {
+fn pull_secrets(images: &ImageOptions, has_cluster: bool) -> Result<Vec<String>, Conflict> {
+    let all = fields(&images.image_pull_secrets);
+    match all.is_empty() || (images.registry && has_cluster) {
         true => Ok(all),
-        false => Err("--image-pull-secrets needs --registry and a cluster".into()),
+        false => Err(Conflict::Secrets),
     }
-}
-
-/// `NAMESPACE/NAME`.
-fn place(parsed: &Parsed, flag: &str) -> Result<(String, String), String> {
-    let (namespace, name) = parsed
-        .text(flag)
-        .split_once('/')
-        .ok_or_else(|| format!("--{flag} must be NAMESPACE/NAME, such as kyverno/kyverno"))?;
-    Ok((namespace.into(), name.into()))
 }
 
 /// What is written to the cluster.
-fn written(parsed: &Parsed) -> Result<Wanted, String> {
-    let wanted = Wanted {
-        reports: parsed.on("reports"),
-        events: parsed.on("events"),
-        omitted: parsed.list("omit-events").iter().flat_map(|t| t.split(',')).map(String::from).collect(),
-    };
-    if (wanted.reports || wanted.events) && cluster(parsed).is_none() {
-        return Err("--reports and --events need a cluster: --cluster, --kubeconfig or --context".into());
+fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Conflict> {
+    if (options.reports || options.events) && !has_cluster {
+        return Err(Conflict::NoCluster);
     }
-    Ok(wanted)
+    Ok(Wanted { reports: options.reports, events: options.events, omitted: fields(&options.omit_events) })
 }
 
-/// The largest value of a count.
-const MOST: usize = 1 << 30;
-
-fn tls(parsed: &Parsed) -> Result<Tls, String> {
-    let (certificate, key) = (parsed.text("tls-cert"), parsed.text("tls-key"));
-    let folder = parsed.text("tls-self-signed");
-    match (certificate.is_empty() && key.is_empty(), folder.is_empty(), parsed.on("plain-http")) {
-        (false, true, false) if !certificate.is_empty() && !key.is_empty() => {
+fn tls(options: &Listeners) -> Result<Tls, Conflict> {
+    let pair = (given(&options.tls_cert), given(&options.tls_key));
+    match (pair, given(&options.tls_self_signed), options.plain_http) {
+        ((Some(certificate), Some(key)), None, false) => {
             Ok(Tls::Files(Pair { certificate: certificate.into(), key: key.into() }))
         }
-        (true, false, false) => {
-            let names = parsed.list("tls-name").iter().flat_map(|n| n.split(',')).map(String::from).collect();
-            Ok(Tls::SelfSigned(SelfSigned { folder: folder.into(), names }))
+        ((None, None), Some(folder), false) => {
+            Ok(Tls::SelfSigned(SelfSigned { folder: folder.into(), names: fields(&options.tls_name) }))
         }
-        (true, true, true) => Ok(Tls::Plain),
-        _ => Err("requires one of --tls-cert with --tls-key, --tls-self-signed, and --plain-http".into()),
+        ((None, None), None, true) => Ok(Tls::Plain),
+        _ => Err(Conflict::Certificate),
     }
 }
 
-fn log(parsed: &Parsed) -> Result<(), String> {
-    let filter = EnvFilter::try_new(parsed.text("log-level")).map_err(|e| format!("--log-level: {e}"))?;
+fn log(options: &Logs) -> Result<(), Error> {
+    // The flag was read with the same parser.
+    let filter = EnvFilter::try_new(&options.log_level.0).unwrap_or_default();
     let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let done = match parsed.text("log-format") {
-        "text" => to.with_ansi(false).try_init(),
-        "json" => to.json().try_init(),
-        other => return Err(format!("--log-format must be text or json, not {other}")),
+    let done = match options.log_format {
+        LogFormat::Text => to.with_ansi(false).try_init(),
+        LogFormat::Json => to.json().try_init(),
     };
-    done.map_err(|e| e.to_string())
+    done.map_err(Error::Log)
 }

@@ -14,46 +14,167 @@ use ephor_engine::Profile;
 use ephor_testing::testing::coverage::Coverage;
 use ephor_testing::testing::file::{self, Test};
 use ephor_testing::testing::find::{Found, find};
-use ephor_testing::testing::format::{FORMATS, Format, Style, render};
+use ephor_testing::testing::format::{Format, Style, render};
 use ephor_testing::testing::load::Strictness;
 use ephor_testing::testing::rows::{Row, Verdict};
 use ephor_testing::testing::run::{Options, Ran, run as run_test};
 use ephor_testing::testing::selector::Selector;
 
-use super::flags::{self, Flag, Parsed, Takes, flag};
-use super::{Page, command_help, print, warn};
+use super::flags::whole;
+use super::usage::Usage;
+use super::{Error, given, print, use_threads, warn};
 
-const FLAGS: &[Flag] = &[
-    flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
-    flag("test-case-selector", Takes::Text, "selector of the checked results: policy=…,rule=…,resource=…")
-        .short('t')
-        .default("policy=*,rule=*,resource=*"),
-    flag("git-branch", Takes::Text, "branch of a git repository").short('b'),
-    flag("output-format", Takes::Text, "format of results: json, yaml, markdown, junit").short('o'),
-    flag("fail-only", Takes::Switch, "failures only, all at the end"),
-    flag("detailed-results", Takes::Switch, "messages of the results"),
-    flag("remove-color", Takes::Switch, "output without colours"),
-    flag("registry", Takes::Switch, "access to image registries"),
-    flag("require-tests", Takes::Switch, "error when no test is found"),
-    flag("warnings-as-errors", Takes::Switch, "deprecation warnings as errors"),
-    flag("strict", Takes::Switch, "vacuous expected results (no assertion evaluated) as failures"),
-    flag("coverage", Takes::Switch, "report of rules, conditions and pattern leaves that no test reached"),
-    flag("coverage-file", Takes::Text, "JSON file for the coverage"),
-    flag("watch", Takes::Switch, "new run whenever a file changes"),
-    flag("threads", Takes::Number, "number of threads, 0 for one per core; the output is the same for any")
-        .default("0"),
-];
+/// Runs tests of policies
+///
+/// Every folder is searched for test files, which name policies, resources and expected results.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # run all tests below a folder
+  ephor test policies/
 
-const ABOUT: &str = "Runs tests of policies: every folder is searched for test files, which name policies, resources and\nexpected results.";
-const EXAMPLES: &str = "  # run all tests below a folder\n  ephor test policies/\n\n  # only those of one rule, with messages\n  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results\n";
+  # only those of one rule, with messages
+  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results")]
+pub struct Args {
+    /// folders, patterns or git repositories
+    #[arg(value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
+    folders: Vec<String>,
+    /// name of test files
+    #[arg(long, short, value_name = "NAME", default_value = "kyverno-test.yaml")]
+    file_name: String,
+    /// selector of the checked results: policy=…,rule=…,resource=…
+    #[arg(long, short, value_name = "SELECTOR", default_value = "policy=*,rule=*,resource=*")]
+    test_case_selector: String,
+    /// branch of a git repository
+    #[arg(long, short = 'b', value_name = "BRANCH", default_value = "", hide_default_value = true)]
+    git_branch: String,
+    /// access to image registries
+    #[arg(long)]
+    registry: bool,
+    /// number of threads, 0 for one per core; the output is the same for any
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
+    threads: i64,
+    /// new run whenever a file changes
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    exit: Exit,
+    #[command(flatten)]
+    coverage: CoverageOptions,
+}
 
-pub(super) const PAGE: Page = Page {
-    name: "test",
-    arguments: "<folder or repository>...",
-    about: ABOUT,
-    flags: FLAGS,
-    examples: EXAMPLES,
-};
+/// What is printed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+struct Output {
+    /// format of results (default a table)
+    #[arg(long, short, value_name = "FORMAT", default_value = "", hide_default_value = true)]
+    output_format: TestFormat,
+    /// failures only, all at the end
+    #[arg(long)]
+    fail_only: bool,
+    /// messages of the results
+    #[arg(long)]
+    detailed_results: bool,
+    /// output without colours
+    #[arg(long)]
+    remove_color: bool,
+}
+
+/// What fails a run.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Errors and exit code")]
+struct Exit {
+    /// error when no test is found
+    #[arg(long)]
+    require_tests: bool,
+    /// deprecation warnings as errors
+    #[arg(long)]
+    warnings_as_errors: bool,
+    /// vacuous expected results (no assertion evaluated) as failures
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What tests reach.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Coverage")]
+struct CoverageOptions {
+    /// report of rules, conditions and pattern leaves that no test reached
+    #[arg(long = "coverage")]
+    report: bool,
+    /// file for the coverage
+    #[arg(long = "coverage-file", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: Option<String>,
+    /// format of the coverage file
+    #[arg(long = "coverage-format", value_name = "FORMAT", default_value = "json")]
+    format: CoverageFormat,
+    /// error when tests reach a smaller share of rules, conditions and pattern leaves
+    #[arg(long = "coverage-min", value_name = "PERCENT", value_parser = percent)]
+    min: Option<f64>,
+}
+
+/// A format of the coverage file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CoverageFormat {
+    Json,
+    Lcov,
+}
+
+/// A text that is no share.
+#[derive(Debug, thiserror::Error)]
+#[error("expected a number from 0 to 100")]
+struct PercentError;
+
+fn percent(text: &str) -> Result<f64, PercentError> {
+    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| PercentError)?;
+    if (0.0..=100.0).contains(&number) { Ok(number) } else { Err(PercentError) }
+}
+
+impl CoverageOptions {
+    /// Whether it has to be recorded what tests reach.
+    fn is_recorded(&self) -> bool {
+        self.report || self.min.is_some() || given(&self.file).is_some()
+    }
+
+    /// Whether the program writes a file itself: that of the coverage, or the temporary one before it.
+    fn writes(&self, path: &Path) -> bool {
+        let Some(own) = given(&self.file).map(Path::new) else { return false };
+        let folder = |p: &Path| {
+            let folder = p.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            folder.canonicalize().ok()
+        };
+        let name = |p: &Path| p.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let (own_name, changed) = (name(own), name(path));
+        let is_named = changed == own_name
+            || (changed.starts_with(&format!("{own_name}.")) && changed.ends_with(".tmp"));
+        is_named && folder(own) == folder(path)
+    }
+}
+
+/// A format of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum TestFormat {
+    #[value(name = "", hide = true)]
+    Table,
+    Json,
+    Yaml,
+    Markdown,
+    Junit,
+}
+
+impl From<TestFormat> for Format {
+    fn from(format: TestFormat) -> Format {
+        match format {
+            TestFormat::Table => Format::Table,
+            TestFormat::Json => Format::Json,
+            TestFormat::Yaml => Format::Yaml,
+            TestFormat::Markdown => Format::Markdown,
+            TestFormat::Junit => Format::Junit,
+        }
+    }
+}
 
 /// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
@@ -64,62 +185,50 @@ const BLOCK: usize = 64;
 /// Runs the command.
 ///
 /// # Errors
-/// Kyverno's text for what cannot be run, or how many tests failed.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        print(&command_help("test", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
-    }
-    if parsed.number("threads") > 0 {
-        let threads = usize::try_from(parsed.number("threads")).unwrap_or(1).min(256);
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    }
+/// Tests cannot be read or run, or how many failed.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    use_threads(args.threads);
     super::outbound::configure_for(Profile::kyverno_cli());
-    let format = FORMATS.iter().find(|(name, _)| *name == parsed.text("output-format"));
-    let Some((_, format)) = format else {
-        return Err("invalid format, expected (json, yaml, markdown, junit)".into());
-    };
-    if parsed.arguments.is_empty() {
-        return Err("requires at least 1 arg(s), only received 0".into());
+    if args.folders.is_empty() {
+        return Err(Usage::NoArguments.into());
     }
-    if parsed.on("watch") {
-        return watch(&parsed, *format);
-    }
-    session(&parsed, *format)
+    if args.watch { watch(args) } else { session(args) }
 }
 
 /// Runs the tests, and again whenever a file changes that they name, until the program is ended.
-fn watch(parsed: &Parsed, format: Format) -> Result<i32, String> {
-    let failed = |e: notify::Error| format!("cannot watch files: {e}");
+fn watch(args: &Args) -> Result<i32, Error> {
     loop {
         let (sender, changes) = std::sync::mpsc::channel();
+        let options = args.coverage.clone();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let reads = event.as_ref().is_ok_and(|e| e.kind.is_access());
-            if !reads {
+            if event.map_or(true, |event| matters(&event, &options)) {
                 // The receiver is gone when the program ends.
                 let _ = sender.send(());
             }
-        })
-        .map_err(failed)?;
-        for folder in watched(parsed) {
-            notify::Watcher::watch(&mut watcher, &folder, notify::RecursiveMode::Recursive)
-                .map_err(failed)?;
+        })?;
+        for folder in watched(args) {
+            notify::Watcher::watch(&mut watcher, &folder, notify::RecursiveMode::Recursive)?;
         }
-        if let Err(text) = session(parsed, format) {
-            eprintln!("Error: {text}");
+        if let Err(error) = session(args) {
+            eprintln!("Error: {error}");
         }
         eprintln!("waiting for changes");
-        changes.recv().map_err(|e| format!("cannot watch files: {e}"))?;
+        changes.recv()?;
         // An editor writes several times: the run begins when it is quiet.
         while changes.recv_timeout(QUIET).is_ok() {}
     }
 }
 
+/// Whether tests may have other results now: a file changed that the program does not write itself.
+fn matters(event: &notify::Event, options: &CoverageOptions) -> bool {
+    let is_own = !event.paths.is_empty() && event.paths.iter().all(|path| options.writes(path));
+    !event.kind.is_access() && !is_own
+}
+
 /// The folders in which a change matters.
-fn watched(parsed: &Parsed) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = parsed.arguments.iter().map(PathBuf::from).collect();
-    let found = find(&parsed.arguments, parsed.text("file-name"), parsed.text("git-branch"));
+fn watched(args: &Args) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = args.folders.iter().map(PathBuf::from).collect();
+    let found = find(&args.folders, &args.file_name, &args.git_branch);
     for source in found.iter().flat_map(|f| &f.sources) {
         for test in file::tests(source, None).into_iter().flatten() {
             let folders =
@@ -142,35 +251,36 @@ fn watched(parsed: &Parsed) -> Vec<PathBuf> {
     roots
 }
 
-fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
-    let (selector, wrong) = Selector::parse(parsed.text("test-case-selector"));
+fn session(args: &Args) -> Result<i32, Error> {
+    let (selector, wrong) = Selector::parse(&args.test_case_selector);
     if !wrong.is_empty() {
         let lines: Vec<String> = wrong.iter().map(|e| format!("  Error: {e}\n")).collect();
         print(&format!("\nFilter errors:\n{}", lines.concat()));
     }
-    let found =
-        find(&parsed.arguments, parsed.text("file-name"), parsed.text("git-branch")).inspect_err(|e| {
-            print(&format!("\nError loading tests: {e}\n"));
-        })?;
+    let found = find(&args.folders, &args.file_name, &args.git_branch).map_err(|text| {
+        print(&format!("\nError loading tests: {text}\n"));
+        Error::input(text)
+    })?;
     for place in &found.empty {
-        warn(&format!("{place}: no {} found", parsed.text("file-name")));
+        warn(&format!("{place}: no {} found", args.file_name));
     }
     let tests = read(&found)?;
     if tests.is_empty() {
         print("\nNo test yamls available\n");
-        return match (parsed.on("require-tests"), wrong.first()) {
-            (_, Some(e)) => Err(e.clone()),
-            (true, None) => Err("no tests found".into()),
+        return match (args.exit.require_tests, wrong.first()) {
+            (_, Some(e)) => Err(Error::input(e.clone())),
+            (true, None) => Err(Error::NoTests),
             (false, None) => Ok(0),
         };
     }
-    let colour = !parsed.on("remove-color") && format == Format::Table;
+    let format = Format::from(args.output.output_format);
+    let colour = !args.output.remove_color && format == Format::Table;
     let cells = colour && super::shows_colours();
-    let style = Style { format, detailed: parsed.on("detailed-results"), colour, cells };
+    let style = Style { format, detailed: args.output.detailed_results, colour, cells };
     let mut totals = Totals::default();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let result = run_all(&tests, &selector, parsed, style, &mut totals, &mut out);
-    let result = result.and_then(|()| finish(parsed, style, totals, &mut out));
+    let result = run_all(&tests, &selector, args, style, &mut totals, &mut out);
+    let result = result.and_then(|()| finish(args, style, totals, &mut out));
     let _ = out.flush();
     result
 }
@@ -179,7 +289,7 @@ fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
 ///
 /// # Errors
 /// A document is no test.
-fn read(found: &Found) -> Result<Vec<Test>, String> {
+fn read(found: &Found) -> Result<Vec<Test>, Error> {
     let (mut tests, mut faulty) = (Vec::new(), Vec::new());
     for source in &found.sources {
         let repository = found
@@ -203,7 +313,7 @@ fn read(found: &Found) -> Result<Vec<Test>, String> {
     for hint in faulty.iter().filter_map(|f| f.hint.as_ref()) {
         warn(hint);
     }
-    Err(format!("found {} errors after loading tests", faulty.len()))
+    Err(Error::FaultyTests { count: faulty.len() })
 }
 
 /// The totals of all tests so far.
@@ -219,17 +329,14 @@ struct Totals {
 fn run_all(
     tests: &[Test],
     selector: &Selector,
-    parsed: &Parsed,
+    args: &Args,
     style: Style,
     totals: &mut Totals,
     out: &mut impl Write,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let options = Options {
-        strictness: Strictness {
-            warnings_as_errors: parsed.on("warnings-as-errors"),
-            registry: parsed.on("registry"),
-        },
-        coverage: parsed.on("coverage") || !parsed.text("coverage-file").is_empty(),
+        strictness: Strictness { warnings_as_errors: args.exit.warnings_as_errors, registry: args.registry },
+        coverage: args.coverage.is_recorded(),
         ..Options::default()
     };
     let one = |test: &Test| -> Option<Ran> {
@@ -249,9 +356,9 @@ fn run_all(
             let _ = out.flush();
             ran.log.hints.iter().for_each(|hint| warn(hint));
             if let Some(text) = ran.failed {
-                return Err(text);
+                return Err(Error::input(text));
             }
-            if !parsed.on("fail-only") {
+            if !args.output.fail_only {
                 let text = render(&ran.rows, style);
                 let end = if style.format == Format::Table { "\n" } else { "\n\n" };
                 let _ = write!(out, "\n{text}{end}");
@@ -261,7 +368,7 @@ fn run_all(
             totals.coverage.merge(ran.coverage);
             totals.rows += ran.rows.len();
             let failed = ran.rows.into_iter().filter(|r| r.verdict == Verdict::Fail);
-            if parsed.on("fail-only") {
+            if args.output.fail_only {
                 totals.failed.extend(failed);
                 totals.failures = totals.failed.len();
             } else {
@@ -285,39 +392,72 @@ fn deprecated(test: &Test) -> Ran {
     ran
 }
 
-fn finish(parsed: &Parsed, style: Style, totals: Totals, out: &mut impl Write) -> Result<i32, String> {
+fn finish(args: &Args, style: Style, totals: Totals, out: &mut impl Write) -> Result<i32, Error> {
     let failures = totals.failures;
-    let text = match parsed.on("fail-only") {
+    let text = match args.output.fail_only {
         true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", totals.rows),
         false => {
             format!("\nTest Summary: {} tests passed and {failures} tests failed\n\n", totals.rows - failures)
         }
     };
     let _ = out.write_all(text.as_bytes());
-    if parsed.on("fail-only") && failures > 0 {
+    if args.output.fail_only && failures > 0 {
         let failed = render(&totals.failed, style);
         let _ = match style.format {
             Format::Table => write!(out, "Aggregated Failed Test Cases : \n{failed}"),
             _ => write!(out, "\n{failed}\n\n"),
         };
     }
-    if parsed.on("coverage") {
+    if args.coverage.report {
         let _ = out.write_all(totals.coverage.text().as_bytes());
     }
     let _ = out.flush();
-    let file = parsed.text("coverage-file");
-    if !file.is_empty() {
-        let text = format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1));
-        super::write_whole(file, &text).map_err(|e| format!("failed to write {file} ({e})"))?;
+    if let Some(file) = given(&args.coverage.file) {
+        let text = match args.coverage.format {
+            CoverageFormat::Json => {
+                format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1))
+            }
+            CoverageFormat::Lcov => totals.coverage.lcov(),
+        };
+        super::write_whole(file, &text)?;
     }
     if totals.vacuous > 0 {
         warn(&format!("{} expected result(s) are vacuous: no assertion was evaluated", totals.vacuous));
     }
     if failures > 0 {
-        return Err(format!("{failures} tests failed"));
+        return Err(Error::FailedTests { count: failures });
     }
-    if parsed.on("strict") && totals.vacuous > 0 {
-        return Err(format!("{} expected result(s) are vacuous and --strict is set", totals.vacuous));
+    if args.exit.strict && totals.vacuous > 0 {
+        return Err(Error::VacuousResults { count: totals.vacuous });
+    }
+    let reached = totals.coverage.percent();
+    if let Some(min) = args.coverage.min.filter(|min| reached < *min) {
+        return Err(Error::Coverage { reached, min });
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{CreateKind, Event, EventKind};
+
+    #[test]
+    fn files_that_the_program_writes_start_no_new_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let options = CoverageOptions {
+            report: false,
+            file: Some(path("coverage.json").display().to_string()),
+            format: CoverageFormat::Json,
+            min: None,
+        };
+        let created = |name: &str| Event::new(EventKind::Create(CreateKind::File)).add_path(path(name));
+        assert!(!matters(&created("coverage.json"), &options));
+        assert!(!matters(&created("coverage.json.17.tmp"), &options));
+        assert!(matters(&created("policy.yaml"), &options));
+        assert!(matters(&created("coverage.json").add_path(path("policy.yaml")), &options));
+        let elsewhere = folder.path().with_file_name("coverage.json");
+        assert!(matters(&Event::new(EventKind::Create(CreateKind::File)).add_path(elsewhere), &options));
+    }
 }

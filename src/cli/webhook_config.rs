@@ -16,120 +16,163 @@ use ephor_sources::files;
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::{Map, Str, Value};
 
+use clap::{ValueEnum, ValueHint};
+
 use super::admission::documents;
-use super::flags::{self, Flag, Parsed, Takes, flag};
+use super::flags::{Record, fields, whole};
+use super::usage::Usage;
+use super::{Error, Global, given};
 
-const FLAGS: &[Flag] = &[
-    flag("output", Takes::Text, "output format, yaml or json").short('o').default("yaml"),
-    flag("service-namespace", Takes::Text, "namespace of the server's service").default("ephor"),
-    flag("service-name", Takes::Text, "name of the server's service").default("ephor"),
-    flag("service-port", Takes::Number, "port of the server's service").default("443"),
-    flag("url", Takes::Text, "base URL of the server, https://HOST:PORT, instead of a service"),
-    flag("ca-bundle", Takes::Text, "file with the CA bundle (PEM) that verifies the server's certificate"),
-    flag(
-        "webhook-timeout",
-        Takes::Number,
-        "timeout of the webhooks in seconds, unless a policy sets a longer one",
-    )
-    .default("10"),
-    flag(
-        "exclude-namespace",
-        Takes::List,
-        "namespaces whose objects are never sent, \"\" for none (default the server's own and kube-system)",
-    ),
-    flag(
-        "force-failure-policy-ignore",
-        Takes::Switch,
-        "failurePolicy Ignore for all webhooks, whatever the policies set",
-    ),
-    flag(
-        "exclude-bootstrap-resources",
-        Takes::Switch,
-        "exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start",
-    ),
-    flag(
-        "config-map",
-        Takes::Text,
-        "file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions",
-    ),
-    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
-    flag("apply", Takes::Switch, "server-side apply to a cluster instead of output"),
-    flag(
-        "remove",
-        Takes::Switch,
-        "deletion of the configurations that ephor wrote to a cluster; without policies",
-    ),
-    flag(
-        "take-over",
-        Takes::Switch,
-        "replacement of configurations of these names that another program owns, with --apply",
-    ),
-    flag(
-        "kyverno-names",
-        Takes::Switch,
-        "Kyverno's names for configurations and webhooks, for clusters without Kyverno",
-    ),
-    flag("context", Takes::Text, "context of the kubeconfig file, for --apply"),
-    flag(
-        "simulate",
-        Takes::Text,
-        "file with a request: report of the webhooks that would be called, and why others would not",
-    ),
-    flag(
-        "config",
-        Takes::List,
-        "files with configurations instead of those that policies need, with --simulate",
-    ),
-    flag(
-        "objects",
-        Takes::List,
-        "files with objects of the cluster (namespaces, roles, bindings), with --simulate",
-    ),
-];
+/// Prints the webhook configurations that policies need, and simulates them
+///
+/// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration send `ephor serve` what the policies are
+/// about: rules, selectors, match conditions and timeouts, in webhooks that block on failure and ones that do not,
+/// and one of its own for a policy with match conditions. With --simulate it reports which webhooks an API server
+/// would call for a request, in which order, and why it would not call the others.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # for a server that runs as a service
+  ephor webhook-config policies/ --ca-bundle ca.crt | kubectl apply -f -
 
-const ABOUT: &str = "Prints the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration that send `ephor serve` what\n\
-                     the policies are about: rules, selectors, match conditions and timeouts, in webhooks that block on\n\
-                     failure and ones that do not, and one of its own for a policy with match conditions. With --simulate it\n\
-                     reports which webhooks an API server would call for a request, in which order, and why it would not call\n\
-                     the others.";
+  # for a server on this machine, written to the cluster
+  ephor webhook-config policies/ --url https://127.0.0.1:9443 --ca-bundle ca.crt --apply
 
-const EXAMPLES: &str = "  # for a server that runs as a service\n  ephor webhook-config policies/ --ca-bundle ca.crt | kubectl apply -f -\n\n  \
-                        # for a server on this machine, written to the cluster\n  ephor webhook-config policies/ --url https://127.0.0.1:9443 --ca-bundle ca.crt --apply\n\n  \
-                        # before the server is uninstalled\n  ephor webhook-config --remove\n\n  \
-                        # which webhooks a request would meet\n  ephor webhook-config policies/ --simulate request.yaml\n\n  \
-                        # the same for configurations of a cluster\n  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml\n  ephor webhook-config --config hooks.yaml --simulate request.yaml\n";
+  # before the server is uninstalled
+  ephor webhook-config --remove
 
-pub(super) const PAGE: super::Page = super::Page {
-    name: "webhook-config",
-    arguments: "[POLICY...]",
-    about: ABOUT,
-    flags: FLAGS,
-    examples: EXAMPLES,
-};
+  # which webhooks a request would meet
+  ephor webhook-config policies/ --simulate request.yaml
+
+  # the same for configurations of a cluster
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml
+  ephor webhook-config --config hooks.yaml --simulate request.yaml")]
+pub struct Args {
+    /// files, folders or addresses with policies, - for standard input
+    #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
+    policies: Vec<String>,
+    /// output format
+    #[arg(long, short, value_name = "FORMAT", default_value = "yaml")]
+    output: Output,
+    /// files with CustomResourceDefinitions
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    definition: Vec<Record>,
+    /// file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config_map: Option<String>,
+    #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
+    webhooks: WebhookOptions,
+    #[command(flatten)]
+    cluster: ClusterOptions,
+    #[command(flatten)]
+    simulation: Simulation,
+}
+
+/// Where the webhooks are served.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+struct ServerOptions {
+    /// namespace of the server's service
+    #[arg(long, value_name = "NAME", default_value = "ephor")]
+    service_namespace: String,
+    /// name of the server's service
+    #[arg(long, value_name = "NAME", default_value = "ephor")]
+    service_name: String,
+    /// port of the server's service
+    #[arg(long, value_name = "PORT", default_value = "443", value_parser = port)]
+    service_port: u16,
+    /// base URL of the server, https://HOST:PORT, instead of a service
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    url: Option<String>,
+    /// file with the CA bundle (PEM) that verifies the server's certificate
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    ca_bundle: Option<String>,
+}
+
+/// What the webhooks are sent, and when.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Webhooks")]
+struct WebhookOptions {
+    /// timeout of the webhooks in seconds, unless a policy sets a longer one
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = whole)]
+    webhook_timeout: i64,
+    /// namespaces whose objects are never sent, "" for none (default the server's own and kube-system)
+    #[arg(long, value_name = "NAME")]
+    exclude_namespace: Vec<Record>,
+    /// failurePolicy Ignore for all webhooks, whatever the policies set
+    #[arg(long)]
+    force_failure_policy_ignore: bool,
+    /// exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start
+    #[arg(long)]
+    exclude_bootstrap_resources: bool,
+    /// Kyverno's names for configurations and webhooks, for clusters without Kyverno
+    #[arg(long)]
+    kyverno_names: bool,
+}
+
+/// What is written to a cluster.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+struct ClusterOptions {
+    /// server-side apply to a cluster instead of output
+    #[arg(long)]
+    apply: bool,
+    /// deletion of the configurations that ephor wrote to a cluster; without policies
+    #[arg(long)]
+    remove: bool,
+    /// replacement of configurations of these names that another program owns, with --apply
+    #[arg(long)]
+    take_over: bool,
+    /// context of the kubeconfig file, for --apply
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// A request that an API server would get.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Simulation")]
+struct Simulation {
+    /// file with a request: report of the webhooks that would be called, and why others would not
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    simulate: Option<String>,
+    /// files with configurations instead of those that policies need
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Vec<Record>,
+    /// files with objects of the cluster (namespaces, roles, bindings)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    objects: Vec<Record>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected 1 to 65535")]
+struct PortError;
+
+fn port(text: &str) -> Result<u16, PortError> {
+    text.parse().ok().filter(|port| *port > 0).ok_or(PortError)
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, files that cannot be read, a configuration that an API server would refuse, a cluster that does.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        super::print(&super::command_help("webhook-config", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
+/// Files that cannot be read, a configuration that an API server would refuse, a cluster that does.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    if args.cluster.remove {
+        return remove(args, global).map(|()| 0);
     }
-    if parsed.on("remove") {
-        return remove(&parsed).map(|()| 0);
-    }
-    let definitions = documents(parsed.list("definition"))?;
+    let definitions = documents(&fields(&args.definition))?;
     let kinds = Kinds::with(&definitions);
-    let configurations = match parsed.list("config") {
-        [] if parsed.arguments.is_empty() => {
-            return Err(
-                "requires at least one policy: a file, a folder, an address, or - for standard input".into(),
-            );
-        }
-        [] => generate(&parsed, &kinds)?,
-        _ if parsed.text("simulate").is_empty() => return Err("--config goes with --simulate".into()),
+    let simulated = given(&args.simulation.simulate);
+    let configurations = match &fields(&args.simulation.config)[..] {
+        [] if args.policies.is_empty() => return Err(Usage::NoPolicy.into()),
+        [] => generate(args, &kinds)?,
+        _ if simulated.is_none() => return Err(Error::ConfigWithoutSimulation),
         files => read_configurations(files)?,
     };
     let judged = |c: &Value| {
@@ -137,31 +180,34 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         check(&c, &mut lower::Judge::new(&c)).err().map(|refusal| refusal.message)
     };
     if let Some(refusal) = configurations.iter().find_map(judged) {
-        return Err(format!("the API server refuses the configuration: {refusal}"));
+        return Err(Error::RefusedConfiguration(refusal.to_string()));
     }
-    match parsed.text("simulate") {
-        "" if parsed.on("apply") => {
-            let cluster =
-                ephor_server::cluster::connect(&super::cluster_choice(&parsed)).map_err(|e| e.to_string())?;
+    match simulated {
+        None if args.cluster.apply => {
+            let cluster = connect(args, global)?;
             // Nothing is written unless everything may be.
             let current = configurations
                 .iter()
-                .map(|c| owned(&cluster, c, parsed.on("take-over")))
-                .collect::<Result<Vec<_>, String>>()?;
+                .map(|c| owned(&cluster, c, args.cluster.take_over))
+                .collect::<Result<Vec<_>, Error>>()?;
             for (configuration, current) in configurations.iter().zip(&current) {
-                cluster.write(configuration, current.as_ref(), MANAGER).map_err(|e| e.to_string())?;
+                cluster.write(configuration, current.as_ref(), MANAGER)?;
                 let name = configuration.text_at(&["metadata", "name"]);
                 super::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
             }
         }
-        "" => print(&parsed, &configurations)?,
-        path => {
-            let objects = objects(parsed.list("objects"))?;
+        None => print(args.output, &configurations)?,
+        Some(path) => {
+            let objects = objects(&fields(&args.simulation.objects))?;
             let all: Vec<Value> = definitions.into_iter().chain(objects).collect();
             simulate(path, &configurations, all)?;
         }
     }
     Ok(0)
+}
+
+fn connect(args: &Args, global: &Global) -> Result<Cluster, Error> {
+    Ok(ephor_server::cluster::connect(&super::cluster_choice(given(&args.cluster.context), global))?)
 }
 
 /// The name under which fields are written.
@@ -171,8 +217,8 @@ const MANAGER: &str = "ephor";
 ///
 /// # Errors
 /// It belongs to another program, and may not be taken over.
-fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Option<Value>, String> {
-    let Some(current) = cluster.current(configuration).map_err(|e| e.to_string())? else { return Ok(None) };
+fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Option<Value>, Error> {
+    let Some(current) = cluster.current(configuration)? else { return Ok(None) };
     if registration::is_own(&current) || take_over {
         return Ok(Some(current));
     }
@@ -180,23 +226,19 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
     let managers = current.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
     let mut managers: Vec<&str> = managers.iter().map(|m| m.text_at(&["manager"])).collect();
     managers.dedup();
-    let by =
-        if managers.is_empty() { String::new() } else { format!(" (written by {})", managers.join(", ")) };
-    Err(format!(
-        "{kind} `{name}` belongs to another program{by}: remove that program first, or give --take-over to replace it"
-    ))
+    let managers = managers.into_iter().map(String::from).collect();
+    Err(Error::ForeignConfiguration { kind: kind.into(), name: name.into(), managers })
 }
 
 /// Deletes the configurations that ephor wrote; those of other programs stay.
-fn remove(parsed: &Parsed) -> Result<(), String> {
-    let cluster =
-        ephor_server::cluster::connect(&super::cluster_choice(parsed)).map_err(|e| e.to_string())?;
-    for (kind, name) in registration::KINDS.into_iter().zip(names(parsed).configurations()) {
+fn remove(args: &Args, global: &Global) -> Result<(), Error> {
+    let cluster = connect(args, global)?;
+    for (kind, name) in registration::KINDS.into_iter().zip(names(args).configurations()) {
         let wanted = registration::reference(kind, name);
-        match cluster.current(&wanted).map_err(|e| e.to_string())? {
+        match cluster.current(&wanted)? {
             None => {}
             Some(current) if registration::is_own(&current) => {
-                cluster.delete(&current).map_err(|e| e.to_string())?;
+                cluster.delete(&current)?;
                 super::print(&format!("{kind} {name} deleted\n"));
             }
             Some(_) => super::warn(&format!("{kind} `{name}` belongs to another program and stays")),
@@ -205,14 +247,14 @@ fn remove(parsed: &Parsed) -> Result<(), String> {
     Ok(())
 }
 
-fn names(parsed: &Parsed) -> Names {
-    if parsed.on("kyverno-names") { Names::Kyverno } else { Names::Ephor }
+fn names(args: &Args) -> Names {
+    if args.webhooks.kyverno_names { Names::Kyverno } else { Names::Ephor }
 }
 
 /// The configurations that the policies of the arguments need.
-fn generate(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
-    let options = options(parsed)?;
-    let loaded = files::served_policies(&parsed.arguments);
+fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
+    let options = options(args)?;
+    let loaded = files::served_policies(&args.policies);
     let mut policies = Vec::new();
     for problem in &loaded.notices {
         super::warn(&problem.to_string());
@@ -241,45 +283,45 @@ fn generate(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
     Ok(configurations)
 }
 
-fn options(parsed: &Parsed) -> Result<Options, String> {
-    let number = |name: &str| parsed.text(name).parse::<i64>().unwrap_or(0);
-    let namespace = parsed.text("service-namespace");
-    let address = match parsed.text("url") {
-        "" => Address::Service {
+fn options(args: &Args) -> Result<Options, Error> {
+    let (server, webhooks) = (&args.server, &args.webhooks);
+    let namespace = &server.service_namespace;
+    let read = |path: &str| ephor_testing::inputs::read(path).map_err(Error::input);
+    let address = match given(&server.url) {
+        None => Address::Service {
             namespace: namespace.into(),
-            name: parsed.text("service-name").into(),
-            port: u16::try_from(number("service-port"))
-                .map_err(|_| "--service-port: expected 1 to 65535".to_string())?,
+            name: server.service_name.clone(),
+            port: server.service_port,
         },
-        url => Address::Url(url.into()),
+        Some(url) => Address::Url(url.into()),
     };
-    let ca_bundle = match parsed.text("ca-bundle") {
-        "" => String::new(),
-        path => ephor_functions::encode::base64_text(ephor_testing::inputs::read(path)?.as_bytes()),
+    let ca_bundle = match given(&server.ca_bundle) {
+        None => String::new(),
+        Some(path) => ephor_functions::encode::base64_text(read(path)?.as_bytes()),
     };
-    let excluded: Vec<String> = match parsed.list("exclude-namespace") {
+    let excluded: Vec<String> = match &webhooks.exclude_namespace[..] {
         [] => match &address {
             Address::Service { .. } => vec![namespace.into(), "kube-system".into()],
             Address::Url(_) => vec!["kube-system".into()],
         },
-        given => given.iter().filter(|n| !n.is_empty()).cloned().collect(),
+        given => fields(given).into_iter().filter(|n| !n.is_empty()).collect(),
     };
-    let settings = match parsed.text("config-map") {
-        "" => Settings::default(),
-        path => {
-            let document = ephor_document::yaml_value(&ephor_testing::inputs::read(path)?);
-            Settings::of(&document.map_err(|e| format!("{path}: {e}"))?)
+    let settings = match given(&args.config_map) {
+        None => Settings::default(),
+        Some(path) => {
+            let document = ephor_document::yaml_value(&read(path)?);
+            Settings::of(&document.map_err(|cause| Error::Yaml { path: path.into(), cause })?)
         }
     };
     settings.problems.iter().for_each(|problem| super::warn(problem));
     Ok(Options {
-        names: names(parsed),
+        names: names(args),
         address,
         ca_bundle,
-        timeout: number("webhook-timeout"),
+        timeout: webhooks.webhook_timeout,
         excluded_namespaces: excluded,
-        ignore_failures: parsed.on("force-failure-policy-ignore"),
-        exclude_bootstrap: parsed.on("exclude-bootstrap-resources"),
+        ignore_failures: webhooks.force_failure_policy_ignore,
+        exclude_bootstrap: webhooks.exclude_bootstrap_resources,
         selectors: settings.selectors,
         conditions: settings.conditions,
         labels: settings.labels,
@@ -288,7 +330,7 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
 }
 
 /// The objects in files, also in Lists.
-fn objects(files: &[String]) -> Result<Vec<Value>, String> {
+fn objects(files: &[String]) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for document in documents(files)? {
         let items = document.get("items").and_then(Value::as_list).map(<[Value]>::to_vec);
@@ -298,44 +340,41 @@ fn objects(files: &[String]) -> Result<Vec<Value>, String> {
 }
 
 /// The configurations in files.
-fn read_configurations(files: &[String]) -> Result<Vec<Value>, String> {
+fn read_configurations(files: &[String]) -> Result<Vec<Value>, Error> {
     let mut found = objects(files)?;
     found.retain(|c| lower::webhook::KINDS.contains(&c.text_at(&["kind"])));
     if found.is_empty() {
-        return Err(
-            "--config: no ValidatingWebhookConfiguration or MutatingWebhookConfiguration found".into()
-        );
+        return Err(Error::NoConfiguration);
     }
     Ok(found)
 }
 
-fn print(parsed: &Parsed, configurations: &[Value]) -> Result<(), String> {
-    match parsed.text("output") {
-        "yaml" => {
+fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
+    match output {
+        Output::Yaml => {
             for c in configurations {
                 super::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
             }
         }
-        "json" => {
+        Output::Json => {
             let mut list = Map::new();
             list.insert("apiVersion", "v1".into());
             list.insert("kind", "List".into());
             list.insert("items", Value::list(configurations.to_vec()));
-            let text =
-                serde_json::to_string_pretty(&to_serde(&Value::Map(list))).map_err(|e| e.to_string())?;
+            let text = serde_json::to_string_pretty(&to_serde(&Value::Map(list)))?;
             super::print(&format!("{text}\n"));
         }
-        other => return Err(format!("--output: `{other}` is no format: expected yaml or json")),
     }
     Ok(())
 }
 
 /// Prints the outcome of the requests in a file.
-fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), String> {
+fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), Error> {
     let kinds = Kinds::with(&objects);
     let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
     for document in documents(&[path.to_string()])? {
-        let review = request(&document, &kinds).map_err(|why| format!("{path}: {why}"))?;
+        let review = request(&document, &kinds)
+            .map_err(|cause| Error::Request { path: path.into(), cause: cause.to_string() })?;
         let data = around(&objects, &review.attributes.namespace);
         let server = Server {
             policies: &[],

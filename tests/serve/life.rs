@@ -37,6 +37,75 @@ fn changed_policies_are_used_and_broken_ones_leave_the_last_good_in_use() {
     assert!(!get(&server, "/readyz").body.contains("a.yaml"));
 }
 
+/// The lines of the log with this message.
+fn logged(server: &crate::server::Server, message: &str) -> Vec<serde_json::Value> {
+    let log = server.log.lock().unwrap();
+    let lines = log.iter().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines.map(|line| line["fields"].clone()).filter(|fields| fields["message"] == message).collect()
+}
+
+#[test]
+fn a_reload_and_a_denial_are_logged_with_names() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let server = start(dir.path(), &[]);
+    assert_eq!(post(&server, "/validate", &review("u1", "nginx:dev"))["allowed"], true);
+    assert_eq!(post(&server, "/validate", &review("u2", "nginx:latest"))["allowed"], false);
+    let denials = until("the denial is logged", || logged(&server, "denied"), |found| !found.is_empty());
+    let [denial] = &denials[..] else { panic!("{denials:?}") };
+    let of = |key: &str| denial[key].as_str().unwrap_or_default().to_owned();
+    assert_eq!([of("rules"), of("user"), of("operation")], ["no-latest/tag", "anna", "CREATE"]);
+    assert_eq!([of("object"), of("uid")], ["Pod shop/cart", "u2"]);
+    write(&dir.path().join("a.yaml"), &refusing("latest").replace("the tag is refused", "another text"));
+    write(&dir.path().join("b.yaml"), &refusing("old"));
+    let wanted =
+        |found: &Vec<serde_json::Value>| found.iter().any(|line| line["added"] == "ClusterPolicy no-old");
+    let reloads = until("the reload is logged", || logged(&server, "policies reloaded"), wanted);
+    assert!(reloads.iter().any(|line| line["changed"] == "ClusterPolicy no-latest"), "{reloads:?}");
+    assert!(reloads.iter().all(|line| line["removed"] == ""), "{reloads:?}");
+}
+
+fn serve(arguments: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_ephor")).arg("serve").args(arguments).output().unwrap()
+}
+
+#[test]
+fn paths_that_do_not_exist_and_addresses_without_port_stop_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let policies = dir.path().join("a.yaml");
+    std::fs::write(&policies, refusing("latest")).unwrap();
+    let (policies, missing) = (policies.to_str().unwrap(), dir.path().join("nosuch"));
+    let missing = missing.to_str().unwrap();
+    let refused = |arguments: &[&str], text: &str| {
+        let all = [&["--plain-http", "--metrics-listen", "none"], arguments].concat();
+        let output = serve(&all);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(text), "{arguments:?}: {said}");
+    };
+    let no_file = format!("Error: {missing}: entity not found");
+    refused(&["--policies", missing, "--listen", "127.0.0.1:0"], &no_file);
+    refused(&["--policies", policies, "--data", missing, "--listen", "127.0.0.1:0"], &no_file);
+    refused(&["--policies", policies, "--config-map", missing, "--listen", "127.0.0.1:0"], &no_file);
+    refused(&["--policies", policies, "--listen", "127.0.0.1"], "`127.0.0.1` is not HOST:PORT");
+}
+
+#[test]
+fn a_check_lists_what_would_be_loaded_and_fails_on_problems() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let place = dir.path().to_str().unwrap();
+    let check = || {
+        let output = serve(&["--check", "--plain-http", "--policies", place]);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let good = "policy: ClusterPolicy no-latest\n1 usable policies, 0 problems; the server would be ready\n";
+    assert_eq!(check(), (Some(0), good.to_owned()));
+    std::fs::write(dir.path().join("b.yaml"), "kind: ClusterPolicy\n  broken: [").unwrap();
+    let (code, text) = check();
+    assert_eq!(code, Some(1));
+    assert!(text.contains("problem: ") && text.contains("b.yaml"), "{text}");
+}
+
 #[test]
 fn a_folder_that_is_gone_leaves_its_policies_in_use() {
     let dir = tempfile::tempdir().unwrap();

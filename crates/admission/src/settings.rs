@@ -164,7 +164,7 @@ impl Settings {
         let mut decoded = |key: &str| match text(key) {
             "" => Value::Null,
             written => json::parse(written).unwrap_or_else(|e| {
-                bad(key, &e);
+                bad(key, &e.to_string());
                 Value::Null
             }),
         };

@@ -1,6 +1,6 @@
 //! Issues of expressions, in cel-go's words.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::ast::Place;
 
@@ -19,6 +19,23 @@ impl Issue {
         Issue { at, text: text.into() }
     }
 }
+
+/// Why an expression is refused; the text is that of [`report`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issues {
+    /// The expression.
+    pub source: Box<str>,
+    /// What is wrong with it.
+    pub all: Vec<Issue>,
+}
+
+impl fmt::Display for Issues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&report(&self.source, &self.all))
+    }
+}
+
+impl std::error::Error for Issues {}
 
 /// How many issues are shown.
 const MOST_SHOWN: usize = 100;

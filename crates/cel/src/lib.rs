@@ -11,6 +11,7 @@ use ephor_value as value;
 pub mod ast;
 pub mod check;
 pub mod env;
+#[cfg(feature = "estimates")]
 pub mod estimate;
 pub mod fold;
 mod infer;
@@ -27,6 +28,8 @@ pub use crate::functions::cel::types;
 use crate::ir::Expr;
 use crate::ir::optimise::hoist::{self, Lists};
 use env::Env;
+use issue::Issues;
+use lower::Impossible;
 use types::Type;
 
 /// An expression that can be run.
@@ -38,11 +41,36 @@ pub struct Program {
     pub ty: Type,
 }
 
+/// Why an expression cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// It is not valid.
+    #[error("compilation failed: {0}")]
+    Invalid(#[source] Issues),
+    /// It has another type than it must; the words are those of the caller.
+    #[error("{0}")]
+    Type(String),
+    /// It is valid, but cannot be planned.
+    #[error("program instantiation failed: {0}")]
+    Impossible(#[source] Impossible),
+}
+
+impl CompileError {
+    /// The text without what says at which step compiling failed.
+    pub fn detail(&self) -> String {
+        match self {
+            CompileError::Invalid(issues) => issues.to_string(),
+            CompileError::Type(text) => text.clone(),
+            CompileError::Impossible(why) => why.to_string(),
+        }
+    }
+}
+
 /// The type of an expression.
 ///
 /// # Errors
 /// The issues, one after the other.
-pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
+pub fn checked(source: &str, env: &Env) -> Result<Type, Issues> {
     typed(source, env).map(|tree| tree.ty)
 }
 
@@ -50,8 +78,8 @@ pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
 ///
 /// # Errors
 /// The issues, one after the other.
-pub fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
-    let failed = |issues: Vec<issue::Issue>| issue::report(source, &issues);
+pub fn typed(source: &str, env: &Env) -> Result<check::Typed, Issues> {
+    let failed = |all: Vec<issue::Issue>| Issues { source: source.into(), all };
     let tree = syntax::parse(source, env.syntax).map_err(failed)?;
     let typed = check::check(&tree, env).map_err(failed)?;
     let issues = validate::issues(&typed, env);
@@ -66,30 +94,31 @@ pub fn mentions(source: &str, env: &Env, name: &str) -> bool {
 /// Compiles an expression.
 ///
 /// # Errors
-/// The detail text, beginning `compilation failed: ` or `program instantiation failed: `.
-pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String> {
+/// It is not valid, or cannot be planned.
+pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, CompileError> {
     compile_as(source, env, cx, &|_| None)
 }
 
 /// Compiles an expression that must have a certain type: `refused` is the error text for its own.
 ///
 /// # Errors
-/// As for [`compile`], and the text of `refused`.
+/// As for [`compile`], and [`CompileError::Type`].
 pub fn compile_as(
     source: &str,
     env: &Env,
     cx: &Context,
     refused: &dyn Fn(&Type) -> Option<String>,
-) -> Result<Program, String> {
-    let typed = typed(source, env).map_err(|text| format!("compilation failed: {text}"))?;
+) -> Result<Program, CompileError> {
+    let typed = typed(source, env).map_err(CompileError::Invalid)?;
     if let Some(text) = refused(&typed.ty) {
-        return Err(text);
+        return Err(CompileError::Type(text));
     }
-    let expr = lower::lower(&typed, env, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
+    let expr = lower::lower(&typed, env, cx).map_err(CompileError::Impossible)?;
     Ok(Program { expr: hoist::run(fold::fold(expr), Lists::Alike), ty: typed.ty })
 }
 
 /// What a checked expression will cost, as far as that is known before it runs.
+#[cfg(feature = "estimates")]
 pub fn estimated(typed: &check::Typed, env: &Env) -> estimate::Range {
     estimate::estimate(typed, env, &|path| env.size_at(path))
 }

@@ -14,7 +14,7 @@ use crate::ir::expr::{
 use crate::ir::strict::map_of;
 use crate::ir::walk::bottom_up;
 use crate::value::object::is_mutation;
-use crate::value::{Object, Str, Value};
+use crate::value::{Fault, Object, Str, Value};
 
 use super::ast::Shape;
 use super::check::{Typed, TypedFold, TypedKind};
@@ -22,14 +22,40 @@ use super::env::{Env, Overload};
 use super::types::Type;
 
 /// What makes an expression impossible to plan.
-pub type Impossible = String;
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Impossible {
+    /// A type that is unknown.
+    #[error("reference to undefined type: {0}")]
+    UnknownType(Str),
+    /// A key of this type.
+    #[error("invalid qualifier type: {0}")]
+    Qualifier(Box<str>),
+    /// A function that is unknown.
+    #[error("no such function: {0}")]
+    UnknownFunction(Str),
+    /// A regular expression that cannot be read; the words are those of its compiler.
+    #[error("{0}")]
+    Pattern(Box<str>),
+    /// A constant part that has no value.
+    #[error("{}", .0.cel_text())]
+    Constant(#[source] Fault),
+    /// A loop without a step.
+    #[error("a loop without a step")]
+    NoStep,
+    /// A step without its parts.
+    #[error("a step without its parts")]
+    NoParts,
+    /// A list without its item.
+    #[error("a list without its item")]
+    NoItem,
+}
 
 type Lowered = Result<Expr, Impossible>;
 
 /// Lowers a checked tree.
 ///
 /// # Errors
-/// The text of a constant part's fault.
+/// See [`Impossible`].
 pub fn lower(typed: &Typed, env: &Env, cx: &Context) -> Lowered {
     Lowering { cx, env, scope: Vec::new(), declared: Vec::new() }.node(typed)
 }
@@ -57,12 +83,12 @@ impl Lowering<'_> {
             TypedKind::Const(v) => Ok(Expr::Const(v.clone())),
             // What has the type of types is taken for the name of one.
             TypedKind::Variable(name) if matches!(t.ty, Type::Type(_)) => {
-                Err(format!("reference to undefined type: {name}"))
+                Err(Impossible::UnknownType(name.clone()))
             }
             TypedKind::Variable(name) => Ok(walk(self.variable(name), true)),
             TypedKind::TypeName(ty, name) => {
                 if !is_value(ty, name) {
-                    return Err(format!("reference to undefined type: {name}"));
+                    return Err(Impossible::UnknownType(name.clone()));
                 }
                 let name = ty.formal();
                 let bare = name.split('(').next().unwrap_or_default();
@@ -166,7 +192,7 @@ impl Lowering<'_> {
                     match next() {
                         Expr::Const(key) if is_key(&key) => Step::Key { key, optional },
                         Expr::Const(key) => {
-                            return Err(format!("invalid qualifier type: {}", library::go_type(&key)));
+                            return Err(Impossible::Qualifier(library::go_type(&key).to_string().into()));
                         }
                         index => Step::At { index: branch(index), optional },
                     },
@@ -210,7 +236,7 @@ impl Lowering<'_> {
             _ => function,
         };
         let Some(function) = library::find(function).filter(|f| matches!(f.run, Run::Strict(_))) else {
-            return Err(format!("no such function: {function}"));
+            return Err(Impossible::UnknownFunction(function.into()));
         };
         // Of additions and orders only those of texts cost by their size.
         let by_size = !function.operation().is_some_and(Operation::is_sum_or_order)
@@ -224,7 +250,7 @@ impl Lowering<'_> {
             match library::call(function, &call) {
                 Ok(value) => return Ok(Expr::Const(value)),
                 Err(_) if self.env.late_faults => {}
-                Err(f) => return Err(f.cel_text()),
+                Err(fault) => return Err(Impossible::Constant(fault)),
             }
         }
         if let Constants::Pattern { late } = function.constants
@@ -233,7 +259,7 @@ impl Lowering<'_> {
             match regex::compiled(pattern) {
                 Ok(_) => known.prepared = args.len() == 2,
                 Err(_) if self.env.late_faults && late => {}
-                Err(e) => return Err(e),
+                Err(e) => return Err(Impossible::Pattern(e.to_string().into())),
             }
         }
         Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known, guards })))
@@ -338,9 +364,9 @@ impl Lowering<'_> {
         fold: &TypedFold,
     ) -> Result<(ComprehensionKind, Option<Expr>, Expr, bool), Impossible> {
         let TypedKind::Call { args, .. } = &fold.step.kind else {
-            return Err("a loop without a step".into());
+            return Err(Impossible::NoStep);
         };
-        let arg = |args: &[Typed], at: usize| args.get(at).cloned().ok_or("a step without its parts");
+        let arg = |args: &[Typed], at: usize| args.get(at).cloned().ok_or(Impossible::NoParts);
         let simple = match fold.shape {
             Shape::All => Some((ComprehensionKind::All, 1)),
             Shape::Exists => Some((ComprehensionKind::Exists, 1)),
@@ -353,11 +379,11 @@ impl Lowering<'_> {
         let filtered = matches!(&fold.step.kind, TypedKind::Call { function, .. } if &**function == "_?_:_");
         let keep = if filtered { Some(self.node(&arg(args, 0)?)?) } else { None };
         let step = if filtered { arg(args, 1)? } else { fold.step.clone() };
-        let TypedKind::Call { args, .. } = &step.kind else { return Err("a loop without a step".into()) };
+        let TypedKind::Call { args, .. } = &step.kind else { return Err(Impossible::NoStep) };
         match fold.shape {
             Shape::List => {
                 let TypedKind::List { items, .. } = &arg(args, 1)?.kind else {
-                    return Err("a list without its item".into());
+                    return Err(Impossible::NoItem);
                 };
                 let body = self.node(&arg(items, 0)?)?;
                 let wraps = !matches!(body, Expr::Const(_));

@@ -5,6 +5,7 @@
 //! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics: `docs/cel.md`.
 
 pub mod names;
+#[cfg(feature = "declared-data")]
 pub mod values;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::check::{Typed, TypedKind};
 use super::env::Env;
 use super::issue::Issue;
 use crate::functions::cel::convert::is_timestamp;
-use crate::functions::cel::format::{Clause, clause, refusal};
+use crate::functions::cel::format::{ArgumentError, Clause, clause, refusal};
 use crate::functions::cel::operation;
 use crate::functions::registry::Operation;
 use crate::functions::{CelLevel, regex};
@@ -133,7 +133,7 @@ fn arguments(
 }
 
 /// The first part of a literal list or map that no clause writes, and why.
-fn refused_inside(clause: &Clause, t: &Typed) -> Option<(Place, String)> {
+fn refused_inside(clause: &Clause, t: &Typed) -> Option<(Place, ArgumentError)> {
     let part = |t: &Typed| {
         let name = t.ty.formal();
         let bare = name.split('(').next().unwrap_or_default();

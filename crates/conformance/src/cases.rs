@@ -53,13 +53,13 @@ fn documents(stem: &str, text: &str, report: &mut Report) {
     };
     let parsed = match parse_stream(stem, text, Duplicates::Error) {
         Ok(parsed) => parsed,
-        Err(e) => return report.count(Err(stopped(e.message))),
+        Err(e) => return report.count(Err(stopped(e.to_string()))),
     };
     for document in parsed {
         let document = match document {
             Ok(document) => document.value,
             Err(e) => {
-                report.count(Err(stopped(format!("line {}: {}", e.line, e.message))));
+                report.count(Err(stopped(format!("line {}: {e}", e.line))));
                 continue;
             }
         };
@@ -94,7 +94,7 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
     };
     let got = match engine::evaluate(&Value::Map(whole)) {
         Ok(answer) => comparable(&answer),
-        Err(text) => object([("stopped", Value::from(text))]),
+        Err(error) => object([("stopped", Value::from(error.to_string()))]),
     };
     if expected.json_eq(&got) { Ok(()) } else { Err(Failure { id, expected, got }) }
 }

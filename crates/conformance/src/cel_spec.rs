@@ -74,7 +74,7 @@ fn verdict(test: &Value) -> Result<(), String> {
     let program = match cel::compile(test.text_at(&["expr"]), &env, &cx) {
         Ok(program) => program,
         Err(_) if fails => return Ok(()),
-        Err(text) => return Err(text),
+        Err(error) => return Err(error.to_string()),
     };
     let typed = test.get("typed_result");
     if let Some(wanted) = typed.and_then(|t| t.get("deduced_type")).map(type_of)

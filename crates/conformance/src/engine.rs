@@ -13,7 +13,7 @@ use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use crate::value::{Map, Str, Value, print};
-use ephor_engine::request::{Parts, UserParts, namespace_of_labels};
+use ephor_engine::request::{NoObjects, Parts, UserParts, namespace_of_labels};
 use ephor_engine::{Effect, Profile, Request, RuleOutcome, action};
 
 use super::{Failure, Report, lines, object, round_trip};
@@ -73,7 +73,7 @@ impl ExternalData for Known {
             m.text_at(&["metadata", "name"]) == name
                 && (ns == namespace || (ns.is_empty() && namespace == "default"))
         });
-        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
+        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found").into()))
     }
 }
 
@@ -82,7 +82,7 @@ fn case(case: &Value) -> Result<(), Failure> {
     let expected = case.get("expected").cloned().unwrap_or_default();
     let got = match evaluate(case) {
         Ok(v) => v,
-        Err(text) => object([("stopped", Value::from(text))]),
+        Err(error) => object([("stopped", Value::from(error.to_string()))]),
     };
     if expected.get("policyError").is_some() && got.get("policyError").is_some() {
         return Ok(());
@@ -204,7 +204,7 @@ fn checks(v: &Value) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// The case cannot be evaluated at all.
-pub fn evaluate(case: &Value) -> Result<Value, String> {
+pub fn evaluate(case: &Value) -> Result<Value, NoObjects> {
     let single = case.get("policy").map(|p| vec![p.clone()]);
     let written = single.or_else(|| case.get("policies").and_then(Value::as_list).map(<[Value]>::to_vec));
     let written = written.unwrap_or_default();
@@ -246,7 +246,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
     let request = match request(case) {
         Ok(request) => request,
         Err(text) => {
-            out.insert("contextError", Value::from(text));
+            out.insert("contextError", Value::from(text.to_string()));
             return Ok(Value::Map(out));
         }
     };
@@ -309,7 +309,7 @@ fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
     ])
 }
 
-fn request(case: &Value) -> Result<Request, String> {
+fn request(case: &Value) -> Result<Request, NoObjects> {
     let admission = case.text_at(&["entry"]) == "admission";
     let profile = if admission { Profile::as_cluster() } else { Profile::kyverno_cli() };
     let number = |v: &Value| if admission { v.clone() } else { v.with_float_numbers() };

@@ -12,7 +12,7 @@ use super::{Failure, Report, lines, object};
 fn search(expression: &str, input: &Value) -> Result<Value, String> {
     let value =
         Expression::compile(expression.trim()).and_then(|e| e.search(input)).map_err(|e| e.to_string())?;
-    search::json(&value).map(|_| value)
+    search::json(&value).map_err(|error| error.to_string()).map(|_| value)
 }
 
 fn as_recorded(result: &Result<Value, String>) -> Value {

@@ -115,7 +115,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let Setting { env, cx, root, want } = setting(case, inputs, schemas, level);
     let program = match cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
         Ok(program) => program,
-        Err(text) => return object([("compileError", Value::from(text))]),
+        Err(error) => return object([("compileError", Value::from(error.to_string()))]),
     };
     let meter = Meter::new(PER_CALL);
     let result = eval(&program.expr, eval::Env::new(&root, &cx).with_meter(&meter));

@@ -61,7 +61,8 @@ fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, In
     let route = Route::parse(path).ok_or("no such path")?;
     let decision = gate.answer(&route, &incoming, &Deadline::never());
     let text = decision.answer.to_json(&incoming);
-    let answer = document::json::parse(&text)?.get("response").cloned().unwrap_or_default();
+    let answer =
+        document::json::parse(&text).map_err(|e| e.to_string())?.get("response").cloned().unwrap_or_default();
     if answer.text_at(&["uid"]) != incoming.text(&["uid"]) {
         return Err("the answer is one to another request".into());
     }
@@ -80,7 +81,7 @@ pub(super) fn review(
         let bytes = base64::engine::general_purpose::STANDARD.decode(patch).map_err(|e| e.to_string())?;
         let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
         let operations = document::spelling::spelling(&text);
-        left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
+        left = apply_in_order(&left, operations.as_list().unwrap_or_default()).map_err(|e| e.to_string())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);
     let mut said = Reviewed {

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::admit::Gate;
 use crate::document::{self, ResourceOptions};
-use crate::external::{ExternalData, Roles};
+use crate::external::{ExternalData, LookupError, Roles};
 use crate::inputs::values::Values;
 use crate::ir::Policy;
 use crate::ir::facts::{ActionModel, Stage};
@@ -49,7 +49,7 @@ impl ExternalData for RecordedData {
         Some(&*self.external)
     }
 
-    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, LookupError>> {
         Some(Ok(self.kinds.clone()))
     }
 
@@ -105,13 +105,13 @@ fn of_folder(dir: &Path, folder: &str) -> Vec<Result<(), Failure>> {
     let failed = |why: String| Failure { id: folder.into(), expected: Value::Null, got: why.into() };
     let found = match find(&[dir.join(folder).to_string_lossy().into_owned()], "kyverno-test.yaml", "") {
         Ok(found) => found,
-        Err(e) => return vec![Err(failed(e))],
+        Err(e) => return vec![Err(failed(e.to_string()))],
     };
     let mut results = Vec::new();
     for test in found.sources.iter().flat_map(|source| file::tests(source, None)) {
         let done = match test {
             Ok(test) if test.results.is_empty() => continue,
-            Ok(test) => evaluated(&test),
+            Ok(test) => evaluated(&test).map_err(|error| error.to_string()),
             Err(e) => Err(e.text),
         };
         match done {

@@ -66,7 +66,7 @@ fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Fa
     };
     let found = match find(&[path.to_string_lossy().into_owned()], "kyverno-test.yaml", "") {
         Ok(found) => found,
-        Err(e) => return (false, failed(e)),
+        Err(e) => return (false, failed(e.to_string())),
     };
     let tests: Result<Vec<Test>, String> = found
         .sources

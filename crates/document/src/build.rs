@@ -1,7 +1,7 @@
 //! Builds a [`Value`] from the nodes of a YAML document, in the order in which they are read.
 //!
 //! In: scalars, starts and ends of collections, aliases. Out: the value as JSON would hold it, or
-//! Kyverno 1.19.1's error text. Keys of any scalar type become text. A merge key (`<<`) adds the
+//! why it cannot. Keys of any scalar type become text. A merge key (`<<`) adds the
 //! entries of its map where it stands, so of two equal keys the later wins, explicit or merged.
 //! Numbers are what a JSON text of the document would give: a float without fraction that fits 64
 //! bits is an integer (`1e3` is `1000`).
@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::intern::Interner;
 use super::scalar::{Scalar, decode_binary};
+use super::yaml::{DuplicateKey, Error, NoJsonKey};
 use super::{Duplicates, MAX_DEPTH};
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value, number, print};
@@ -31,11 +32,11 @@ pub(super) struct Builder<'s> {
     /// Those of them that came from aliases.
     alias_nodes: u64,
     /// The first error that ends decoding.
-    fatal: Option<String>,
+    fatal: Option<Error>,
     /// Duplicate keys.
-    duplicate_keys: Vec<String>,
+    duplicate_keys: Vec<DuplicateKey>,
     /// The first key that JSON cannot hold.
-    bad_key: Option<String>,
+    bad_key: Option<Error>,
     non_finite: bool,
 }
 
@@ -45,8 +46,8 @@ struct Frame {
     nodes_before: u64,
     /// Levels of collections below this one.
     height: usize,
-    /// What is wrong with the key whose value comes next.
-    bad_key: Option<String>,
+    /// The key whose value comes next, if JSON cannot hold it.
+    bad_key: Option<NoJsonKey>,
 }
 
 enum Kind {
@@ -128,7 +129,7 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_seq(&mut self, anchor: Option<&str>) -> Result<(), String> {
+    pub(super) fn start_seq(&mut self, anchor: Option<&str>) -> Result<(), Error> {
         self.start(Kind::Seq(Vec::new()), anchor)
     }
 
@@ -136,14 +137,14 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_map(&mut self, anchor: Option<&str>) -> Result<(), String> {
+    pub(super) fn start_map(&mut self, anchor: Option<&str>) -> Result<(), Error> {
         let typed_keys = (self.duplicates == Duplicates::Error).then(HashSet::new);
         self.start(Kind::Map { entries: Vec::with_capacity(4), key: None, typed_keys }, anchor)
     }
 
-    fn start(&mut self, kind: Kind, anchor: Option<&str>) -> Result<(), String> {
+    fn start(&mut self, kind: Kind, anchor: Option<&str>) -> Result<(), Error> {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(too_deep());
+            return Err(Error::TooDeep);
         }
         let nodes_before = self.nodes;
         self.count(1, 0);
@@ -178,19 +179,19 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The anchor is unknown, or the expanded document would be nested too deeply.
-    pub(super) fn alias(&mut self, name: &str, line: u32) -> Result<(), String> {
+    pub(super) fn alias(&mut self, name: &str, line: u32) -> Result<(), Error> {
         let Some(anchor) = self.anchors.get(name) else {
-            return Err(format!("yaml: unknown anchor '{name}' referenced"));
+            return Err(Error::UnknownAnchor(name.into()));
         };
         let (nodes, height) = (anchor.nodes, anchor.height);
         let value = anchor.value.clone();
         self.count(1, 0);
         self.count(nodes, nodes);
         if self.stack.len() + height > MAX_DEPTH {
-            return Err(too_deep());
+            return Err(Error::TooDeep);
         }
         let value = value.unwrap_or_else(|| {
-            self.fatal(|| format!("yaml: anchor '{name}' value contains itself"));
+            self.fatal(|| Error::AnchorInItself(name.into()));
             Value::Null
         });
         self.put(value, height, line, true);
@@ -201,28 +202,28 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// Whatever was wrong with the document, the gravest kind first.
-    pub(super) fn finish(self) -> Result<Value, String> {
-        if let Some(text) = self.fatal {
-            return Err(text);
+    pub(super) fn finish(self) -> Result<Value, Error> {
+        if let Some(error) = self.fatal {
+            return Err(error);
         }
         if !self.duplicate_keys.is_empty() {
-            return Err(format!("yaml: unmarshal errors:\n  {}", self.duplicate_keys.join("\n  ")));
+            return Err(Error::DuplicateKeys(self.duplicate_keys.into()));
         }
-        if let Some(text) = self.bad_key {
-            return Err(text);
+        if let Some(error) = self.bad_key {
+            return Err(error);
         }
         if self.non_finite
             && let Some(f) = print::first_non_finite(&self.root)
         {
-            return Err(format!("json: unsupported value: {}", number::float_v(f)));
+            return Err(Error::NonFinite(number::float_v(f).into()));
         }
         Ok(self.root)
     }
 
     /// Notes an error that a scalar's tag caused; the document is read to its end all the same,
     /// because a syntax error further down is reported first.
-    pub(super) fn refuse(&mut self, text: String) {
-        self.fatal(|| text);
+    pub(super) fn refuse(&mut self, error: Error) {
+        self.fatal(|| error);
     }
 
     fn next_anchor(&mut self) -> usize {
@@ -230,8 +231,8 @@ impl<'s> Builder<'s> {
         self.anchors_seen
     }
 
-    fn fatal(&mut self, text: impl FnOnce() -> String) {
-        self.fatal.get_or_insert_with(text);
+    fn fatal(&mut self, error: impl FnOnce() -> Error) {
+        self.fatal.get_or_insert_with(error);
     }
 
     /// Counts decoded nodes and refuses what Kyverno takes for an attack.
@@ -241,7 +242,7 @@ impl<'s> Builder<'s> {
         if self.alias_nodes > 100 && self.nodes > 1000 {
             let ratio = self.alias_nodes as f64 / self.nodes as f64;
             if ratio > allowed_alias_ratio(self.nodes) {
-                self.fatal(|| "yaml: document contains excessive aliasing".to_string());
+                self.fatal(|| Error::Aliasing);
             }
         }
     }
@@ -258,9 +259,9 @@ impl<'s> Builder<'s> {
             return;
         };
         frame.height = frame.height.max(height);
-        if let (Kind::Map { key: Some(_), .. }, Some(text)) = (&frame.kind, frame.bad_key.take()) {
+        if let (Kind::Map { key: Some(_), .. }, Some(key)) = (&frame.kind, frame.bad_key.take()) {
             let shown = if value.is_null() { "<nil>".to_string() } else { go_syntax(&value) };
-            self.bad_key.get_or_insert_with(|| format!("{text}, value: {shown}"));
+            self.bad_key.get_or_insert_with(|| Error::NoJsonKey { key, value: shown.into() });
         }
         match &mut frame.kind {
             Kind::Seq(items) => items.push(value),
@@ -273,9 +274,7 @@ impl<'s> Builder<'s> {
                     if let Some(keys) = typed_keys
                         && !keys.insert((is_text, name.clone()))
                     {
-                        let shown = if is_text { quote(&name) } else { name.to_string() };
-                        self.duplicate_keys
-                            .push(format!("line {}: key {shown} already set in map", line + 1));
+                        self.duplicate_keys.push(DuplicateKey { line: line + 1, name, is_text });
                         return;
                     }
                     entries.push((name, value));
@@ -286,12 +285,14 @@ impl<'s> Builder<'s> {
                     // An alias may stand for one map, not for a list of maps.
                     let refused = aliased && value.as_list().is_some();
                     match merge(entries, typed_keys.as_mut(), &value).filter(|_| !refused) {
-                        Some(repeated) => self.duplicate_keys.extend(repeated.iter().map(|name| {
-                            format!("line {}: key {} already set in map", line + 1, quote(name))
-                        })),
-                        None => self.fatal(|| {
-                            "yaml: map merge requires map or sequence of maps as the value".to_string()
-                        }),
+                        Some(repeated) => {
+                            self.duplicate_keys.extend(repeated.into_iter().map(|name| DuplicateKey {
+                                line: line + 1,
+                                name,
+                                is_text: true,
+                            }))
+                        }
+                        None => self.fatal(|| Error::Merge),
                     }
                 }
             },
@@ -312,7 +313,7 @@ impl<'s> Builder<'s> {
             Scalar::Binary => match decode_binary(text) {
                 Some(s) => Value::from(s),
                 None => {
-                    self.fatal(|| "yaml: !!binary value contains invalid base64 data".to_string());
+                    self.fatal(|| Error::Binary);
                     Value::Null
                 }
             },
@@ -338,29 +339,25 @@ impl<'s> Builder<'s> {
             Value::Int(i) => Key::Named(i.to_string().into(), false),
             Value::Float(f) => Key::Named(float_key(*f).into(), false),
             Value::UInt(u) => {
-                self.bad_key(format!("unsupported map key of type: uint64, key: {u:#x}"));
+                self.bad_key(NoJsonKey::UInt(*u));
                 Key::Named(u.to_string().into(), false)
             }
             Value::Null => {
-                self.bad_key("unsupported map key of type: %!s(<nil>), key: <nil>".to_string());
+                self.bad_key(NoJsonKey::Null);
                 Key::Named("".into(), false)
             }
             _ => {
-                self.fatal(|| format!("yaml: invalid map key: {}", go_syntax(value)));
+                self.fatal(|| Error::MapKey(go_syntax(value).into()));
                 Key::Named("".into(), false)
             }
         }
     }
 
-    fn bad_key(&mut self, text: String) {
+    fn bad_key(&mut self, key: NoJsonKey) {
         if let Some(frame) = self.stack.last_mut() {
-            frame.bad_key = Some(text);
+            frame.bad_key = Some(key);
         }
     }
-}
-
-fn too_deep() -> String {
-    format!("yaml: exceeded max depth of {MAX_DEPTH}")
 }
 
 /// Adds the entries of a map, or of the maps of a list with the first taking precedence. `keys` are

@@ -1,6 +1,6 @@
 //! The JSON decoder of expressions and of answers from outside, with the error texts of the reference.
 //!
-//! In: text. Out: a [`Value`] whose numbers are doubles, or the reference's error text. One value with
+//! In: text. Out: a [`Value`] whose numbers are doubles, or why there is none. One value with
 //! space around it; the last of equal keys wins; lone surrogates become U+FFFD. The decoder keeps its
 //! own stack, so depth costs no machine stack.
 
@@ -11,22 +11,100 @@ use crate::value::{Map, Str, Value};
 /// value is recursive, and this much fits the smallest stack.
 pub const MAX_DEPTH: usize = 1_000;
 
+/// Why a text is not JSON, in the words of Go's `encoding/json`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text ends before the value does.
+    #[error("unexpected end of JSON input")]
+    End,
+    /// A character that does not belong where it is.
+    #[error("invalid character {} {context}", quote_char(*.found))]
+    Character {
+        /// The byte as a character; a blank where the text ends inside a word, number or escape.
+        found: char,
+        /// Where it is.
+        context: Context,
+    },
+    /// A number that is larger than any double.
+    #[error(transparent)]
+    Number(#[from] LargeNumber),
+}
+
+/// A number that is larger than any double, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("json: cannot unmarshal number {0} into Go value of type float64")]
+pub struct LargeNumber(pub Box<str>);
+
+/// Where a character does not belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Context {
+    /// Text after the value.
+    #[error("after top-level value")]
+    AfterValue,
+    /// Neither a comma nor the end after an item.
+    #[error("after array element")]
+    AfterItem,
+    /// Neither a comma nor the end after a member.
+    #[error("after object key:value pair")]
+    AfterMember,
+    /// No value where one belongs.
+    #[error("looking for beginning of value")]
+    NoValue,
+    /// One level more than may be nested.
+    #[error("exceeded max depth")]
+    TooDeep,
+    /// No key where one belongs.
+    #[error("looking for beginning of object key string")]
+    NoKey,
+    /// No colon after a key.
+    #[error("after object key")]
+    AfterKey,
+    /// A number without digits.
+    #[error("in numeric literal")]
+    Number,
+    /// A fraction without digits.
+    #[error("after decimal point in numeric literal")]
+    Fraction,
+    /// An exponent without digits.
+    #[error("in exponent of numeric literal")]
+    Exponent,
+    /// A control character in a text.
+    #[error("in string literal")]
+    Text,
+    /// A backslash before a character that is not escaped.
+    #[error("in string escape code")]
+    Escape,
+    /// An escape without its four digits.
+    #[error("in \\u hexadecimal character escape")]
+    HexEscape,
+    /// A word other than `true`, `false` and `null`.
+    #[error("in literal {word} (expecting {})", quote_char(*.expected))]
+    Word {
+        /// The word that it begins like.
+        word: &'static str,
+        /// The character that would continue it.
+        expected: char,
+    },
+}
+
 /// Decodes one JSON text.
 ///
 /// # Errors
 /// The reference's text, for example `invalid character 'x' after top-level value`, `unexpected end of
 /// JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type float64`.
-pub fn decode_json(text: &str) -> Result<Value, String> {
+pub fn decode_json(text: &str) -> Result<Value, Error> {
     let mut decoder = Decoder { text, at: 0, more: false, range_error: None };
     let value = decoder.document()?;
-    decoder.range_error.map_or(Ok(value), Err)
+    decoder.range_error.map_or(Ok(value), |large| Err(large.into()))
 }
 
 /// Checks that a text is one JSON text, whose numbers may be out of range.
 ///
 /// # Errors
 /// As [`decode_json`].
-pub fn check_json(text: &str) -> Result<(), String> {
+pub fn check_json(text: &str) -> Result<(), Error> {
     Decoder { text, at: 0, more: false, range_error: None }.document().map(drop)
 }
 
@@ -34,12 +112,12 @@ pub fn check_json(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`decode_json`], for what is wrong whatever follows.
-pub fn decode_first_json(stream: &str) -> Result<Option<Value>, String> {
+pub fn decode_first_json(stream: &str) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder { text: stream, at: 0, more: true, range_error: None };
     match decoder.document() {
         // The next digit of a number may be missing.
         Ok(Value::Float(_)) if decoder.at == stream.len() => Ok(None),
-        Ok(value) => decoder.range_error.map_or(Ok(Some(value)), Err),
+        Ok(value) => decoder.range_error.map_or(Ok(Some(value)), |large| Err(large.into())),
         Err(_) if decoder.peek().is_none() => Ok(None),
         Err(e) => Err(e),
     }
@@ -51,7 +129,7 @@ struct Decoder<'a> {
     /// Whether anything may follow the value.
     more: bool,
     /// A number out of range counts only when the syntax is right to the end.
-    range_error: Option<String>,
+    range_error: Option<LargeNumber>,
 }
 
 /// An open list or object.
@@ -61,7 +139,7 @@ enum Open {
 }
 
 impl<'a> Decoder<'a> {
-    fn document(&mut self) -> Result<Value, String> {
+    fn document(&mut self) -> Result<Value, Error> {
         let mut open: Vec<Open> = Vec::new();
         loop {
             let mut done = match self.begin(&mut open)? {
@@ -77,7 +155,7 @@ impl<'a> Decoder<'a> {
                         return match next {
                             None => Ok(done),
                             Some(_) if self.more => Ok(done),
-                            Some(_) => Err(self.bad("after top-level value")),
+                            Some(_) => Err(self.bad(Context::AfterValue)),
                         };
                     }
                     Some(Open::List(mut items)) => {
@@ -89,7 +167,7 @@ impl<'a> Decoder<'a> {
                                 break;
                             }
                             Some(b']') => done = Value::list(items),
-                            _ => return Err(self.bad("after array element")),
+                            _ => return Err(self.bad(Context::AfterItem)),
                         }
                     }
                     Some(Open::Object(mut entries, key)) => {
@@ -103,7 +181,7 @@ impl<'a> Decoder<'a> {
                                 break;
                             }
                             Some(b'}') => done = Value::Map(entries.into_iter().collect::<Map>()),
-                            _ => return Err(self.bad("after object key:value pair")),
+                            _ => return Err(self.bad(Context::AfterMember)),
                         }
                     }
                 }
@@ -113,7 +191,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads a scalar or an empty container, or opens a container.
-    fn begin(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, String> {
+    fn begin(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, Error> {
         self.space();
         match self.peek() {
             Some(b'[') => {
@@ -140,27 +218,27 @@ impl<'a> Decoder<'a> {
             Some(b'f') => self.literal("false", Value::Bool(false)).map(Some),
             Some(b'n') => self.literal("null", Value::Null).map(Some),
             Some(b'-' | b'0'..=b'9') => self.number().map(Some),
-            _ => Err(self.bad("looking for beginning of value")),
+            _ => Err(self.bad(Context::NoValue)),
         }
     }
 
-    fn enter(&mut self, open: &[Open]) -> Result<(), String> {
+    fn enter(&mut self, open: &[Open]) -> Result<(), Error> {
         if open.len() >= MAX_DEPTH {
-            return Err(self.bad("exceeded max depth"));
+            return Err(self.bad(Context::TooDeep));
         }
         self.at += 1;
         self.space();
         Ok(())
     }
 
-    fn key(&mut self) -> Result<Str, String> {
+    fn key(&mut self) -> Result<Str, Error> {
         if self.peek() != Some(b'"') {
-            return Err(self.bad("looking for beginning of object key string"));
+            return Err(self.bad(Context::NoKey));
         }
         let key = self.string()?;
         self.space();
         if self.peek() != Some(b':') {
-            return Err(self.bad("after object key"));
+            return Err(self.bad(Context::AfterKey));
         }
         self.at += 1;
         Ok(key.into())
@@ -177,33 +255,32 @@ impl<'a> Decoder<'a> {
     }
 
     /// The error of the byte at hand; where the text ends that is the text's end.
-    fn bad(&self, context: &str) -> String {
+    fn bad(&self, context: Context) -> Error {
         match self.peek() {
-            Some(b) => format!("invalid character {} {context}", quote_char(char::from(b))),
-            None => "unexpected end of JSON input".into(),
+            Some(b) => Error::Character { found: b.into(), context },
+            None => Error::End,
         }
     }
 
     /// As [`Decoder::bad`] inside a token, where the end of the text shows as a blank.
-    fn bad_token(&self, context: &str) -> String {
+    fn bad_token(&self, context: Context) -> Error {
         match self.peek() {
             Some(_) => self.bad(context),
-            None => format!("invalid character ' ' {context}"),
+            None => Error::Character { found: ' ', context },
         }
     }
 
-    fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {
+    fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, Error> {
         for b in word.bytes() {
             if self.peek() != Some(b) {
-                let context = format!("in literal {word} (expecting {})", quote_char(char::from(b)));
-                return Err(self.bad_token(&context));
+                return Err(self.bad_token(Context::Word { word, expected: b.into() }));
             }
             self.at += 1;
         }
         Ok(value)
     }
 
-    fn digits(&mut self, context: &str) -> Result<(), String> {
+    fn digits(&mut self, context: Context) -> Result<(), Error> {
         if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
             return Err(self.bad_token(context));
         }
@@ -213,7 +290,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, Error> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -221,29 +298,28 @@ impl<'a> Decoder<'a> {
         if self.peek() == Some(b'0') {
             self.at += 1;
         } else {
-            self.digits("in numeric literal")?;
+            self.digits(Context::Number)?;
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
-            self.digits("after decimal point in numeric literal")?;
+            self.digits(Context::Fraction)?;
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.at += 1;
             if let Some(b'+' | b'-') = self.peek() {
                 self.at += 1;
             }
-            self.digits("in exponent of numeric literal")?;
+            self.digits(Context::Exponent)?;
         }
         let digits = self.text.get(start..self.at).unwrap_or_default();
         let number = digits.parse::<f64>().unwrap_or(f64::INFINITY);
         if number.is_infinite() && self.range_error.is_none() {
-            self.range_error =
-                Some(format!("json: cannot unmarshal number {digits} into Go value of type float64"));
+            self.range_error = Some(LargeNumber(digits.into()));
         }
         Ok(Value::Float(number))
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, Error> {
         self.at += 1;
         let mut out = String::new();
         let mut plain = self.at;
@@ -260,13 +336,13 @@ impl<'a> Decoder<'a> {
                     out.push(self.escape()?);
                     plain = self.at;
                 }
-                Some(0..0x20) | None => return Err(self.bad("in string literal")),
+                Some(0..0x20) | None => return Err(self.bad(Context::Text)),
                 Some(_) => self.at += 1,
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, String> {
+    fn escape(&mut self) -> Result<char, Error> {
         let c = match self.peek() {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -280,13 +356,13 @@ impl<'a> Decoder<'a> {
                 self.at += 1;
                 return self.unicode();
             }
-            _ => return Err(self.bad_token("in string escape code")),
+            _ => return Err(self.bad_token(Context::Escape)),
         };
         self.at += 1;
         Ok(c)
     }
 
-    fn unicode(&mut self) -> Result<char, String> {
+    fn unicode(&mut self) -> Result<char, Error> {
         let high = self.hex4()?;
         if let Some(c) = char::from_u32(high) {
             return Ok(c);
@@ -305,11 +381,11 @@ impl<'a> Decoder<'a> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn hex4(&mut self) -> Result<u32, String> {
+    fn hex4(&mut self) -> Result<u32, Error> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
-            let digit = digit.ok_or_else(|| self.bad_token("in \\u hexadecimal character escape"))?;
+            let digit = digit.ok_or_else(|| self.bad_token(Context::HexEscape))?;
             code = code * 16 + digit;
             self.at += 1;
         }
@@ -323,7 +399,7 @@ mod tests {
     use crate::value::print;
 
     /// What the first value is, as JSON; `-` while it is not complete.
-    fn first(stream: &str) -> Result<String, String> {
+    fn first(stream: &str) -> Result<String, Error> {
         decode_first_json(stream).map(|v| v.map_or("-".into(), |v| print::json(&v)))
     }
 

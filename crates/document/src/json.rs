@@ -13,11 +13,23 @@ use serde_json::{Number, value::Value as Json};
 use super::intern::Interner;
 use crate::value::{Map, Str, Value};
 
+/// A text is not JSON, in the words of the parser, which end in line and column.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] serde_json::Error);
+
+impl Error {
+    /// The line and column, both from 1.
+    pub fn place(&self) -> (usize, usize) {
+        (self.0.line(), self.0.column())
+    }
+}
+
 /// The value of a JSON text; blanks around it are allowed, other text is not.
 ///
 /// # Errors
 /// What is wrong, with line and column.
-pub fn parse(text: &str) -> Result<Value, String> {
+pub fn parse(text: &str) -> Result<Value, Error> {
     read(reader(text), usize::MAX)
 }
 
@@ -26,7 +38,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// As [`parse`], and that it is deeper.
-pub fn parse_deep(text: &str, levels: usize) -> Result<Value, String> {
+pub fn parse_deep(text: &str, levels: usize) -> Result<Value, Error> {
     let mut reader = reader(text);
     reader.disable_recursion_limit();
     read(reader, levels)
@@ -36,11 +48,11 @@ fn reader(text: &str) -> Deserializer<StrRead<'_>> {
     Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-fn read(mut reader: Deserializer<StrRead<'_>>, levels: usize) -> Result<Value, String> {
+fn read(mut reader: Deserializer<StrRead<'_>>, levels: usize) -> Result<Value, Error> {
     let mut strings = Interner::new();
     let seed = Seed { strings: &mut strings, levels };
-    let value = serde::de::DeserializeSeed::deserialize(seed, &mut reader).map_err(|e| e.to_string())?;
-    reader.end().map_err(|e| e.to_string())?;
+    let value = serde::de::DeserializeSeed::deserialize(seed, &mut reader)?;
+    reader.end()?;
     Ok(value)
 }
 

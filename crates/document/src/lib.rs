@@ -56,6 +56,8 @@ pub struct Document {
     pub line: usize,
     /// The document's text; items of a list share the list's.
     pub text: Arc<str>,
+    /// The position in the list that the text is, of its items.
+    pub item: Option<usize>,
 }
 
 /// A document that cannot be used.
@@ -65,17 +67,34 @@ pub struct LoadError {
     pub source: Arc<str>,
     /// The line on which the document begins, from 1.
     pub line: usize,
-    /// What is wrong, in Kyverno's words.
-    pub message: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a document that cannot be used, in Kyverno's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The stream cannot be cut into documents.
+    Separator(#[from] split::SeparatorError),
+    /// It has no value.
+    Yaml(#[from] yaml::Error),
+    /// It is no Kubernetes object.
+    Object(#[from] resource::Error),
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        self.problem.fmt(f)
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.problem.source()
+    }
+}
 
 /// The documents of a stream as they are, each parsed or refused on its own.
 ///
@@ -105,16 +124,20 @@ fn stream(
     words: yaml::Words,
 ) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
     let source: Arc<str> = source.into();
-    let fault = |line, message| LoadError { source: source.clone(), line, message };
-    let parts = split::split(text).map_err(|(line, message)| fault(line, message))?;
+    let fault = |line, problem| LoadError { source: source.clone(), line, problem };
+    let parts = split::split(text).map_err(|e| fault(e.line, e.into()))?;
     let mut strings = intern::Interner::new();
     Ok(parts
         .into_iter()
         .map(|part| match yaml::parse_sharing(part.text, duplicates, words, &mut strings) {
-            Ok(value) => {
-                Ok(Document { value, source: source.clone(), line: part.line, text: part.text.into() })
-            }
-            Err(message) => Err(fault(part.line, message)),
+            Ok(value) => Ok(Document {
+                value,
+                source: source.clone(),
+                line: part.line,
+                text: part.text.into(),
+                item: None,
+            }),
+            Err(error) => Err(fault(part.line, error.into())),
         })
         .collect())
 }
@@ -122,16 +145,16 @@ fn stream(
 /// The value of the first YAML document in `text`, for the function `parse_yaml`.
 ///
 /// # Errors
-/// Kyverno's text, such as `yaml: line 1: did not find expected node content`.
-pub fn yaml_value(text: &str) -> Result<Value, String> {
+/// What is wrong, such as `yaml: line 1: did not find expected node content`.
+pub fn yaml_value(text: &str) -> Result<Value, yaml::Error> {
     yaml::parse(text, Duplicates::LastWins)
 }
 
 /// The value of the first YAML document in `text`; a mapping key that comes twice is an error.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn yaml_value_strict(text: &str) -> Result<Value, String> {
+/// As [`yaml_value`].
+pub fn yaml_value_strict(text: &str) -> Result<Value, yaml::Error> {
     yaml::parse(text, Duplicates::Error)
 }
 

@@ -30,6 +30,83 @@ pub fn locate_key(text: &str, path: &[PathPart]) -> Option<Position> {
     find(text, path, true)
 }
 
+/// Where an item of a list document begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The byte from which its text can be read on its own.
+    start: usize,
+    /// The lines before that byte.
+    lines: usize,
+    /// The characters of its line before that byte.
+    columns: usize,
+    /// Whether it stands behind a dash, and is read with it.
+    is_block: bool,
+}
+
+/// Where the items below the key `items` of a list document begin; the text is read once for all of them.
+pub fn items(text: &str) -> Vec<Item> {
+    let mut out = Vec::new();
+    let Ok(mut parser) = Parser::new(text) else { return out };
+    let (mut depth, mut is_inside) = (0_usize, false);
+    // In the outermost mapping keys and values take turns.
+    let (mut expects_key, mut is_items) = (true, false);
+    while let Ok(event) = parser.next() {
+        let opens = matches!(event.data, EventData::SeqStart(_) | EventData::MapStart(_));
+        match &event.data {
+            EventData::DocumentStart => continue,
+            EventData::DocumentEnd | EventData::StreamEnd => break,
+            EventData::SeqEnd | EventData::MapEnd => {
+                depth = depth.saturating_sub(1);
+                if depth == 1 && is_inside {
+                    break;
+                }
+                expects_key |= depth == 1;
+                continue;
+            }
+            _ if depth == 2 && is_inside => out.push(Item::at(text, event.start)),
+            _ if depth == 1 && expects_key => {
+                is_items = is_key(&event, "items");
+                expects_key = false;
+            }
+            data if depth == 1 => {
+                is_inside = is_items && matches!(data, EventData::SeqStart(_));
+                expects_key = !opens;
+            }
+            _ => {}
+        }
+        depth += usize::from(opens);
+    }
+    out
+}
+
+impl Item {
+    fn at(text: &str, start: Mark) -> Item {
+        let before = text.get(..start.pos).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let own_line = before.get(line_start..).unwrap_or_default();
+        let is_block = own_line.trim() == "-";
+        let lines = start.line as usize;
+        match is_block {
+            true => Item { start: line_start, lines, columns: 0, is_block },
+            false => Item { start: start.pos, lines, columns: own_line.chars().count(), is_block },
+        }
+    }
+
+    /// The place of the value at `path` of the item, or with `want_key` of its key, in the text of the list.
+    pub fn locate(&self, text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
+        let own = text.get(self.start..)?;
+        let found = if self.is_block {
+            let mut below = vec![PathPart::Index(0)];
+            below.extend(path.iter().cloned());
+            find(own, &below, want_key)
+        } else {
+            find(own, path, want_key)
+        }?;
+        let columns = if found.line == 1 { self.columns } else { 0 };
+        Some(Position { line: found.line + self.lines, col: found.col + columns, ..found })
+    }
+}
+
 /// An open collection.
 struct Frame {
     /// How many parts of the path lead here, if the collection is on the path.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
-use super::{Document, Duplicates, LoadError, yaml};
+use super::{Document, Duplicates, LoadError, Problem, yaml};
 use crate::value::{Map, Value, parallel};
 
 /// Choices of the profile that concern loading.
@@ -28,21 +28,51 @@ const PARALLEL_FROM: usize = 64 * 1024;
 /// # Errors
 /// The first document that is no Kubernetes object, with the reference's text.
 pub fn resources(source: &str, text: &str, options: ResourceOptions) -> Result<Vec<Document>, LoadError> {
-    let source: Arc<str> = source.into();
-    let parts = split(text).map_err(|(line, message)| LoadError { source: source.clone(), line, message })?;
-    let load = |strings: &mut Interner, part: &Part<'_>| load_part(&source, part, options, strings);
-    let loaded: Vec<Result<Vec<Document>, LoadError>> = if text.len() < PARALLEL_FROM || parts.len() < 2 {
-        let mut strings = Interner::new();
-        parts.iter().map(|part| load(&mut strings, part)).collect()
-    } else {
-        // A table per run of neighbours: what threads share, they also contend for.
-        parallel::map_with(&parts, 64, Interner::new, load)
-    };
+    let loaded = documents(source, text, options)?;
     let mut out = Vec::with_capacity(loaded.len());
     for documents in loaded {
         out.extend(documents?);
     }
     Ok(out)
+}
+
+/// The resources of a stream, and the documents that are left out because they are no Kubernetes objects.
+///
+/// # Errors
+/// The first document that is not YAML.
+pub fn objects(
+    source: &str,
+    text: &str,
+    options: ResourceOptions,
+) -> Result<(Vec<Document>, Vec<LoadError>), LoadError> {
+    let (mut out, mut others) = (Vec::new(), Vec::new());
+    for documents in documents(source, text, options)? {
+        match documents {
+            Ok(documents) => out.extend(documents),
+            Err(error) if matches!(error.problem, Problem::Object(_)) => others.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((out, others))
+}
+
+/// The resources of each document of a stream.
+fn documents(
+    source: &str,
+    text: &str,
+    options: ResourceOptions,
+) -> Result<Vec<Result<Vec<Document>, LoadError>>, LoadError> {
+    let source: Arc<str> = source.into();
+    let parts =
+        split(text).map_err(|e| LoadError { source: source.clone(), line: e.line, problem: e.into() })?;
+    let load = |strings: &mut Interner, part: &Part<'_>| load_part(&source, part, options, strings);
+    Ok(if text.len() < PARALLEL_FROM || parts.len() < 2 {
+        let mut strings = Interner::new();
+        parts.iter().map(|part| load(&mut strings, part)).collect()
+    } else {
+        // A table per run of neighbours: what threads share, they also contend for.
+        parallel::map_with(&parts, 64, Interner::new, load)
+    })
 }
 
 fn load_part(
@@ -51,50 +81,80 @@ fn load_part(
     options: ResourceOptions,
     strings: &mut Interner,
 ) -> Result<Vec<Document>, LoadError> {
-    let fault = |message: String| LoadError { source: source.clone(), line: part.line, message };
-    let value =
-        yaml::parse_sharing(part.text, Duplicates::LastWins, yaml::Words::Old, strings).map_err(fault)?;
-    identify(&value, part.text).map_err(fault)?;
+    let fault = |problem| LoadError { source: source.clone(), line: part.line, problem };
+    let value = yaml::parse_sharing(part.text, Duplicates::LastWins, yaml::Words::Old, strings)
+        .map_err(|e| fault(e.into()))?;
+    identify(&value, part.text).map_err(|e| fault(e.into()))?;
     let text: Arc<str> = part.text.into();
-    let document = |value: Value| Document {
+    let document = |value: Value, item: Option<usize>| Document {
         value: finish(value, options),
         source: source.clone(),
         line: part.line,
         text: text.clone(),
+        item,
     };
-    let Some((items, inherited)) = list_items(&value) else { return Ok(vec![document(value)]) };
+    let Some((items, inherited)) = list_items(&value) else { return Ok(vec![document(value, None)]) };
     let mut out = Vec::with_capacity(items.len());
-    for item in items {
+    for (at, item) in items.iter().enumerate() {
         let item = inherit(item, inherited);
-        identify(&item, part.text).map_err(fault)?;
-        out.push(document(item));
+        identify(&item, part.text).map_err(|e| fault(e.into()))?;
+        out.push(document(item, Some(at)));
     }
     Ok(out)
 }
 
+/// Why a document is no Kubernetes object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It is no object at all, but of this type of JSON.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {0} into Go value of type \
+         struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )]
+    NoObject(&'static str),
+    /// `kind` or `apiVersion` is no text.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field .{field} of type string"
+    )]
+    NoText {
+        /// The field.
+        field: &'static str,
+        /// The type of JSON that it has.
+        found: &'static str,
+    },
+    /// `kind` or `apiVersion` is missing.
+    #[error("Object '{name}' is missing in '{text}'")]
+    Missing {
+        /// The field as the message names it.
+        name: &'static str,
+        /// The document.
+        text: Box<str>,
+    },
+    /// The version has more than one slash.
+    #[error("unexpected GroupVersion string: {0}")]
+    GroupVersion(Box<str>),
+}
+
 /// Checks that the document names its kind and version.
-fn identify(value: &Value, text: &str) -> Result<(), String> {
-    const TARGET: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    let refused = |what: String| {
-        Err(format!("couldn't get version/kind; json parse error: json: cannot unmarshal {what}"))
-    };
+fn identify(value: &Value, text: &str) -> Result<(), Error> {
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return refused(format!("{} into Go value of type {TARGET}", value.json_type()));
+        return Err(Error::NoObject(value.json_type()));
     }
     for (key, name) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         match value.get(key) {
             Some(Value::Str(s)) if !s.is_empty() => {}
             None | Some(Value::Str(_) | Value::Null) => {
-                return Err(format!("Object '{name}' is missing in '{text}'"));
+                return Err(Error::Missing { name, text: text.into() });
             }
             Some(other) => {
-                return refused(format!("{} into Go struct field .{key} of type string", other.json_type()));
+                return Err(Error::NoText { field: key, found: other.json_type() });
             }
         }
     }
     let version = value.text_at(&["apiVersion"]);
     if version.split('/').count() > 2 {
-        return Err(format!("unexpected GroupVersion string: {version}"));
+        return Err(Error::GroupVersion(version.into()));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! their quotation marks); and back. An API server patches objects in this form, so `5.0` and `5`, or two ways to escape a
 //! character, are different to it.
 
+use super::decode::LargeNumber;
 use super::json;
 use crate::value::print::json as print;
 use crate::value::{Map, Str, Value, stack};
@@ -26,19 +27,19 @@ pub fn spelled(value: &Value) -> Value {
 /// The value of a tree. A number with neither point nor exponent is an integer if it fits 64 bits.
 ///
 /// # Errors
-/// A number is larger than any double: its characters.
-pub fn read(tree: &Value) -> Result<Value, Str> {
+/// A number is larger than any double.
+pub fn read(tree: &Value) -> Result<Value, LargeNumber> {
     Ok(match tree {
         Value::Str(s) if s.starts_with('"') => json::parse(s).unwrap_or_default(),
         Value::Str(s) => match (s.parse::<i64>(), s.parse::<f64>()) {
             (Ok(i), _) => Value::Int(i),
             (Err(_), Ok(f)) if f.is_finite() => Value::Float(f),
-            _ => return Err(s.clone()),
+            _ => return Err(LargeNumber((&**s).into())),
         },
         Value::List(items) => Value::list(stack::deep(|| items.iter().map(read).collect::<Result<_, _>>())?),
         Value::Map(m) => {
             let entry = |(k, v): (&Str, &Value)| Ok((k.clone(), read(v)?));
-            Value::Map(stack::deep(|| m.iter().map(entry).collect::<Result<_, Str>>())?)
+            Value::Map(stack::deep(|| m.iter().map(entry).collect::<Result<_, LargeNumber>>())?)
         }
         other => other.clone(),
     })
@@ -155,7 +156,7 @@ mod tests {
         assert!(read("5.0").unwrap().strict_eq(&Value::Float(5.0)));
         assert!(read("-0").unwrap().strict_eq(&Value::Int(0)));
         assert!(read("9223372036854775808").unwrap().strict_eq(&Value::Float(9_223_372_036_854_775_808.0)));
-        assert_eq!(read("[1e400]").unwrap_err(), "1e400".into());
+        assert_eq!(read("[1e400]").unwrap_err(), LargeNumber("1e400".into()));
         assert_eq!(read(r#""a\/b""#).unwrap().as_str(), Some("a/b"));
     }
 

@@ -15,12 +15,22 @@ pub struct Part<'a> {
     pub line: usize,
 }
 
+/// A line that begins with `---` and has more text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid Yaml document separator: {text}")]
+pub struct SeparatorError {
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// The text after the dashes.
+    pub text: Box<str>,
+}
+
 /// The documents of `text` in order.
 ///
 /// # Errors
-/// A line that begins with `---` has more text: its line number and what is wrong. (The
-/// reference drops the whole file there without a word.)
-pub fn split(text: &str) -> Result<Vec<Part<'_>>, (usize, String)> {
+/// A line that begins with `---` has more text. (The reference drops the whole file there without a
+/// word.)
+pub fn split(text: &str) -> Result<Vec<Part<'_>>, SeparatorError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parts = Vec::new();
     let (mut start, mut start_line) = (0, 1);
@@ -30,7 +40,7 @@ pub fn split(text: &str) -> Result<Vec<Part<'_>>, (usize, String)> {
         if let Some(after) = rest.strip_prefix("---") {
             let after = after.get(..end - at - 3).unwrap_or(after).trim();
             if !(after.is_empty() || after.starts_with('#')) {
-                return Err((line, format!("invalid Yaml document separator: {after}")));
+                return Err(SeparatorError { line, text: after.into() });
             }
             if start < at {
                 push(&mut parts, text.get(start..at), start_line);
@@ -58,14 +68,24 @@ fn is_blank(text: &str) -> bool {
     })
 }
 
+/// Bytes that are no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid UTF-8 at byte {at} (line {line})")]
+pub struct Utf8Error {
+    /// The offset of the first wrong byte.
+    pub at: usize,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
 /// The text of a file's bytes.
 ///
 /// # Errors
-/// The bytes are not UTF-8: the offset of the first wrong byte and its line.
-pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
+/// The bytes are not UTF-8.
+pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
     std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
         let line = memchr::memchr_iter(b'\n', bytes.get(..at).unwrap_or(bytes)).count() + 1;
-        format!("invalid UTF-8 at byte {at} (line {line})")
+        Utf8Error { at, line }
     })
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::locate::{Position, locate, locate_key};
 use super::resource::{ResourceOptions, resources};
-use super::split::{Part, split, utf8};
+use super::split::{Part, SeparatorError, split, utf8};
 use super::{Duplicates, MAX_DEPTH, json, parse_stream, yaml, yaml_value};
 use crate::value::place::{PathPart, dotted};
 use crate::value::{Map, Value, print};
@@ -13,7 +13,7 @@ use crate::write::{Style, to_string};
 fn yaml_json(text: &str) -> String {
     match yaml_value(text) {
         Ok(v) => print::json(&v),
-        Err(e) => e,
+        Err(e) => e.to_string(),
     }
 }
 
@@ -97,7 +97,7 @@ fn a_key_that_comes_twice_is_an_error_in_policies_only() {
         Some(false)
     );
     assert_eq!(
-        yaml::parse(text, Duplicates::Error).unwrap_err(),
+        yaml::parse(text, Duplicates::Error).unwrap_err().to_string(),
         "yaml: unmarshal errors:\n  line 6: key \"background\" already set in map"
     );
 }
@@ -154,8 +154,10 @@ fn streams_are_cut_at_separator_lines() {
     assert_eq!(texts("a: 1\n---\n---\n---\nb: 2\n").len(), 3);
     assert_eq!(texts("\u{feff}a: 1\n")[0].1, "a: 1\n");
     assert_eq!(texts(""), []);
-    assert_eq!(split("a: 1\n---x\n").unwrap_err(), (2, "invalid Yaml document separator: x".to_string()));
-    assert_eq!(utf8(b"a\nb\xff").unwrap_err(), "invalid UTF-8 at byte 3 (line 2)");
+    assert_eq!(split("a: 1\n---x\n").unwrap_err(), SeparatorError { line: 2, text: "x".into() });
+    let separator = split("a: 1\n---x\n").unwrap_err();
+    assert_eq!(separator.to_string(), "invalid Yaml document separator: x");
+    assert_eq!(utf8(b"a\nb\xff").unwrap_err().to_string(), "invalid UTF-8 at byte 3 (line 2)");
 }
 
 fn load(text: &str, float_numbers: bool) -> String {
@@ -318,4 +320,19 @@ proptest! {
         let _ = resources("r", &text, ResourceOptions::default());
         let _ = locate(&text, &[PathPart::Key("a".into()), PathPart::Index(0)]);
     }
+}
+
+#[test]
+fn items_of_lists_are_located_on_their_own_in_every_form() {
+    use super::locate::{Position, items};
+    let path = [PathPart::Key("spec".into()), PathPart::Key("image".into())];
+    let block = "kind: List\nmetadata: {items: [1]}\nitems:\n- kind: A\n  spec:\n    image: x\n- kind: B\n  spec:\n    image: yy\n";
+    let found = |text: &str| items(text).iter().map(|i| i.locate(text, &path, false)).collect::<Vec<_>>();
+    let at = |line, col, len| Some(Position { line, col, len });
+    assert_eq!(found(block), [at(6, 12, 1), at(9, 12, 2)]);
+    let indented = "items:\n  - spec: {image: x}\n  - spec:\n      image: y\nkind: List\n";
+    assert_eq!(found(indented), [at(2, 19, 1), at(4, 14, 1)]);
+    let json = "{\"kind\":\"List\",\"items\":[{\"spec\":{\"image\":\"x\"}},\n {\"spec\":{\"image\":\"y\"}}]}";
+    assert_eq!(found(json), [at(1, 42, 3), at(2, 19, 3)]);
+    assert!(found("kind: Pod\n").is_empty() && found("- a\n- b\n").is_empty());
 }

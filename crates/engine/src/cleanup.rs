@@ -13,6 +13,7 @@ use crate::value::{Map, Str, Value};
 
 use super::condition;
 use super::data::{Data, Snapshot, World};
+use super::error::ConditionError;
 use super::images::Images;
 
 /// A run of one cleanup policy.
@@ -38,8 +39,13 @@ impl<'s> Sweep<'s> {
     /// Whether the run would delete the object.
     ///
     /// # Errors
-    /// The text of a condition that cannot be evaluated.
-    pub fn selects(&mut self, object: &Value, target: &Target, images: &Images) -> Result<bool, String> {
+    /// A condition cannot be evaluated.
+    pub fn selects(
+        &mut self,
+        object: &Value,
+        target: &Target,
+        images: &Images,
+    ) -> Result<bool, ConditionError> {
         let c = self.cleanup;
         let own = c.policy.namespace.as_deref();
         let matches = own.is_none_or(|own| *own == *target.namespace)

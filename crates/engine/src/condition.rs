@@ -11,6 +11,7 @@ use crate::ir::{Condition, Conditions, operator};
 use crate::value::Value;
 
 use super::data::Data;
+use super::error::ConditionError;
 use super::trace::{self, EventKind, TracedValue};
 
 /// The verdict of conditions.
@@ -25,8 +26,8 @@ pub struct Verdict {
 /// Evaluates conditions.
 ///
 /// # Errors
-/// The text of a variable that cannot be resolved, or of an unknown operator.
-pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict, String> {
+/// A variable has no value, or an operator does not exist.
+pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict, ConditionError> {
     if conditions.flat {
         return flat(&conditions.all, data);
     }
@@ -64,7 +65,7 @@ fn push_message<'c>(messages: &mut Vec<&'c str>, message: &'c str) {
     }
 }
 
-fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
+fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, ConditionError> {
     let mut met = Vec::new();
     for c in all {
         if !one(c, data)? {
@@ -77,29 +78,27 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
     Ok(Verdict { holds: true, message: met.join(";") })
 }
 
-fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
+fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, ConditionError> {
     trace::note(c);
     if let (Some(op), Some(right)) = (c.operator, &c.prepared)
-        && let Some(key) = data.fill_borrowed(&c.key).map_err(key_failed)?
+        && let Some(key) = data.fill_borrowed(&c.key).map_err(ConditionError::Key)?
     {
         let holds = operator::holds(op, &key, right);
         emit(c, op, key, right, holds);
         return Ok(holds);
     }
-    let key = data.fill(&c.key).map_err(key_failed)?;
+    let key = data.fill(&c.key).map_err(ConditionError::Key)?;
     let late;
     let right = match &c.prepared {
         Some(prepared) => prepared,
         None => {
-            let value = data
-                .fill(&c.value)
-                .map_err(|e| format!("failed to substitute variables in condition value: {e}"))?;
-            let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
+            let value = data.fill(&c.value).map_err(ConditionError::Value)?;
+            let Some(op) = c.operator else { return Err(ConditionError::UnknownOperator) };
             late = Prepared::new(op, value);
             &late
         }
     };
-    let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
+    let Some(op) = c.operator else { return Err(ConditionError::UnknownOperator) };
     let holds = operator::holds(op, &key, right);
     emit(c, op, Cow::Owned(key), right, holds);
     Ok(holds)
@@ -114,9 +113,3 @@ fn emit(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared
         holds,
     });
 }
-
-fn key_failed(why: String) -> String {
-    format!("failed to substitute variables in condition key: {why}")
-}
-
-const UNKNOWN_OPERATOR: &str = "failed to create handler for condition operator: %!w(<nil>)";

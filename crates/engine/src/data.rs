@@ -16,30 +16,13 @@ use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::Needs;
 use crate::ir::{Query, Template};
 use crate::value::print::{display_s, json};
-use crate::value::{Fault, Map, Str, Value, budget, stack};
+use crate::value::{Map, Str, Value, budget, stack};
 
+use super::error::{ApiCallError, ConfigMapError, EntryError, EntryQueryError, FillError, QueryError};
 use super::eval::{Env, eval};
 use super::fill::Expansion;
 use super::sorted::Sorted;
-use super::trace::{self, EventKind};
-
-/// Why a query has no value.
-#[derive(Clone, Debug)]
-pub enum QueryError {
-    /// Data that it mentions could not be loaded, or the text is no expression.
-    Text(String),
-    /// Its evaluation failed.
-    Eval(Fault),
-}
-
-impl std::fmt::Display for QueryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            QueryError::Text(text) => f.write_str(text),
-            QueryError::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
-        }
-    }
-}
+use super::trace::{self, DataError, EventKind};
 
 /// What does not change while a rule runs.
 #[derive(Clone, Copy)]
@@ -263,7 +246,7 @@ impl<'r> Data<'r> {
         if !query.needs.is_empty() {
             self.ensure(&query.needs)?;
         }
-        let expr = query.expr.as_ref().map_err(|text| QueryError::Text(text.to_string()))?;
+        let expr = query.expr.as_ref().map_err(|text| QueryError::Expression(text.clone()))?;
         budget::steps(16).map_err(QueryError::Eval)?;
         let env =
             Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
@@ -272,10 +255,10 @@ impl<'r> Data<'r> {
     }
 
     /// Runs a query on a value instead of the data; its error text has no prefix.
-    fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
-        let expr = query.expr.as_ref().map_err(ToString::to_string)?;
+    fn query_on(&self, query: &Query, input: &Value) -> Result<Value, EntryQueryError> {
+        let expr = query.expr.as_ref().map_err(|text| EntryQueryError::Expression(text.clone()))?;
         let env = self.sorting(query, Env::new(input, self.world.functions));
-        eval(expr, env).map(Cow::into_owned).map_err(|fault| fault.to_string())
+        eval(expr, env).map(Cow::into_owned).map_err(EntryQueryError::Eval)
     }
 
     /// Has an expression see lists that were sorted, and others those that it sorts.
@@ -292,23 +275,23 @@ impl<'r> Data<'r> {
             match self.world.images.get() {
                 Ok(Some(images)) => self.put(&["images".into()], images.clone()),
                 Ok(None) => {}
-                Err(text) => {
+                Err(error) => {
                     self.images_loaded = false;
-                    return Err(QueryError::Text(text.clone()));
+                    return Err(QueryError::Images(Box::new(error.clone())));
                 }
             }
         }
         for at in needs.bindings.iter().map(|b| *b as usize) {
             let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
             if pending && at < self.limit {
-                self.load(at).map_err(QueryError::Text)?;
+                self.load(at).map_err(QueryError::Entry)?;
             }
         }
         Ok(())
     }
 
     /// Loads the entry at a position; while it loads, only earlier ones can be loaded.
-    fn load(&mut self, at: usize) -> Result<(), String> {
+    fn load(&mut self, at: usize) -> Result<(), Box<EntryError>> {
         let Some(entry) = self.entries.get_mut(at) else { return Ok(()) };
         entry.state = State::Loaded;
         let binding = entry.binding.clone();
@@ -317,16 +300,15 @@ impl<'r> Data<'r> {
         self.loading += 1;
         let result = match self.loading {
             ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
-            _ => {
-                Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN))
-            }
+            _ => Err(EntryError::Chain(stack::MAX_CHAIN)),
         };
+        let result = result.map_err(Box::new);
         self.loading -= 1;
         self.limit = outer;
         trace::emit(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
-            EventKind::Data(binding.name.clone(), result.clone().map(|()| value))
+            EventKind::Data(binding.name.clone(), result.clone().map(|()| value).map_err(DataError::Entry))
         });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
@@ -336,7 +318,7 @@ impl<'r> Data<'r> {
         result
     }
 
-    fn load_binding(&mut self, b: &Binding, fetched: Option<Value>, at: usize) -> Result<(), String> {
+    fn load_binding(&mut self, b: &Binding, fetched: Option<Value>, at: usize) -> Result<(), EntryError> {
         let name = &b.name;
         if let BindingSource::Variable { value, query, default, raw } = &b.source {
             let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref(), raw)?;
@@ -366,18 +348,18 @@ impl<'r> Data<'r> {
 
     fn variable(
         &mut self,
-        name: &str,
+        name: &Str,
         value: Option<&Template>,
         query: Option<&QuerySource>,
         default: Option<&Template>,
         raw: &Value,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, EntryError> {
         let query = query.map(|q| self.ready(q, name, raw)).transpose()?;
         let mut part = |template: Option<&Template>, key: &str| match template {
             None => Ok(None),
-            Some(t) => self.fill(t).map(Some).map_err(|e| {
-                let shown = display_s(&raw.get(key).unwrap_or(&Value::Null).with_float_numbers());
-                format!("failed to substitute variables in context entry {name} {shown}: {e}")
+            Some(t) => self.fill(t).map(Some).map_err(|cause| {
+                let written = display_s(&raw.get(key).unwrap_or(&Value::Null).with_float_numbers());
+                EntryError::Fill { entry: name.clone(), written: written.into(), cause }
             }),
         };
         let default = part(default, "default")?.filter(|v| !v.is_null());
@@ -387,104 +369,99 @@ impl<'r> Data<'r> {
             (_, Some(q)) => {
                 let result = match &value {
                     Some(v) => self.query_on(q, &v.with_float_numbers()),
-                    None => self.query(q).map_err(|e| e.to_string()),
+                    None => self.query(q).map_err(EntryQueryError::Data),
                 };
                 match (result, default) {
                     (Ok(Value::Null), Some(default)) if value.is_none() => default,
                     (Ok(v), _) => v,
                     (Err(_), Some(default)) => default,
-                    (Err(e), None) => {
-                        return Err(format!("failed to apply jmespath {} to variable <nil>: {e}", q.text));
+                    (Err(cause), None) => {
+                        return Err(EntryError::VariableQuery { query: q.text.clone(), cause });
                     }
                 }
             }
             (None, None) => default.unwrap_or_default(),
         };
         if output.is_null() {
-            return Err(format!("failed to add context entry for variable {name} since it evaluated to nil"));
+            return Err(EntryError::Nil(name.clone()));
         }
         Ok(output)
     }
 
-    fn ready(&mut self, source: &QuerySource, name: &str, raw: &Value) -> Result<Query, String> {
+    fn ready(&mut self, source: &QuerySource, name: &Str, raw: &Value) -> Result<Query, EntryError> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
             QuerySource::Dynamic { text, names } => {
                 functions::untracked::note();
-                let shown = raw.text_at(&["jmesPath"]);
+                let (entry, written) = (|| name.clone(), || raw.text_at(&["jmesPath"]).into());
                 match self.fill(text) {
                     Ok(Value::Str(s)) => Ok(self.world.late.plain_query(&s, names)),
-                    Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
-                    Err(e) => {
-                        Err(format!("failed to substitute variables in context entry {name} {shown}: {e}"))
-                    }
+                    Ok(_) => Err(EntryError::QueryNoString { entry: entry(), written: written() }),
+                    Err(cause) => Err(EntryError::Fill { entry: entry(), written: written(), cause }),
                 }
             }
         }
     }
 
     /// Loads the value from its source; `None` = no source has it.
-    fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
+    fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, EntryError> {
         functions::untracked::note();
         let name = &b.name;
-        let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
+        let entry = || name.clone();
+        let text = |v: Result<Value, FillError>, field: &'static str, raw: &str| match v {
             Ok(Value::Str(s)) => Ok(s),
-            Ok(_) => Err(format!("{field} of context entry {name} is no string")),
-            Err(e) => Err(format!("failed to substitute variables in context {name} {field} {raw}: {e}")),
+            Ok(_) => Err(EntryError::NoString { entry: entry(), field }),
+            Err(cause) => Err(EntryError::FillField { entry: entry(), field, written: raw.into(), cause }),
         };
         match &b.source {
             BindingSource::Variable { .. } => Ok(None),
             BindingSource::ConfigMap { name: cm, namespace, raw } => {
-                let failed = |e| format!("failed to retrieve config map for context entry {name}: {e}");
-                let cm = text(self.fill(cm), "configMap.name", raw.text_at(&["name"])).map_err(failed)?;
+                let failed = |cause| EntryError::ConfigMap { entry: entry(), cause };
+                let failed_field = |error| failed(ConfigMapError::Field(Box::new(error)));
+                let cm =
+                    text(self.fill(cm), "configMap.name", raw.text_at(&["name"])).map_err(failed_field)?;
                 let ns = text(self.fill(namespace), "configMap.namespace", raw.text_at(&["namespace"]))
-                    .map_err(failed)?;
+                    .map_err(failed_field)?;
                 let ns = match (&*ns, self.world.policy_namespace) {
                     ("", Some(own)) => own.into(),
                     ("", None) => "default".into(),
                     (given, Some(own)) if given != own => {
-                        return Err(format!(
-                            "context entry {name}: configMap namespace \"{given}\" is different from policy namespace \"{own}\""
-                        ));
+                        let (namespace, own) = (given.into(), own.into());
+                        return Err(EntryError::ForeignConfigMap { entry: entry(), namespace, own });
                     }
                     _ => ns.clone(),
                 };
                 match self.world.sources.config_map(&ns, &cm) {
                     None => Ok(None),
                     Some(Ok(v)) => Ok(Some(config_map_data(&v))),
-                    Some(Err(e)) => Err(format!(
-                        "failed to retrieve config map for context entry {name}: failed to get configmap {ns}/{cm} : {e}"
-                    )),
+                    Some(Err(e)) => {
+                        let text = e.to_string().into();
+                        Err(failed(ConfigMapError::Lookup { namespace: ns, name: cm, text }))
+                    }
                 }
             }
             BindingSource::ApiCall { call, raw } => self.api_call(name, call, raw),
             BindingSource::Global { name: reference, query } => {
                 if self.world.policy_namespace.is_some() {
-                    return Err(format!(
-                        "context entry {name}: globalReference is not allowed in namespaced policies"
-                    ));
+                    return Err(EntryError::GlobalInNamespaced(entry()));
                 }
                 let mut parts = reference.split('.');
-                let (entry, projection) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-                let found = self.world.sources.global(entry, projection, Reader::Entry(name));
+                let (global, projection) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+                let found = self.world.sources.global(global, projection, Reader::Entry(name));
                 let Some(found) = found else { return Ok(None) };
-                let found = found
-                    .map_err(|e| format!("failed to marshal APICall data for context entry {name}: {e}"))?;
-                self.apply(query.as_ref(), found, name, |path, e| {
-                    format!("failed to apply JMESPath {path} for context entry {name}: {e}")
-                })
-                .map(Some)
+                let found =
+                    found.map_err(|e| EntryError::Global { entry: entry(), text: e.to_string().into() })?;
+                let failed = |query, cause| EntryError::GlobalQuery { entry: entry(), query, cause };
+                self.apply(query.as_ref(), found, name, failed).map(Some)
             }
             BindingSource::Image { reference, credentials, query } => {
                 let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
                 let Some(registry) = self.world.sources.registry() else { return Ok(None) };
                 let registry = registry::for_policy(registry, credentials);
                 let found = facts::for_rules(&*registry, &reference)
-                    .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
-                self.apply(query.as_ref(), found, name, |path, e| {
-                    format!("failed to apply JMESPath ({path}) results to context entry {name}, error: {e}")
-                })
-                .map(Some)
+                    .map_err(|e| EntryError::Image { reference, text: e.to_string().into() })?;
+                let failed = |query, cause| EntryError::ImageQuery { entry: entry(), query, cause };
+                self.apply(query.as_ref(), found, name, failed).map(Some)
             }
         }
     }
@@ -493,29 +470,31 @@ impl<'r> Data<'r> {
         &mut self,
         query: Option<&QuerySource>,
         data: Value,
-        name: &str,
-        wrap: impl FnOnce(&str, String) -> String,
-    ) -> Result<Value, String> {
+        name: &Str,
+        failed: impl FnOnce(Str, EntryQueryError) -> EntryError,
+    ) -> Result<Value, EntryError> {
         match query {
             None => Ok(data),
             Some(q) => {
                 let q = self.ready(q, name, &Value::Null)?;
                 let data = data.with_float_numbers();
-                self.query_on(&q, &data).map_err(|e| wrap(&q.text, e))
+                self.query_on(&q, &data).map_err(|cause| failed(q.text.clone(), cause))
             }
         }
     }
 
-    fn api_call(&mut self, name: &str, call: &Template, raw: &Value) -> Result<Option<Value>, String> {
+    fn api_call(&mut self, name: &Str, call: &Template, raw: &Value) -> Result<Option<Value>, EntryError> {
         if !raw.text_at(&["urlPath"]).is_empty() && !self.world.sources.reaches_api() {
             return Ok(None);
         }
-        let filled = self
-            .fill(call)
-            .map_err(|e| {
-                let path = raw.text_at(&["urlPath"]);
-                format!("failed to fetch data for APICall: failed to substitute variables in context entry {name} {path}: {e}")
-            })?;
+        let failed = |error| Err(EntryError::ApiCall(error));
+        let filled = match self.fill(call) {
+            Ok(filled) => filled,
+            Err(cause) => {
+                let path = raw.text_at(&["urlPath"]).into();
+                return failed(ApiCallError::Fill { entry: name.clone(), path, cause });
+            }
+        };
         let data: Map = filled
             .get("data")
             .and_then(Value::as_list)
@@ -526,18 +505,16 @@ impl<'r> Data<'r> {
         let headers = filled.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
         let path = filled.text_at(&["urlPath"]);
         if let Some(own) = self.world.policy_namespace {
-            check_namespace(path, own).map_err(|e| format!("failed to fetch data for APICall: {e}"))?;
+            check_namespace(path, own).map_err(EntryError::ApiCall)?;
         }
         if path.is_empty() && filled.get("service").is_none() {
-            return Err(format!("failed to fetch data for APICall: missing service for APICall {name}"));
+            return failed(ApiCallError::NoService(name.clone()));
         }
         let body = match filled.text_at(&["method"]) {
             "" | "GET" => None,
             "POST" => Some(Value::Map(data)),
             method => {
-                return Err(format!(
-                    "failed to fetch data for APICall: invalid request type {method} for APICall {name}"
-                ));
+                return failed(ApiCallError::Method { entry: name.clone(), method: method.into() });
             }
         };
         let answer = match path {
@@ -553,7 +530,7 @@ impl<'r> Data<'r> {
             }),
             path => {
                 let request = ApiRequest { at: Address::Path { path, entry: name }, body: body.as_ref() };
-                self.world.sources.api(&request).map(|answer| answer.map_err(|e| e.text))
+                self.world.sources.api(&request).map(|answer| answer.map_err(Into::into))
             }
         };
         let Some(answer) = answer else { return Ok(None) };
@@ -561,7 +538,7 @@ impl<'r> Data<'r> {
         let answer = match (answer, default) {
             (Ok(v), _) => v,
             (Err(_), Some(default)) => default.clone(),
-            (Err(e), None) => return Err(format!("failed to fetch data for APICall: {e}")),
+            (Err(e), None) => return failed(ApiCallError::Call(e.to_string().into())),
         };
         let path = filled.text_at(&["jmesPath"]);
         if path.is_empty() || default.is_some_and(|d| json(d) == json(&answer)) {
@@ -569,48 +546,34 @@ impl<'r> Data<'r> {
         }
         let query = self.world.late.plain_query(path, &[]);
         let answer = answer.with_float_numbers();
-        self.query_on(&query, &answer).map(Some).map_err(|e| {
-            format!(
-                "failed to store data for APICall: failed to apply JMESPath {path} for context entry {name}: {e}"
-            )
+        self.query_on(&query, &answer).map(Some).map_err(|cause| EntryError::ApiCallQuery {
+            entry: name.clone(),
+            query: path.into(),
+            cause,
         })
     }
 }
 
 /// Why an entry that no source provides has no value.
-fn unanswered(b: &Binding) -> String {
-    let name = &b.name;
+fn unanswered(b: &Binding) -> EntryError {
+    let entry = b.name.clone();
     match &b.source {
-        BindingSource::Variable { .. } => format!("context entry {name} has no value"),
-        BindingSource::ConfigMap { .. } => {
-            format!(
-                "failed to retrieve config map for context entry {name}: there is no source of ConfigMaps"
-            )
-        }
-        BindingSource::ApiCall { .. } => {
-            format!("failed to fetch data for APICall: context entry {name}: there is no cluster to call")
-        }
-        BindingSource::Global { .. } => format!(
-            "failed to marshal APICall data for context entry {name}: there is no source of global context entries"
-        ),
-        BindingSource::Image { .. } => {
-            format!(
-                "failed to fetch image descriptor for context entry {name}: registry access is not enabled"
-            )
-        }
+        BindingSource::Variable { .. } => EntryError::NoValue(entry),
+        BindingSource::ConfigMap { .. } => EntryError::ConfigMap { entry, cause: ConfigMapError::NoSource },
+        BindingSource::ApiCall { .. } => EntryError::ApiCall(ApiCallError::NoCluster(entry)),
+        BindingSource::Global { .. } => EntryError::NoGlobalEntries(entry),
+        BindingSource::Image { .. } => EntryError::NoRegistry(entry),
     }
 }
 
 /// A request path of a namespaced policy must stay in its namespace. What counts is the path alone – a query or
 /// fragment may say anything –, percent-decoded and without `.` and `..`, and where the API has its namespace:
 /// `/api/VERSION/namespaces/NAME/…` or `/apis/GROUP/VERSION/namespaces/NAME/…`.
-fn check_namespace(path: &str, own: &str) -> Result<(), String> {
+fn check_namespace(path: &str, own: &str) -> Result<(), ApiCallError> {
     let missing = || {
         // Calls of services have no path.
         let shown = if path.is_empty() { "." } else { path };
-        Err(format!(
-            "path {shown} does not contain a namespace segment, which is required for namespaced policies"
-        ))
+        Err(ApiCallError::NoNamespace(shown.into()))
     };
     let bare = path.split(['?', '#']).next().unwrap_or_default();
     let decoded = percent_encoding::percent_decode_str(bare).decode_utf8_lossy();
@@ -632,9 +595,11 @@ fn check_namespace(path: &str, own: &str) -> Result<(), String> {
     };
     match rest {
         ["namespaces", namespace, ..] if *namespace == own => Ok(()),
-        ["namespaces", namespace, ..] => Err(format!(
-            "path {path} refers to namespace {namespace}, which is different from the policy namespace {own}"
-        )),
+        ["namespaces", namespace, ..] => Err(ApiCallError::ForeignNamespace {
+            path: path.into(),
+            namespace: (*namespace).into(),
+            own: own.into(),
+        }),
         _ => missing(),
     }
 }

@@ -345,7 +345,7 @@ pub(crate) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         },
         Expr::Rescue { expr, faults } => match (value(expr, env), faults) {
             (Err(Fault::NotFound(_)), _) => Ok(Cow::Borrowed(&NULL)),
-            (Err(fault), Faults::AllAsNull) if !fault.is_final() => Ok(Cow::Borrowed(&NULL)),
+            (Err(fault), Faults::AllAsNull) if !fault.ends() => Ok(Cow::Borrowed(&NULL)),
             (result, _) => result,
         },
         Expr::Compare { op, sides } => {

@@ -1,7 +1,7 @@
 //! Filling in templates.
 //!
-//! In: a template and a rule's data. Out: the document with every variable replaced, or the text of
-//! the first failure. A text whose results bring in new variables is resolved in rounds until none
+//! In: a template and a rule's data. Out: the document with every variable replaced, or the first
+//! error. A text whose results bring in new variables is resolved in rounds until none
 //! is left. A variable whose value holds the variable itself would never end: it is an error, and so is
 //! what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs failures of
 //! variables. The semantics' source is `docs/variables.md`.
@@ -19,9 +19,10 @@ use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
 use crate::value::variables::{expression, find_all_variables, find_variables};
-use crate::value::{Fault, Map, Str, Value, budget, stack};
+use crate::value::{Map, Str, Value, budget, stack};
 
-use super::data::{Data, QueryError};
+use super::data::Data;
+use super::error::{FillError, QueryError, UnresolvedVariable, VariableError};
 
 /// A text that still has variables after this many rounds is self-referential.
 const MAX_ROUNDS: usize = 64;
@@ -38,8 +39,8 @@ const BREAKING: [char; 7] = ['{', '}', '\'', '"', '`', '\\', '$'];
 /// A text that grows beyond this while variables are put in is refused, as is one for which more is copied.
 const MAX_TEXT: usize = 64 << 20;
 
-const ITSELF: &str = "the variable expands to itself";
-const TOO_MUCH: &str = "the variable expands to itself, or to more than can be filled in";
+/// What stands for the expression where several variables have no end together.
+const VARIABLES: &str = "variables";
 
 /// What the variables of one rule have expanded to so far.
 #[derive(Debug, Default)]
@@ -65,16 +66,16 @@ impl Data<'_> {
     /// Fills in a template.
     ///
     /// # Errors
-    /// `failed to resolve EXPR at path PATH: CAUSE` and the like.
-    pub fn fill(&mut self, template: &Template) -> Result<Value, String> {
+    /// A variable has no value, or a key is no string.
+    pub fn fill(&mut self, template: &Template) -> Result<Value, FillError> {
         match template {
             Template::Const(v) => Ok(v.clone()),
             Template::Whole(hole) => self.whole(hole),
             Template::Text(text) => self.text(text),
             Template::Rounds(rounds) => self.rounds(rounds, &rounds.source, &rounds.path, 0),
-            Template::Fail(text) => Err(text.to_string()),
+            Template::Fail(text) => Err(FillError::Broken(text.clone())),
             Template::List(items) => {
-                let filled: Result<Vec<Value>, String> = items.iter().map(|t| self.fill(t)).collect();
+                let filled: Result<Vec<Value>, FillError> = items.iter().map(|t| self.fill(t)).collect();
                 Ok(Value::list(filled?))
             }
             Template::Object(pairs) => {
@@ -95,13 +96,16 @@ impl Data<'_> {
     ///
     /// # Errors
     /// As [`Data::fill`].
-    pub fn fill_borrowed<'t>(&'t mut self, template: &'t Template) -> Result<Option<Cow<'t, Value>>, String> {
+    pub fn fill_borrowed<'t>(
+        &'t mut self,
+        template: &'t Template,
+    ) -> Result<Option<Cow<'t, Value>>, FillError> {
         match template {
             Template::Const(v) => Ok(Some(Cow::Borrowed(v))),
             Template::Whole(hole) => {
                 let deleting = self.world.deleting;
                 let found = self.look(&hole.query);
-                let found = found.map_err(|t| unresolved(&hole.query, deleting, &hole.rounds.path, &t))?;
+                let found = found.map_err(|e| unresolved(&hole.query, deleting, &hole.rounds.path, e))?;
                 Ok((!brings_variables(&found)).then_some(found))
             }
             _ => Ok(None),
@@ -109,25 +113,25 @@ impl Data<'_> {
     }
 
     /// A key must become a string; null leaves it as it was.
-    fn key(&mut self, key: &Template) -> Result<Str, String> {
-        let source = match key {
-            Template::Whole(hole) => hole.rounds.source.to_string(),
-            Template::Text(text) => text.rounds.source.to_string(),
-            Template::Rounds(rounds) => rounds.source.to_string(),
-            _ => String::new(),
+    fn key(&mut self, key: &Template) -> Result<Str, FillError> {
+        let source = || match key {
+            Template::Whole(hole) => hole.rounds.source.clone(),
+            Template::Text(text) => text.rounds.source.clone(),
+            Template::Rounds(rounds) => rounds.source.clone(),
+            _ => Str::default(),
         };
         match self.fill(key)? {
             Value::Str(s) => Ok(s),
-            Value::Null => Ok(source.into()),
-            _ => Err(format!("expected string after substituting variables in key \"{source}\"")),
+            Value::Null => Ok(source()),
+            _ => Err(FillError::Key(source())),
         }
     }
 
-    fn resolve(&mut self, query: &Query, path: &str) -> Result<Value, String> {
-        self.query(query).map_err(|error| unresolved(query, self.world.deleting, path, &error))
+    fn resolve(&mut self, query: &Query, path: &str) -> Result<Value, FillError> {
+        self.query(query).map_err(|error| unresolved(query, self.world.deleting, path, error))
     }
 
-    fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
+    fn whole(&mut self, hole: &Hole) -> Result<Value, FillError> {
         let value = self.resolve(&hole.query, &hole.rounds.path)?;
         match brings_variables(&value) {
             true => self.expand(&hole.query.text, &value, &hole.rounds, &hole.rounds.path, 1),
@@ -143,14 +147,14 @@ impl Data<'_> {
         rounds: &Rounds,
         path: &str,
         depth: usize,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, FillError> {
         self.expansion.open.push(expr.clone());
         let filled = self.revisit(value, rounds, path, depth);
         self.expansion.open.pop();
         filled
     }
 
-    fn text(&mut self, text: &Text) -> Result<Value, String> {
+    fn text(&mut self, text: &Text) -> Result<Value, FillError> {
         let mut out = String::new();
         for part in &text.parts {
             match part {
@@ -161,9 +165,11 @@ impl Data<'_> {
                     push(&mut out, &v);
                     let made = out.len() - before;
                     let fits = budget::take(made).and_then(|()| budget::steps(made >> 8));
-                    fits.map_err(|fault| failed(&query.text, &text.rounds.path, &fault.to_string()))?;
+                    fits.map_err(|fault| {
+                        failed(&query.text, &text.rounds.path, VariableError::Budget(fault))
+                    })?;
                     if out.len() > MAX_TEXT {
-                        return Err(self.endless(&query.text, &text.rounds.path, Fault::TOO_LARGE));
+                        return Err(self.endless(&query.text, &text.rounds.path, VariableError::TooLarge));
                     }
                 }
             }
@@ -176,13 +182,13 @@ impl Data<'_> {
     }
 
     /// Variables inside of data that replaced a variable are filled in too.
-    fn revisit(&mut self, v: &Value, rounds: &Rounds, path: &str, depth: usize) -> Result<Value, String> {
+    fn revisit(&mut self, v: &Value, rounds: &Rounds, path: &str, depth: usize) -> Result<Value, FillError> {
         if depth > MAX_ROUNDS {
-            return Err(self.endless("variables", path, "their values expand to themselves"));
+            return Err(self.endless(&VARIABLES.into(), path, VariableError::OneAnother));
         }
         // Each level keeps its path.
         let within = budget::step().and_then(|()| budget::take(path.len()));
-        within.map_err(|fault| failed("variables", path, &fault.to_string()))?;
+        within.map_err(|fault| failed(&VARIABLES.into(), path, VariableError::Budget(fault)))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
                 untracked::note();
@@ -218,7 +224,7 @@ impl Data<'_> {
         rounds: &Rounds,
         path: &str,
         depth: usize,
-    ) -> Result<Option<Str>, String> {
+    ) -> Result<Option<Str>, FillError> {
         if !k.contains("{{") {
             return Ok(None);
         }
@@ -226,18 +232,24 @@ impl Data<'_> {
         match self.rounds(rounds, k, path, depth + 1)? {
             Value::Str(s) => Ok(Some(s)),
             Value::Null => Ok(None),
-            _ => Err(format!("expected string after substituting variables in key \"{k}\"")),
+            _ => Err(FillError::Key(k.clone())),
         }
     }
 
-    fn rounds(&mut self, rounds: &Rounds, source: &str, path: &str, depth: usize) -> Result<Value, String> {
+    fn rounds(
+        &mut self,
+        rounds: &Rounds,
+        source: &str,
+        path: &str,
+        depth: usize,
+    ) -> Result<Value, FillError> {
         let mut text = Cow::Borrowed(source);
         // The expressions whose values hold them.
         let mut own: Vec<Str> = Vec::new();
         let mut copied = 0usize;
         for nth in 0..MAX_ROUNDS {
             let Some(round) = round(rounds, &text, self.world.late) else {
-                return Err(self.endless("variables", path, "there are too many"));
+                return Err(self.endless(&VARIABLES.into(), path, VariableError::TooMany));
             };
             let Some(last) = round.last() else {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
@@ -255,14 +267,14 @@ impl Data<'_> {
                 };
                 let is_open = own.contains(expr) || self.expansion.open.contains(expr);
                 if is_open && !shallow {
-                    return Err(self.endless(expr, path, ITSELF));
+                    return Err(self.endless(expr, path, VariableError::Itself));
                 }
                 copied = copied.saturating_add(text.len());
                 if !self.expansion.substitute(text.len(), nth + depth > 0) || copied > MAX_TEXT {
-                    return Err(self.endless(expr, path, TOO_MUCH));
+                    return Err(self.endless(expr, path, VariableError::TooMuch));
                 }
                 budget::steps(1 + (text.len() >> 8))
-                    .map_err(|fault| failed(expr, path, &fault.to_string()))?;
+                    .map_err(|fault| failed(expr, path, VariableError::Budget(fault)))?;
                 let value = self.resolve(query, path)?;
                 if before == variable {
                     return match &value {
@@ -294,21 +306,21 @@ impl Data<'_> {
                 }
                 .into();
                 if text.len() > MAX_TEXT {
-                    return Err(self.endless(expr, path, TOO_MUCH));
+                    return Err(self.endless(expr, path, VariableError::TooMuch));
                 }
             }
             if last.shallow {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             }
         }
-        Err(self.endless("variables", path, "their values expand to themselves"))
+        Err(self.endless(&VARIABLES.into(), path, VariableError::OneAnother))
     }
 
     /// The failure of variables that have no end, which ends the rule.
-    fn endless(&self, expr: &str, path: &str, why: &str) -> String {
-        let text = failed(expr, path, why);
-        budget::refuse(&text);
-        text
+    fn endless(&self, expr: &Str, path: &str, cause: VariableError) -> FillError {
+        let error = failed(expr, path, cause);
+        budget::refuse(&error.to_string());
+        error
     }
 }
 
@@ -415,16 +427,17 @@ fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[FoundVaria
     Some(new)
 }
 
-fn unresolved(query: &Query, deleting: bool, path: &str, error: &QueryError) -> String {
+fn unresolved(query: &Query, deleting: bool, path: &str, error: QueryError) -> FillError {
     let shown = match &query.on_delete {
         Some(other) if deleting => &other.text,
         _ => &query.text,
     };
-    failed(shown, path, &error.to_string())
+    failed(shown, path, VariableError::Query(error))
 }
 
-fn failed(expr: &str, path: &str, why: &str) -> String {
-    format!("failed to resolve {expr} at path {path}: {why}")
+fn failed(expression: &Str, path: &str, cause: VariableError) -> FillError {
+    let (expression, path) = (expression.clone(), path.into());
+    FillError::Variable(Box::new(UnresolvedVariable { expression, path, cause }))
 }
 
 /// Whether data that replaced a variable has variables inside.

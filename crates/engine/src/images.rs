@@ -10,13 +10,29 @@ use crate::functions;
 use crate::value::image::ImageRef;
 use crate::value::{Map, Str, Value};
 
+/// Why the images of an object cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// A container has no name.
+    #[error("invalid key")]
+    NoName,
+    /// An image is no reference.
+    #[error("invalid image '{image}' ({text})")]
+    Reference {
+        /// The image.
+        image: Box<str>,
+        /// Why, in the words of the parser of references.
+        text: Box<str>,
+    },
+}
+
 /// The images of one object, computed when first read.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     object: Value,
     registry: String,
     mutate: bool,
-    found: OnceLock<Result<Option<Value>, String>>,
+    found: OnceLock<Result<Option<Value>, ImageError>>,
 }
 
 /// Where the pod specification of a kind is.
@@ -45,12 +61,12 @@ impl Images {
     /// The images by list and container; `None` when there are none.
     ///
     /// # Errors
-    /// The text for an image that is no reference.
-    pub fn get(&self) -> &Result<Option<Value>, String> {
+    /// An image is no reference, or a container has no name.
+    pub fn get(&self) -> &Result<Option<Value>, ImageError> {
         self.found.get_or_init(|| self.compute())
     }
 
-    fn compute(&self) -> Result<Option<Value>, String> {
+    fn compute(&self) -> Result<Option<Value>, ImageError> {
         let Some(path) = pod_spec_path(self.object.text_at(&["kind"])) else { return Ok(None) };
         let Some(spec) = self.object.at(path) else { return Ok(None) };
         let mut lists = Map::new();
@@ -62,14 +78,14 @@ impl Images {
                     continue;
                 }
                 let Some(name) = container.get("name").and_then(Value::as_str) else {
-                    return Err("invalid key".into());
+                    return Err(ImageError::NoName);
                 };
                 let image = container.text_at(&["image"]).trim();
                 if image.is_empty() {
                     continue;
                 }
                 let parsed = ImageRef::parse(image, &self.registry, self.mutate)
-                    .map_err(|e| format!("invalid image '{image}' ({e})"))?;
+                    .map_err(|e| ImageError::Reference { image: image.into(), text: e.to_string().into() })?;
                 let pointer = format!("/{}/{list}/{i}/image", path.join("/"));
                 images.insert(name, info(&parsed, pointer));
             }

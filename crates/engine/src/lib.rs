@@ -25,6 +25,7 @@ mod comprehension;
 pub mod condition;
 pub mod data;
 mod entries;
+pub mod error;
 pub mod eval;
 pub mod expressions;
 pub mod fill;

@@ -244,7 +244,7 @@ fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result
         let key = match run(v) {
             // Only the first key is computed on its own; the others fail inside the comparison.
             Err(Fault::NotFound(_)) if i == 0 => Value::Null,
-            Err(other) if i == 0 || other.is_final() => return Err(other),
+            Err(other) if i == 0 || other.ends() => return Err(other),
             Err(_) => return Err(Fault::new("error in sort_by comparison")),
             Ok(key) => key,
         };

@@ -12,7 +12,7 @@ use crate::value::{Fault, Value, budget, stack};
 
 use super::eval::{Env, value as eval};
 use super::shared::SharedResults;
-use super::trace::{self, EventKind};
+use super::trace::{self, DataError, EventKind};
 
 /// Adds up the cost of evaluations.
 #[derive(Debug)]
@@ -171,8 +171,9 @@ impl<'a> Variables<'a> {
             return Err(Fault::new("no such variable"));
         };
         let traced = |result: Result<Value, Fault>| {
-            let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::emit(&variable.origin, || EventKind::Data(variable.name.clone(), shown()));
+            trace::emit(&variable.origin, || {
+                EventKind::Data(variable.name.clone(), result.clone().map_err(DataError::Variable))
+            });
             result
         };
         if self.bare {

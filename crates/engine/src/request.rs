@@ -55,6 +55,11 @@ pub struct Request {
     pub sent: Option<Map>,
 }
 
+/// The data of a request cannot be built: Kyverno's command line knows no objects of a `CONNECT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("JMESPath query failed: Unknown key \"oldObject\" in path")]
+pub struct NoObjects;
+
 /// The parts of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
@@ -105,10 +110,10 @@ impl Request {
     /// Makes a request of its parts.
     ///
     /// # Errors
-    /// The data cannot be built: Kyverno knows no objects of a `CONNECT` outside of a cluster.
-    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, String> {
+    /// See [`NoObjects`].
+    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, NoObjects> {
         if profile.bare_request && &*parts.operation == "CONNECT" {
-            return Err("JMESPath query failed: Unknown key \"oldObject\" in path".into());
+            return Err(NoObjects);
         }
         let operation: Str =
             if parts.operation.is_empty() { "CREATE".into() } else { parts.operation.clone() };

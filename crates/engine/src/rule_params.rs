@@ -9,9 +9,57 @@ use crate::external::ExternalData;
 use crate::ir::expressions::Params;
 use crate::kubernetes::convert::with_kind;
 use crate::matching::filter::selects;
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 
 use super::Request;
+
+/// Why a rule has no parameters; the texts are Kyverno's.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum ParamsError {
+    /// There is no cluster.
+    #[error("error in parameterized resource: there is no cluster to look parameters up in")]
+    NoCluster,
+    /// The cluster does not say which kinds it has; the words are its own.
+    #[error("error in parameterized resource: {0}")]
+    Kinds(Box<str>),
+    /// The version has more than one slash.
+    #[error("error in parameterized resource: can't parse the parameter resource group version")]
+    Version,
+    /// The cluster does not have the kind.
+    #[error(
+        "error in parameterized resource: failed to check if resource is namespaced or not (no matches for kind \"{kind}\" in version \"{version}\")"
+    )]
+    NoKind {
+        /// The kind.
+        kind: Str,
+        /// The version, with its group.
+        version: Str,
+    },
+    /// The stand-in cluster does not have the kind.
+    #[error("error in parameterized resource: failed to check if resource is namespaced or not (not found)")]
+    UnknownKind,
+    /// The parameters have a namespace, the object has none.
+    #[error(
+        "error in parameterized resource: can't use namespaced paramRef to match cluster-scoped resources"
+    )]
+    NamespacedForClusterScoped,
+    /// The parameters have no namespace, but are looked up in one.
+    #[error(
+        "error in parameterized resource: paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+    )]
+    NamespaceOfClusterScoped,
+    /// There is no object with the name.
+    #[error("error in parameterized resource: {resource} \"{name}\" not found")]
+    Missing {
+        /// The plural of the kind with its group.
+        resource: Box<str>,
+        /// The name.
+        name: Str,
+    },
+    /// No object is selected, and one must be.
+    #[error("error in parameterized resource: no params found")]
+    NoneSelected,
+}
 
 /// The kinds that are known, in lower case, and how their objects are called.
 const KNOWN: [(&str, &str); 8] = [
@@ -30,61 +78,53 @@ const KNOWN: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// Why the rule fails.
-pub fn find(params: &Params, request: &Request, external: &dyn ExternalData) -> Result<Vec<Value>, String> {
-    let found = || {
-        const NO_CLUSTER: &str = "there is no cluster to look parameters up in";
-        let kinds = external.kinds().ok_or(NO_CLUSTER)??;
-        let (group, version) = match params.api_version.matches('/').count() {
-            0 => ("", &*params.api_version),
-            1 => params.api_version.split_once('/').unwrap_or_default(),
-            _ => return Err("can't parse the parameter resource group version".to_owned()),
-        };
-        let Some(kind) = kinds.kind(group, version, &params.kind) else {
-            let (version, kind) = (&params.api_version, &params.kind);
-            return Err(format!(
-                "failed to check if resource is namespaced or not (no matches for kind \"{kind}\" in version \"{version}\")"
-            ));
-        };
-        let namespace = match (kind.namespaced, &*params.namespace) {
-            (true, "") if request.target.namespace.is_empty() || &*request.target.kind == "Namespace" => {
-                return Err("can't use namespaced paramRef to match cluster-scoped resources".to_owned());
-            }
-            (true, "") => &*request.target.namespace,
-            (true, own) => own,
-            (false, "") => "",
-            (false, _) => {
-                let text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
-                return Err(text.to_owned());
-            }
-        };
-        let name = |o: &Value| o.text_at(&["metadata", "name"]).to_owned();
-        let none = Map::new();
-        let labels = |o: &Value| -> Map {
-            o.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none).clone()
-        };
-        let wanted = |o: &Value| match &params.selector {
-            _ if !params.name.is_empty() => o.text_at(&["metadata", "name"]) == &*params.name,
-            Some(selector) => selects(selector, &labels(o)),
-            None => false,
-        };
-        let mut found = external.parameters(group, &kind.kind, namespace).ok_or(NO_CLUSTER)?;
-        found.retain(wanted);
-        found.sort_by_key(name);
-        if found.is_empty() && !params.name.is_empty() {
-            let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-            return Err(format!("{}{group} \"{}\" not found", kind.plural, params.name));
-        }
-        if found.is_empty() && params.must_exist {
-            return Err("no params found".to_owned());
-        }
-        let kind = [group.into(), version.into(), kind.kind.clone()];
-        Ok(found.iter().map(|o| with_kind(o, &kind)).collect())
+pub fn find(
+    params: &Params,
+    request: &Request,
+    external: &dyn ExternalData,
+) -> Result<Vec<Value>, ParamsError> {
+    let kinds = external.kinds().ok_or(ParamsError::NoCluster)?;
+    let kinds = kinds.map_err(|e| ParamsError::Kinds(e.to_string().into()))?;
+    let (group, version) = match params.api_version.matches('/').count() {
+        0 => ("", &*params.api_version),
+        1 => params.api_version.split_once('/').unwrap_or_default(),
+        _ => return Err(ParamsError::Version),
     };
-    found().map_err(failed)
-}
-
-fn failed(text: String) -> String {
-    format!("error in parameterized resource: {text}")
+    let Some(kind) = kinds.kind(group, version, &params.kind) else {
+        let (kind, version) = (params.kind.clone(), params.api_version.clone());
+        return Err(ParamsError::NoKind { kind, version });
+    };
+    let namespace = match (kind.namespaced, &*params.namespace) {
+        (true, "") if request.target.namespace.is_empty() || &*request.target.kind == "Namespace" => {
+            return Err(ParamsError::NamespacedForClusterScoped);
+        }
+        (true, "") => &*request.target.namespace,
+        (true, own) => own,
+        (false, "") => "",
+        (false, _) => return Err(ParamsError::NamespaceOfClusterScoped),
+    };
+    let name = |o: &Value| o.text_at(&["metadata", "name"]).to_owned();
+    let none = Map::new();
+    let labels =
+        |o: &Value| -> Map { o.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none).clone() };
+    let wanted = |o: &Value| match &params.selector {
+        _ if !params.name.is_empty() => o.text_at(&["metadata", "name"]) == &*params.name,
+        Some(selector) => selects(selector, &labels(o)),
+        None => false,
+    };
+    let mut found = external.parameters(group, &kind.kind, namespace).ok_or(ParamsError::NoCluster)?;
+    found.retain(wanted);
+    found.sort_by_key(name);
+    if found.is_empty() && !params.name.is_empty() {
+        let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+        let resource = format!("{}{group}", kind.plural).into();
+        return Err(ParamsError::Missing { resource, name: params.name.clone() });
+    }
+    if found.is_empty() && params.must_exist {
+        return Err(ParamsError::NoneSelected);
+    }
+    let kind = [group.into(), version.into(), kind.kind.clone()];
+    Ok(found.iter().map(|o| with_kind(o, &kind)).collect())
 }
 
 /// What comes of looking for parameters in the stand-in cluster of Kyverno's command line: `Ok` = there
@@ -92,33 +132,29 @@ fn failed(text: String) -> String {
 ///
 /// # Errors
 /// Why the rule fails.
-pub fn look_up_offline(params: &Params) -> Result<(), String> {
-    let found = || {
-        if params.api_version.matches('/').count() > 1 {
-            return Err("can't parse the parameter resource group version".to_owned());
-        }
-        let kind = params.kind.to_lowercase();
-        let Some((_, plural)) = KNOWN.iter().find(|(known, _)| *known == kind) else {
-            return Err("failed to check if resource is namespaced or not (not found)".to_owned());
-        };
-        if !params.namespace.is_empty() {
-            let text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
-            return Err(text.to_owned());
-        }
-        match &*params.name {
-            "" if params.must_exist => Err("no params found".to_owned()),
-            "" => Ok(()),
-            name => Err(format!("{plural} \"{name}\" not found")),
-        }
+pub fn look_up_offline(params: &Params) -> Result<(), ParamsError> {
+    if params.api_version.matches('/').count() > 1 {
+        return Err(ParamsError::Version);
+    }
+    let kind = params.kind.to_lowercase();
+    let Some((_, plural)) = KNOWN.iter().find(|(known, _)| *known == kind) else {
+        return Err(ParamsError::UnknownKind);
     };
-    found().map_err(failed)
+    if !params.namespace.is_empty() {
+        return Err(ParamsError::NamespaceOfClusterScoped);
+    }
+    match &*params.name {
+        "" if params.must_exist => Err(ParamsError::NoneSelected),
+        "" => Ok(()),
+        _ => Err(ParamsError::Missing { resource: (*plural).into(), name: params.name.clone() }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn params(kind: &str, name: &str, namespace: &str, must_exist: bool) -> Result<(), String> {
+    fn params(kind: &str, name: &str, namespace: &str, must_exist: bool) -> Result<(), ParamsError> {
         let (api_version, kind) = kind.rsplit_once('/').unwrap_or_default();
         look_up_offline(&Params {
             api_version: api_version.into(),
@@ -130,29 +166,38 @@ mod tests {
         })
     }
 
-    fn refused(text: &str) -> Result<(), String> {
-        Err(format!("error in parameterized resource: {text}"))
+    fn refused(error: ParamsError, text: &str) -> Result<(), ParamsError> {
+        assert_eq!(error.to_string(), format!("error in parameterized resource: {text}"));
+        Err(error)
+    }
+
+    fn missing(resource: &str) -> ParamsError {
+        ParamsError::Missing { resource: resource.into(), name: "pp".into() }
     }
 
     #[test]
     fn a_named_object_is_never_there() {
-        assert_eq!(params("v1/ConfigMap", "pp", "", false), refused("configmaps \"pp\" not found"));
-        assert_eq!(params("v1/Deployment", "pp", "", true), refused("deployments.apps \"pp\" not found"));
+        let refused = |kind| refused(missing(kind), &format!("{kind} \"pp\" not found"));
+        assert_eq!(params("v1/ConfigMap", "pp", "", false), refused("configmaps"));
+        assert_eq!(params("v1/Deployment", "pp", "", true), refused("deployments.apps"));
     }
 
     #[test]
     fn chosen_objects_may_be_missing_only_if_the_rule_says_so() {
-        assert_eq!(params("v1/Secret", "", "", true), refused("no params found"));
+        assert_eq!(params("v1/Secret", "", "", true), refused(ParamsError::NoneSelected, "no params found"));
         assert_eq!(params("v1/Secret", "", "", false), Ok(()));
     }
 
     #[test]
     fn kinds_are_looked_up_before_objects() {
-        let unknown = refused("failed to check if resource is namespaced or not (not found)");
+        let text = "failed to check if resource is namespaced or not (not found)";
+        let unknown = refused(ParamsError::UnknownKind, text);
         assert_eq!(params("v1/Pod", "pp", "x", true), unknown);
-        let version = refused("can't parse the parameter resource group version");
+        let text = "can't parse the parameter resource group version";
+        let version = refused(ParamsError::Version, text);
         assert_eq!(params("a/b/c/Pod", "pp", "", true), version);
-        let namespace = refused("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+        let text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
+        let namespace = refused(ParamsError::NamespaceOfClusterScoped, text);
         assert_eq!(params("v1/ConfigMap", "", "x", true), namespace);
     }
 }

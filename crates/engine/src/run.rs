@@ -274,7 +274,7 @@ fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
         (None, Ok(true)) => Concern::Yes,
         (None, Ok(false)) => Concern::No,
         (None, Err(_)) if profile.failing_match_conditions_exempt => Concern::No,
-        (None, Err(text)) => Concern::Unknown(text.into()),
+        (None, Err(error)) => Concern::Unknown(error.to_string().into()),
     }
 }
 

@@ -13,7 +13,8 @@ use crate::ir::{Conditions, Origin, Template};
 use crate::value::{Str, Value, budget};
 
 use super::condition;
-use super::data::{Data, QueryError};
+use super::data::Data;
+use super::error::{FillError, QueryError};
 use super::outcome::{Status, stock};
 use super::shape::{self, Outcome};
 use super::trace::{self, EventKind, PatternVerdict, TracedValue};
@@ -119,7 +120,7 @@ fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
 
 /// The rule's message, filled in. It may name what the loops around the failure have in their scope,
 /// which the rule itself does not know.
-fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, String> {
+fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, FillError> {
     if data.bound() == s.message.names.len() {
         return data.fill(&s.message.template);
     }
@@ -152,8 +153,8 @@ impl Stated {
     }
 }
 
-fn substitution_failed(text: &str) -> (Status, Str) {
-    (Status::Error, format!("variable substitution failed: {text}").into())
+fn substitution_failed(error: &FillError) -> (Status, Str) {
+    (Status::Error, format!("variable substitution failed: {error}").into())
 }
 
 /// Patterns have no object to look at when it is deleted; all the same, their variables are put in.
@@ -294,6 +295,8 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
             Ok(v) => v,
             Err(QueryError::Eval(f)) if f.is_not_found() => continue,
             Err(e) => {
+                // Kyverno looks for these words in the whole text, which has also what users write: an expression, a
+                // name, the answer of a service.
                 let text = e.to_string();
                 if !text.contains("Unknown key") {
                     list_error = Some(text);
@@ -411,6 +414,8 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     match run(&l.check, inner, data) {
         None | Some((Status::Skip, _)) => Element::Ignored,
         Some((Status::Pass | Status::Warn, _)) => Element::Counted,
+        // Kyverno looks for these words in the text, for preconditions of loops inside. Such elements are ignored above
+        // already, so only what users write can have them.
         Some((Status::Error, text)) if text.contains("failed to evaluate preconditions") => Element::Ignored,
         Some((status, text)) => Element::Ends(status, format!("validation failure: {text}").into()),
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use ephor_document::yaml_value;
 use ephor_engine::condition;
 use ephor_engine::data::{Data, World};
+use ephor_engine::error::{ConditionError, FillError};
 use ephor_engine::images::Images;
 use ephor_external::{ExternalData, Found};
 use ephor_functions::Context;
@@ -84,7 +85,7 @@ impl Case {
         let mut data = self.data();
         data.register(&bindings);
         let template = template::document(&yaml_value(document).unwrap(), &names);
-        data.fill(&template).map(|v| print::json(&v))
+        data.fill(&template).map(|v| print::json(&v)).map_err(|error| error.to_string())
     }
 
     fn looked_up(&self) -> Vec<String> {
@@ -316,6 +317,7 @@ fn an_entry_that_no_source_answers_is_an_error_unless_such_entries_are_dropped()
         data.world.drops_unanswered = drops;
         data.register(&bindings);
         let found = data.fill(&template).map(|v| print::json(&v));
+        let found = found.map_err(|error| error.to_string());
         assert_eq!(found.as_deref().map_err(String::as_str), expected);
     }
 }
@@ -360,7 +362,7 @@ fn an_entry_that_fails_when_it_is_loaded_anew_counts_as_loaded_and_is_missing() 
 }
 
 /// Whether conditions hold, and their message.
-fn judged(block: &str) -> Result<(bool, String), String> {
+fn judged(block: &str) -> Result<(bool, String), ConditionError> {
     let none: Arc<[Str]> = Arc::from([]);
     let block = yaml_value(block).unwrap();
     let conditions = conditions::conditions(Some(&block), &none, Origin::default()).unwrap();
@@ -427,16 +429,13 @@ fn what_decides_ends_the_evaluation_and_a_failure_before_it_counts() {
 #[test]
 fn failures_of_conditions_name_the_side() {
     let nope = "failed to resolve nope at path : JMESPath query failed: Unknown key \"nope\" in path";
-    assert_eq!(
-        judged(&format!("[{FAILS}]")),
-        Err(format!("failed to substitute variables in condition key: {nope}"))
-    );
-    assert_eq!(
-        judged("[{key: a, operator: Equals, value: '{{ nope }}'}]"),
-        Err(format!("failed to substitute variables in condition value: {nope}"))
-    );
-    assert_eq!(
-        judged("[{key: a, operator: Nope, value: a}]"),
-        Err("failed to create handler for condition operator: %!w(<nil>)".to_string())
-    );
+    let key = judged(&format!("[{FAILS}]")).unwrap_err();
+    assert!(matches!(key, ConditionError::Key(FillError::Variable(_))));
+    assert_eq!(key.to_string(), format!("failed to substitute variables in condition key: {nope}"));
+    let value = judged("[{key: a, operator: Equals, value: '{{ nope }}'}]").unwrap_err();
+    assert!(matches!(value, ConditionError::Value(FillError::Variable(_))));
+    assert_eq!(value.to_string(), format!("failed to substitute variables in condition value: {nope}"));
+    let operator = judged("[{key: a, operator: Nope, value: a}]").unwrap_err();
+    assert_eq!(operator, ConditionError::UnknownOperator);
+    assert_eq!(operator.to_string(), "failed to create handler for condition operator: %!w(<nil>)");
 }

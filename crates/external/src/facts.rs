@@ -23,7 +23,7 @@ struct PulledImage {
 }
 
 fn read(registry: &dyn Registry, reference: &str) -> Result<PulledImage, Failure> {
-    let (at, by) = place(reference).map_err(Failure::other)?;
+    let (at, by) = place(reference)?;
     let top = registry.manifest(&at, &by)?;
     let digest = top.digest.clone();
     let (index, manifest) = match top.is_index() {
@@ -51,7 +51,7 @@ fn of_platform(index: &Value) -> Option<String> {
 
 fn config(registry: &dyn Registry, at: &Repository, manifest: &Value) -> Result<Value, Failure> {
     let bytes = registry.blob(at, manifest.text_at(&["config", "digest"]), LARGEST_CONFIG)?;
-    decode_json(&String::from_utf8_lossy(&bytes)).map_err(Failure::other)
+    Ok(decode_json(&String::from_utf8_lossy(&bytes))?)
 }
 
 /// The digest of an image.
@@ -59,7 +59,7 @@ fn config(registry: &dyn Registry, at: &Repository, manifest: &Value) -> Result<
 /// # Errors
 /// It cannot be fetched.
 pub fn digest(registry: &dyn Registry, reference: &str) -> Result<String, Failure> {
-    let (at, by) = place(reference).map_err(Failure::other)?;
+    let (at, by) = place(reference)?;
     registry.manifest(&at, &by).map(|m: Manifest| m.digest)
 }
 

@@ -69,8 +69,13 @@ pub struct ApiRequest<'a> {
     pub body: Option<&'a Value>,
 }
 
+/// Why a lookup gave nothing: the error of who answers, an API server, a registry, a file or the mocks of a test. Its text
+/// is shown as it is, so it is in the words for the [`Reader`].
+pub type LookupError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why the Kubernetes API gave nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct ApiError {
     /// Whether there is no such object.
     pub not_found: bool,
@@ -160,32 +165,32 @@ pub trait ImageVerifier: Send + Sync {
     /// How many of the attestors have signed an image.
     ///
     /// # Errors
-    /// The whole text of the failure.
-    fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String>;
+    /// Whatever failed.
+    fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, LookupError>;
 
     /// How many of the attestors have signed a statement about an image.
     ///
     /// # Errors
-    /// The whole text of the failure.
-    fn statements(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, String>;
+    /// Whatever failed.
+    fn statements(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, LookupError>;
 
     /// What a registry says about an image.
     ///
     /// # Errors
-    /// The whole text of the failure.
-    fn data(&self, image: &str) -> Result<Value, String>;
+    /// Whatever failed.
+    fn data(&self, image: &str) -> Result<Value, LookupError>;
 
     /// What is stated about an image.
     ///
     /// # Errors
-    /// The whole text of the failure.
-    fn payload(&self, image: &str, statement: &str) -> Result<Value, String>;
+    /// Whatever failed.
+    fn payload(&self, image: &str, statement: &str) -> Result<Value, LookupError>;
 }
 
 /// What a lookup gives: `None` = this run has no such data. A context entry then stays without a value, or is an error
 /// (`Profile::unanswered_entries_are_dropped`); a function of an expression has the result that Kyverno 1.19.1 gives
 /// without a cluster.
-pub type Found<E = String> = Option<Result<Value, E>>;
+pub type Found<E = LookupError> = Option<Result<Value, E>>;
 
 /// Declares the trait: a method with what it gives where neither this nor [`ExternalData::inner`] knows better.
 macro_rules! external_data {
@@ -213,7 +218,7 @@ external_data! {
     ///
     /// # Errors
     /// The cluster does not say.
-    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> = None;
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, LookupError>> = None;
 
     /// The types of objects; `None` = those that every cluster has.
     fn types(&self) -> Option<&Types> = None;
@@ -239,7 +244,7 @@ external_data! {
     /// A ConfigMap.
     ///
     /// # Errors
-    /// The text of the lookup error.
+    /// The lookup failed.
     fn config_map(&self, namespace: &str, name: &str) -> Found = None;
 
     /// Whether requests to the Kubernetes API by path can be answered; else their paths are not even filled in.
@@ -257,13 +262,13 @@ external_data! {
     /// The answer of a service.
     ///
     /// # Errors
-    /// The text of the failure.
+    /// Whatever failed.
     fn service(&self, call: &ServiceCall<'_>) -> Found = None;
 
     /// A global context entry, or one of its projections.
     ///
     /// # Errors
-    /// The text of the lookup error.
+    /// The lookup failed.
     fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found = None;
 
     /// The registries of images, if any may be read.
@@ -272,7 +277,7 @@ external_data! {
     /// The data of an image, for functions of expressions.
     ///
     /// # Errors
-    /// The text of the failure.
+    /// Whatever failed.
     fn image(&self, reference: &str) -> Found = None;
 
     /// Signatures of images and what is attested about them.
@@ -287,8 +292,8 @@ external_data! {
     /// Takes objects that an expression generates, for a namespace.
     ///
     /// # Errors
-    /// The text of the failure.
-    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> = Ok(());
+    /// Whatever failed.
+    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), LookupError> = Ok(());
 }
 
 impl dyn ExternalData + '_ {

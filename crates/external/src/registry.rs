@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::document::decode_json;
+use crate::document::decode::{self, decode_json};
 use crate::reference::{self, Reference};
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ impl Manifest {
     /// It is no JSON.
     pub fn read(&self) -> Result<Value, Failure> {
         let text = String::from_utf8_lossy(&self.bytes);
-        decode_json(&text).map_err(Failure::other)
+        Ok(decode_json(&text)?)
     }
 
     /// Whether it lists images of several platforms.
@@ -59,7 +59,8 @@ impl Manifest {
 }
 
 /// Why a registry gave nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct Failure {
     /// In the words of Kyverno 1.19.1.
     pub text: String,
@@ -90,11 +91,22 @@ impl Failure {
     }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
+impl From<decode::Error> for Failure {
+    fn from(error: decode::Error) -> Failure {
+        Failure::other(error.to_string())
     }
 }
+
+impl From<NoReference> for Failure {
+    fn from(error: NoReference) -> Failure {
+        Failure::other(error.to_string())
+    }
+}
+
+/// A text that is no name of an image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("could not parse reference: {0}")]
+pub struct NoReference(pub Box<str>);
 
 /// The registries of images.
 pub trait Registry: Send + Sync {
@@ -126,9 +138,9 @@ pub trait Registry: Send + Sync {
 ///
 /// # Errors
 /// The text is no reference.
-pub fn place(text: &str) -> Result<(Repository, String), String> {
+pub fn place(text: &str) -> Result<(Repository, String), NoReference> {
     let Some(r) = reference::parse(text) else {
-        return Err(format!("could not parse reference: {text}"));
+        return Err(NoReference(text.into()));
     };
     let Reference { registry, repository, tag, digest } = r;
     let by = if digest.is_empty() { tag } else { digest };

@@ -193,13 +193,22 @@ pub(super) fn lookup(_: &Context, args: &[Arg<'_>]) -> Answer {
     }
 }
 
+/// Why a double is no integer.
+#[derive(Debug, thiserror::Error)]
+enum IntegerError {
+    #[error("expected an integer number but got: {}", float_v(*.0))]
+    Fraction(f64),
+    #[error("number is outside the range of integer numbers: {}", float_v(*.0))]
+    Range(f64),
+}
+
 /// A double that is an integer of 64 bits.
-fn integer(f: f64) -> Result<i64, String> {
+fn integer(f: f64) -> Result<i64, IntegerError> {
     if f.fract() != 0.0 || f.is_nan() {
-        return Err(format!("expected an integer number but got: {}", float_v(f)));
+        return Err(IntegerError::Fraction(f));
     }
     if !(-(2f64.powi(63))..2f64.powi(63)).contains(&f) {
-        return Err(format!("number is outside the range of integer numbers: {}", float_v(f)));
+        return Err(IntegerError::Range(f));
     }
     Ok(f as i64)
 }

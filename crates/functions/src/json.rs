@@ -9,10 +9,10 @@ use crate::value::{Fault, Value};
 
 pub(super) fn parse_json(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     limits::decoded(text(args, 0))?;
-    decode_json(text(args, 0)).map_err(Fault::new)
+    decode_json(text(args, 0)).map_err(Fault::from_error)
 }
 
 pub(super) fn parse_yaml(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     limits::decoded(text(args, 0))?;
-    yaml_value(text(args, 0)).map(|v| v.with_float_numbers()).map_err(Fault::new)
+    yaml_value(text(args, 0)).map(|v| v.with_float_numbers()).map_err(Fault::from_error)
 }

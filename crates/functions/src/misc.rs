@@ -11,12 +11,12 @@ type Answer = Result<Value, Fault>;
 pub(super) fn semver_compare(_: &Context, args: &[Arg<'_>]) -> Answer {
     // A version that is none counts as 0.0.0, as in Kyverno 1.19.1.
     let version = Version::parse_ok(text(args, 0)).unwrap_or_default();
-    let range = Range::parse(text(args, 1)).map_err(Fault::new)?;
+    let range = Range::parse(text(args, 1)).map_err(Fault::from_error)?;
     Ok(Value::Bool(range.contains(&version)))
 }
 
 pub(super) fn image_normalize(cx: &Context, args: &[Arg<'_>]) -> Answer {
     let image = ImageRef::parse(text(args, 0), &cx.default_registry, cx.mutate_registry)
-        .map_err(|e| failure("image_normalize", e))?;
+        .map_err(|e| failure("image_normalize", e.to_string()))?;
     Ok(image.reference().into())
 }

@@ -28,7 +28,7 @@ pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     if pattern.len() > MAX_PATTERN {
         return Err(Fault::new("error parsing regexp: expression too large"));
     }
-    let translated = translate(pattern, Dialect::Plain).map_err(Fault::new)?;
+    let translated = translate(pattern, Dialect::Plain).map_err(|error| Fault::new(error.to_string()))?;
     let hir = regex_syntax::ParserBuilder::new()
         .nest_limit(1000)
         .build()

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::args::{failure, text};
-use super::go_syntax::{Dialect, translate};
+use super::go_syntax::{Dialect, Error, ErrorCode, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
 use crate::value::{Fault, Value, budget};
@@ -77,8 +77,8 @@ thread_local! {
 /// Compiles a Go pattern, or takes it from the cache.
 ///
 /// # Errors
-/// ``error parsing regexp: <code>: `<fragment>` ``.
-pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, String> {
+/// It is none, or takes too much memory.
+pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
     if let Some(found) = OWN.with_borrow(|own| own.get(pattern)) {
         return Ok(found);
     }
@@ -104,7 +104,7 @@ pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
 }
 
 /// The same for all threads.
-fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
+fn shared(pattern: &str) -> Result<Arc<Compiled>, Error> {
     if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern)) {
         return Ok(found);
     }
@@ -119,11 +119,11 @@ fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
 ///
 /// # Errors
 /// As [`compiled`].
-pub fn go_regex(pattern: &str) -> Result<Regex, String> {
+pub fn go_regex(pattern: &str) -> Result<Regex, Error> {
     compiled(pattern).map(|c| c.regex.clone())
 }
 
-fn compile(pattern: &str) -> Result<Compiled, String> {
+fn compile(pattern: &str) -> Result<Compiled, Error> {
     let translated = translate(pattern, Dialect::Perl)?;
     let mut builder = RegexBuilder::new(&translated.pattern);
     builder.nest_limit(NEST_LIMIT);
@@ -133,12 +133,12 @@ fn compile(pattern: &str) -> Result<Compiled, String> {
     let large = small.is_none();
     let regex = small
         .map_or_else(|| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build(), Ok)
-        .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))?;
+        .map_err(|_| Error::new(ErrorCode::Large, pattern))?;
     Ok(Compiled { regex, names: translated.names, large })
 }
 
 pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
-    let pattern = compiled(text(args, 0)).map_err(Fault::new)?;
+    let pattern = compiled(text(args, 0)).map_err(|error| Fault::new(error.to_string()))?;
     searchable(text(args, 0), text(args, 1))?;
     Ok(Value::Bool(pattern.regex.is_match(&text_or_number(args, 1))))
 }

@@ -11,11 +11,11 @@ use crate::value::{Fault, Value, duration};
 type Answer = Result<Value, Fault>;
 
 fn time(args: &[Arg<'_>], i: usize) -> Result<Time, Fault> {
-    Time::parse_rfc3339(text(args, i)).map_err(Fault::new)
+    Time::parse_rfc3339(text(args, i)).map_err(Fault::from_error)
 }
 
 fn span(args: &[Arg<'_>], i: usize) -> Result<i64, Fault> {
-    duration::parse(text(args, i)).map_err(Fault::new)
+    duration::parse(text(args, i)).map_err(Fault::from_error)
 }
 
 fn show(t: Time) -> Answer {
@@ -45,10 +45,10 @@ pub(super) fn time_since(cx: &Context, args: &[Arg<'_>]) -> Answer {
         "" => Time::parse_rfc3339(s),
         _ => Time::parse(layout, s),
     };
-    let from = read(text(args, 1)).map_err(Fault::new)?;
+    let from = read(text(args, 1)).map_err(Fault::from_error)?;
     let to = match text(args, 2) {
         "" => now(cx),
-        s => read(s).map_err(Fault::new)?,
+        s => read(s).map_err(Fault::from_error)?,
     };
     Ok(duration::format(to.since(&from)).into())
 }
@@ -71,10 +71,10 @@ pub(super) fn time_parse(_: &Context, args: &[Arg<'_>]) -> Answer {
     let (layout, s) = (text(args, 0), text(args, 1));
     // A layout that is a number means Unix seconds, even `2006`.
     if parse_int(layout).is_some() {
-        let secs = strconv("ParseInt", s).map_err(Fault::new)?;
+        let secs = strconv("ParseInt", s).map_err(Fault::from_error)?;
         return show(Time::from_unix(secs));
     }
-    show(Time::parse(layout, s).map_err(Fault::new)?)
+    show(Time::parse(layout, s).map_err(Fault::from_error)?)
 }
 
 pub(super) fn time_utc(_: &Context, args: &[Arg<'_>]) -> Answer {

@@ -8,7 +8,7 @@ use super::{Arg, Context};
 use crate::value::{Fault, Value};
 
 pub(super) fn x509_decode(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
-    decode(text(args, 0)).map_err(Fault::new)
+    decode(text(args, 0)).map_err(|error| Fault::new(error.to_string()))
 }
 
 #[cfg(feature = "x509")]
@@ -20,8 +20,13 @@ pub(super) use ephor_x509::{is_certificate, low_serial};
 mod absent {
     use crate::value::Value;
 
-    pub fn decode(_: &str) -> Result<Value, String> {
-        Err("ephor was built without the feature `x509`".into())
+    /// The one error of a build without the feature.
+    #[derive(Debug, thiserror::Error)]
+    #[error("ephor was built without the feature `x509`")]
+    pub struct Absent;
+
+    pub fn decode(_: &str) -> Result<Value, Absent> {
+        Err(Absent)
     }
 
     pub fn low_serial(_: &str) -> Option<i64> {

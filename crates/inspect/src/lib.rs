@@ -5,12 +5,15 @@ use ephor_analysis as analysis;
 use ephor_api as api;
 use ephor_document as document;
 use ephor_engine as engine;
+use ephor_functions as functions;
 use ephor_ir as ir;
+use ephor_jmespath as jmespath;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
 use ephor_policies::{load, policy_set, violation};
+use ephor_sources as sources;
 use ephor_value as value;
 
 pub mod explain;
-pub mod findings;
+pub mod lint;

@@ -17,6 +17,44 @@ pub struct Api {
     pub kind: Str,
 }
 
+/// How much a violation matters, as the policy says (`policies.kyverno.io/severity`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Severity {
+    /// For information.
+    Info,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// Most.
+    Critical,
+}
+
+impl Severity {
+    /// All, the least grave one first.
+    pub const ALL: [Severity; 5] =
+        [Severity::Info, Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
+
+    /// The word that policies use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+            Severity::Critical => "critical",
+        }
+    }
+
+    /// The severity of a word.
+    pub fn of(word: &str) -> Option<Severity> {
+        Severity::ALL.into_iter().find(|severity| severity.name() == word)
+    }
+}
+
 /// On what a policy is evaluated, and when. A set holds its policies in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,6 @@
 //! not fit is an error, never left out.
 
 use std::cell::Cell;
-use std::fmt;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
@@ -56,17 +55,19 @@ pub struct Bundle {
 pub struct Version;
 
 impl TryFrom<Str> for Version {
-    type Error = String;
+    type Error = OtherVersion;
 
-    fn try_from(text: Str) -> Result<Self, String> {
-        if *text == *API_VERSION {
-            return Ok(Version);
-        }
-        Err(format!(
-            "apiVersion `{text}` cannot be read, only `{API_VERSION}`; write the policies anew with `ephor explain --output json`"
-        ))
+    fn try_from(text: Str) -> Result<Self, OtherVersion> {
+        if *text == *API_VERSION { Ok(Version) } else { Err(OtherVersion(text)) }
     }
 }
+
+/// A version that is not [`API_VERSION`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "apiVersion `{0}` cannot be read, only `{API_VERSION}`; write the policies anew with `ephor explain --output json`"
+)]
+pub struct OtherVersion(pub Str);
 
 impl From<Version> for String {
     fn from(Version: Version) -> String {
@@ -75,32 +76,22 @@ impl From<Version> for String {
 }
 
 /// Why the IR cannot be written as JSON or read from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JsonError {
-    /// A part of a policy has no form in JSON.
+    /// A part of a policy has no form in JSON; the text is that of `serde_json`.
+    #[error("the IR cannot be written: {0}")]
     Unwritable(String),
     /// The text has more bytes than are read.
+    #[error("{0} bytes are more than the {MAX_BYTES} that are read")]
     TooLarge(usize),
     /// Lists and objects nest too deeply.
+    #[error("lists and objects nest more than {MAX_LEVELS} levels")]
     TooDeep,
-    /// It is no JSON, or no IR; with line and column.
+    /// It is no JSON, or no IR; the text is that of `serde_json`, with line and column.
+    #[error("{0}")]
     Malformed(String),
 }
-
-impl fmt::Display for JsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JsonError::Unwritable(text) => write!(f, "the IR cannot be written: {text}"),
-            JsonError::TooLarge(bytes) => {
-                write!(f, "{bytes} bytes are more than the {MAX_BYTES} that are read")
-            }
-            JsonError::TooDeep => write!(f, "lists and objects nest more than {MAX_LEVELS} levels"),
-            JsonError::Malformed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for JsonError {}
 
 impl Bundle {
     /// The bundle as JSON on one line.
@@ -167,6 +158,11 @@ fn levels(text: &str) -> usize {
     most
 }
 
+/// Nodes that nest more than so many levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nodes nest more than {0} levels")]
+pub(super) struct TooNested(usize);
+
 /// How many nodes of one kind are being read inside of each other.
 pub(super) struct Level(&'static LocalKey<Cell<usize>>);
 
@@ -175,10 +171,10 @@ impl Level {
     ///
     /// # Errors
     /// They are more than `most`.
-    pub(super) fn enter(depth: &'static LocalKey<Cell<usize>>, most: usize) -> Result<Level, String> {
+    pub(super) fn enter(depth: &'static LocalKey<Cell<usize>>, most: usize) -> Result<Level, TooNested> {
         depth.set(depth.get() + 1);
         let level = Level(depth);
-        if depth.get() > most { Err(format!("nodes nest more than {most} levels")) } else { Ok(level) }
+        if depth.get() > most { Err(TooNested(most)) } else { Ok(level) }
     }
 }
 
@@ -192,7 +188,7 @@ impl Drop for Level {
 /// the stack, a bound for the nesting, and what is rebuilt after reading.
 macro_rules! node {
     ($node:ty, $most:literal) => {
-        $crate::json::node!($node, $most, Ok::<$node, String>);
+        $crate::json::node!($node, $most, Ok::<$node, std::convert::Infallible>);
     };
     ($node:ty, $most:literal, $finish:expr) => {
         impl serde::Serialize for $node {

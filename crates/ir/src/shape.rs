@@ -24,19 +24,20 @@ pub struct Pattern {
 
 super::json::node!(Pattern, 64, Pattern::with_sources);
 
+/// A pattern whose source is not its own.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a pattern has the source of another one")]
+struct ForeignSource;
+
 impl Pattern {
     /// A pattern that was read, with the source of each object, which is written once for the whole.
     ///
     /// # Errors
     /// The source is of another pattern.
-    fn with_sources(mut self) -> Result<Pattern, String> {
+    fn with_sources(mut self) -> Result<Pattern, ForeignSource> {
         let mut counted = 0;
         let fits = self.root.take_source(&self.source, self.anchors, &mut counted);
-        if fits && self.anchors <= counted {
-            Ok(self)
-        } else {
-            Err("a pattern has the source of another one".into())
-        }
+        if fits && self.anchors <= counted { Ok(self) } else { Err(ForeignSource) }
     }
 }
 

@@ -239,7 +239,7 @@ fn delimited(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, end: ch
 fn json_string(at: usize, raw: &str) -> Result<String, SyntaxError> {
     match crate::document::decode_json(&format!("\"{raw}\"")) {
         Ok(v) => Ok(v.as_str().unwrap_or_default().to_string()),
-        Err(text) => Err(SyntaxError::raw(at, text)),
+        Err(error) => Err(SyntaxError::raw(at, error.to_string())),
     }
 }
 

@@ -96,9 +96,9 @@ impl Parser {
 
     fn prefix(&mut self, token: Token) -> Parsed {
         match token.kind {
-            Kind::Json => {
-                decode_json(&token.text).map(Ast::Literal).map_err(|e| SyntaxError::raw(token.at, e))
-            }
+            Kind::Json => decode_json(&token.text)
+                .map(Ast::Literal)
+                .map_err(|e| SyntaxError::raw(token.at, e.to_string())),
             Kind::String => Ok(Ast::Literal(Value::from(token.text))),
             Kind::Identifier => Ok(Ast::Field(token.text, token.at)),
             Kind::QuotedIdentifier if self.current() == Kind::LParen => {
@@ -328,5 +328,5 @@ impl Parser {
 }
 
 fn integer(token: &Token) -> Result<i64, SyntaxError> {
-    strconv("Atoi", &token.text).map_err(|text| SyntaxError::raw(token.at, text))
+    strconv("Atoi", &token.text).map_err(|e| SyntaxError::raw(token.at, e.to_string()))
 }

@@ -33,7 +33,7 @@ fn api_version(kind: &[Str; 3]) -> String {
 ///
 /// # Errors
 /// The API server knows no such kind, or cannot make the former one of it.
-pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[Str; 3], String> {
+pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[Str; 3], KindError> {
     let mut now = kind.clone();
     if let Some(name) = object.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty()) {
         now[2] = name.into();
@@ -42,29 +42,57 @@ pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[S
     let version = object.text_at(&["apiVersion"]);
     if version == api_version(kind) || (version.is_empty() && !custom) {
         return match types.of_kind(&now) {
-            None if !custom => Err(unregistered(&now[2], &api_version(kind))),
+            None if !custom => Err(KindError::unregistered(&now[2], &api_version(kind))),
             _ => Ok(now),
         };
     }
     let (group, part) = version.split_once('/').unwrap_or(("", version));
     let other = [Str::from(group), Str::from(part), now[2].clone()];
     match types.of_kind(&other) {
-        _ if custom => Err(format!(
-            "failed to convert object: {group}/{part}, Kind={} is unstructured and is not suitable for converting to {}",
-            now[2],
-            quote(&api_version(kind))
-        )),
-        None => Err(unregistered(&now[2], version)),
+        _ if custom => Err(KindError::Custom {
+            version: format!("{group}/{part}").into(),
+            kind: (&*now[2]).into(),
+            wanted: api_version(kind).into(),
+        }),
+        None => Err(KindError::unregistered(&now[2], version)),
         Some(_) => Ok(now),
     }
 }
 
-fn unregistered(kind: &str, version: &str) -> String {
-    format!(
+/// Why a changed object is of no kind that the API server accepts in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KindError {
+    /// There is no such kind.
+    #[error(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-        quote(kind),
-        quote(version)
-    )
+        quote(.kind), quote(.version)
+    )]
+    Unregistered {
+        /// The kind.
+        kind: Box<str>,
+        /// Its group and version.
+        version: Box<str>,
+    },
+    /// A custom resource is not converted.
+    #[error(
+        "failed to convert object: {version}, Kind={kind} is unstructured and is not suitable for converting to {}",
+        quote(.wanted)
+    )]
+    Custom {
+        /// The group and version that the object has now.
+        version: Box<str>,
+        /// The kind that it has now.
+        kind: Box<str>,
+        /// The group and version that it had.
+        wanted: Box<str>,
+    },
+}
+
+impl KindError {
+    fn unregistered(kind: &str, version: &str) -> KindError {
+        KindError::Unregistered { kind: kind.into(), version: version.into() }
+    }
 }
 
 /// The object with the kind and version written into it.
@@ -202,7 +230,8 @@ mod tests {
         let kind = ["".into(), "v1".into(), "ConfigMap".into()];
         let changed = |text: &str| {
             let object = ephor_document::yaml_value(text).unwrap();
-            changed_kind(&object, &kind, Types::built_in()).map(|kind| kind[2].to_string())
+            let changed = changed_kind(&object, &kind, Types::built_in());
+            changed.map(|kind| kind[2].to_string()).map_err(|e| e.to_string())
         };
         let unknown = |kind: &str, version: &str| {
             let place = "in scheme \"pkg/runtime/scheme.go:111\"";
@@ -215,7 +244,7 @@ mod tests {
         let custom = ["a.test".into(), "v1".into(), "Thing".into()];
         let other = ephor_document::yaml_value("{apiVersion: v2, kind: Thing}").unwrap();
         assert_eq!(
-            changed_kind(&other, &custom, Types::built_in()).unwrap_err(),
+            changed_kind(&other, &custom, Types::built_in()).unwrap_err().to_string(),
             "failed to convert object: /v2, Kind=Thing is unstructured and is not suitable for converting to \"a.test/v1\""
         );
     }

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use super::schema::{Field, Leaf, Type, TypeDef, Types};
 use crate::value::number::float_json;
 use crate::value::quantity::Quantity;
-use crate::value::time::Time;
+use crate::value::time::{self, Time};
 use crate::value::{Map, Str, Value};
 
 /// Objects that nest deeper are not looked at.
@@ -33,11 +33,43 @@ const NEWER: [(&str, &str); 3] = [
     ("core/v1.VolumeMountStatus", "volumeStatus"),
 ];
 
+/// Why an object does not fit its kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value of another type than its field has.
+    #[error("json: cannot unmarshal {found} into Go {} of type {wanted}", destination(.field.as_deref()))]
+    Type {
+        /// The JSON type of the value; of a number of the wrong size the number too.
+        found: Box<str>,
+        /// The Go struct and the path of the field; `None` for the whole object.
+        field: Option<Box<str>>,
+        /// The Go type of the field.
+        wanted: Box<str>,
+    },
+    /// A text that should be base64: its first byte that is not.
+    #[error("illegal base64 data at input byte {0}")]
+    Base64(usize),
+    /// A text that should be a time.
+    #[error(transparent)]
+    Time(#[from] time::Error),
+    /// A quantity whose suffix is unknown.
+    #[error("unable to parse quantity's suffix")]
+    QuantitySuffix,
+    /// A quantity that has not the form of one.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Quantity,
+}
+
+fn destination(field: Option<&str>) -> Cow<'static, str> {
+    field.map_or("value".into(), |field| format!("struct field {field}").into())
+}
+
 /// What is wrong with an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     /// The first value of a wrong type.
-    pub wrong: Option<String>,
+    pub wrong: Option<Error>,
     /// Paths of unknown fields.
     pub unknown: Vec<String>,
 }
@@ -50,15 +82,15 @@ pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     let mut walk = Walk::new(types, Reader::ApiServer);
     match walk.object(object, def, None) {
         Ok(_) => walk.found,
-        Err(text) => Problems { wrong: Some(text), ..walk.found },
+        Err(error) => Problems { wrong: Some(error), ..walk.found },
     }
 }
 
 /// The object with the names of its description, as Kyverno reads it. An object that fits is returned as it is.
 ///
 /// # Errors
-/// The text for a value that does not fit.
-pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow<'v, Value>, String> {
+/// A value does not fit.
+pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow<'v, Value>, Error> {
     let mut check = Walk::new(types, Reader::Kyverno { build: false });
     if check.object(object, def, None).is_ok() && check.found.wrong.is_none() && !check.renamed {
         return Ok(Cow::Borrowed(object));
@@ -66,7 +98,7 @@ pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow
     let mut walk = Walk::new(types, Reader::Kyverno { build: true });
     let decoded = walk.object(object, def, None)?;
     match walk.found.wrong {
-        Some(text) => Err(text),
+        Some(error) => Err(error),
         None => Ok(Cow::Owned(decoded)),
     }
 }
@@ -110,7 +142,7 @@ impl<'d> Walk<'d> {
         if self.builds() { map.sorted() } else { map.iter().collect() }
     }
 
-    fn object(&mut self, v: &'d Value, def: &'d TypeDef, before: Option<&Value>) -> Result<Value, String> {
+    fn object(&mut self, v: &'d Value, def: &'d TypeDef, before: Option<&Value>) -> Result<Value, Error> {
         let map = match v {
             Value::Map(map) if self.steps.len() <= MAX_DEPTH => map,
             Value::Null | Value::Map(_) => return Ok(Value::Null),
@@ -155,7 +187,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    fn value(&mut self, v: &'d Value, ty: &'d Type, before: Option<&Value>) -> Result<Value, String> {
+    fn value(&mut self, v: &'d Value, ty: &'d Type, before: Option<&Value>) -> Result<Value, Error> {
         if v.is_null() || self.steps.len() > MAX_DEPTH {
             return Ok(v.clone());
         }
@@ -202,14 +234,14 @@ impl<'d> Walk<'d> {
         Ok(v.clone())
     }
 
-    fn leaf(&mut self, v: &Value, leaf: Leaf) -> Result<(), String> {
+    fn leaf(&mut self, v: &Value, leaf: Leaf) -> Result<(), Error> {
         let kyverno = self.reader != Reader::ApiServer;
         let text = v.as_str();
         let fits = match leaf {
             Leaf::Any => true,
             Leaf::Quantity if kyverno => return quantity_error(v).map_or(Ok(()), Err),
             Leaf::Time | Leaf::MicroTime if kyverno => match text {
-                Some(text) => return Time::parse_rfc3339(text).map(drop),
+                Some(text) => return Ok(Time::parse_rfc3339(text).map(drop)?),
                 None => return Err(self.mismatch(v, "string")),
             },
             Leaf::IntOrString if kyverno => match text.is_some() || self.is_int32(v) {
@@ -230,7 +262,7 @@ impl<'d> Walk<'d> {
             && self.found.wrong.is_none()
             && let Some(position) = text.and_then(bad_base64)
         {
-            self.found.wrong = Some(format!("illegal base64 data at input byte {position}"));
+            self.found.wrong = Some(Error::Base64(position));
         }
         Ok(())
     }
@@ -288,16 +320,19 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// `json: cannot unmarshal … into Go struct field … of type …`.
-    fn mismatch(&self, v: &Value, wanted: &str) -> String {
+    /// A value of the wrong type, where the walk stands.
+    fn mismatch(&self, v: &Value, wanted: &str) -> Error {
         // A number of the wrong size is shown, one in the place of something else is not.
-        let found: Cow<'_, str> = match v.json_type() {
+        let found = match v.json_type() {
             "number" if matches!(wanted, "int32" | "int64") => format!("number {}", number_text(v)).into(),
             other => other.into(),
         };
-        let Some((holder, _)) = self.last_field() else {
-            return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
-        };
+        let field = self.last_field().map(|(holder, _)| self.go_path(holder).into());
+        Error::Type { found, field, wanted: wanted.into() }
+    }
+
+    /// The Go struct of the innermost field, and the path with the embedded structs.
+    fn go_path(&self, holder: &TypeDef) -> String {
         let mut path = String::new();
         for step in &self.steps {
             if let Step::Field(_, field) = step {
@@ -306,8 +341,7 @@ impl<'d> Walk<'d> {
                 }
             }
         }
-        let holder = holder.short_name();
-        format!("json: cannot unmarshal {found} into Go struct field {holder}.{path} of type {wanted}")
+        format!("{}.{path}", holder.short_name())
     }
 
     /// The way to the value, with positions.
@@ -336,7 +370,7 @@ fn number_text(v: &Value) -> String {
 }
 
 /// Why a value is no quantity: the suffix is unknown, or it has not even the form of one.
-fn quantity_error(v: &Value) -> Option<String> {
+fn quantity_error(v: &Value) -> Option<Error> {
     let text: Cow<'_, str> = match v {
         Value::Str(s) => Cow::Borrowed(s.trim()),
         other => Cow::Owned(number_text(other)),
@@ -350,10 +384,9 @@ fn quantity_error(v: &Value) -> Option<String> {
     let rest = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
     let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest).trim_start_matches(digit);
     if !text.is_empty() && rest.is_empty() {
-        return Some("unable to parse quantity's suffix".into());
+        return Some(Error::QuantitySuffix);
     }
-    let form = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-    Some(format!("quantities must match the regular expression {form}"))
+    Some(Error::Quantity)
 }
 
 /// Two letters beyond ASCII fold to ASCII ones.
@@ -399,7 +432,7 @@ mod tests {
         ephor_document::yaml_value(&format!("{{kind: Pod, spec: {spec}}}")).unwrap()
     }
 
-    fn both(spec: &str) -> (Problems, Result<Value, String>) {
+    fn both(spec: &str) -> (Problems, Result<Value, Error>) {
         let types = Types::built_in();
         let (object, def) = (pod(spec), types.named("core/v1.Pod").unwrap());
         (problems(&object, def, types), decode(&object, def, types).map(Cow::into_owned))
@@ -421,7 +454,8 @@ mod tests {
             ("{overhead: true}", text("PodSpec.spec.overhead", "bool", "v1.ResourceList")),
         ] {
             let (found, decoded) = both(spec);
-            assert_eq!((found.wrong, decoded.err()), (Some(want.clone()), Some(want)), "{spec}");
+            assert_eq!(found.wrong, decoded.clone().err(), "{spec}");
+            assert_eq!(decoded.unwrap_err().to_string(), want, "{spec}");
         }
     }
 
@@ -442,7 +476,7 @@ mod tests {
     #[test]
     fn a_quantity_that_cannot_be_read_is_an_error_of_kyverno_even_after_a_wrong_type() {
         let (found, decoded) = both("{hostNetwork: 1, overhead: {cpu: 1KKi}}");
-        assert!(found.wrong.unwrap().ends_with("PodSpec.spec.hostNetwork of type bool"));
-        assert_eq!(decoded.unwrap_err(), "unable to parse quantity's suffix");
+        assert!(found.wrong.unwrap().to_string().ends_with("PodSpec.spec.hostNetwork of type bool"));
+        assert_eq!(decoded.unwrap_err(), Error::QuantitySuffix);
     }
 }

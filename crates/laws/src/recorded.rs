@@ -152,9 +152,9 @@ impl Authorizer for Rules {
 /// The question as a reason.
 fn echo(wanted: &HashMap<&str, &str>, check: &Check) -> String {
     let of = |key: &str| wanted.get(key).copied().unwrap_or_default();
-    let listed = |read: Result<Vec<String>, String>| match read {
+    let listed = |read: Result<Vec<String>, selectors::Error>| match read {
         Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
-        Err(text) => format!("[]({text})"),
+        Err(error) => format!("[]({error})"),
     };
     let about_resource = check.path.is_empty();
     let mut out = String::new();

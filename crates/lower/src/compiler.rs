@@ -4,9 +4,10 @@
 //! not compile becomes a program that fails with what is wrong. Semantics: `docs/cel.md`.
 
 use crate::cel::env::{Env, Message};
+use crate::cel::issue::Issue;
 use crate::cel::library::{Admission, admission};
 use crate::cel::types::Type;
-use crate::cel::{self, Program as Compiled};
+use crate::cel::{self, CompileError, Program as Compiled};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::{Program, Source, Variable};
 use crate::ir::{Expr, Origin};
@@ -24,6 +25,25 @@ pub(super) struct Compiler {
     fields: Vec<(Str, Type)>,
     /// The names of all variables, in order; one that is used again counts for the later variable.
     names: Vec<Str>,
+}
+
+/// Why an expression cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProgramError {
+    /// It does not compile.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// It has another type.
+    #[error("must evaluate to {} but got {}", formal(.wanted), .found.formal())]
+    Type { wanted: Vec<Type>, found: Type },
+}
+
+fn formal(wanted: &[Type]) -> String {
+    let names: Vec<String> = wanted.iter().map(Type::formal).collect();
+    match &names[..] {
+        [one] => one.clone(),
+        several => format!("one of [{}]", several.join(" ")),
+    }
 }
 
 impl Compiler {
@@ -53,7 +73,7 @@ impl Compiler {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn expression(&self, text: &str) -> Result<(Expr, Type), String> {
+    pub(super) fn expression(&self, text: &str) -> Result<(Expr, Type), CompileError> {
         let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx)?;
         Ok((cel::lower::with_variables(expr, &self.names), ty))
     }
@@ -70,7 +90,12 @@ impl Compiler {
 
     /// What is wrong with an expression, whatever its type.
     pub(super) fn issues(&self, text: &str) -> Option<String> {
-        cel::checked(text, &self.env).err()
+        cel::checked(text, &self.env).err().map(|issues| issues.to_string())
+    }
+
+    /// What is wrong with an expression, one by one.
+    pub(super) fn all_issues(&self, text: &str) -> Vec<Issue> {
+        cel::typed(text, &self.env).err().map(|issues| issues.all).unwrap_or_default()
     }
 
     /// For a level of CEL's runtime.
@@ -91,17 +116,20 @@ impl Compiler {
         self.declare();
     }
 
-    fn program_of(&self, text: &str, wanted: &[Type]) -> Program {
+    /// An expression that gives one of several types; none = any.
+    ///
+    /// # Errors
+    /// See [`ProgramError`].
+    pub(super) fn typed_expression(&self, text: &str, wanted: &[Type]) -> Result<Expr, ProgramError> {
         let (expr, ty) = self.expression(text)?;
         if wanted.is_empty() || wanted.contains(&ty) {
             return Ok(expr);
         }
-        let names: Vec<String> = wanted.iter().map(Type::formal).collect();
-        let shown = match &names[..] {
-            [one] => one.clone(),
-            several => format!("one of [{}]", several.join(" ")),
-        };
-        Err(format!("must evaluate to {shown} but got {}", ty.formal()).into())
+        Err(ProgramError::Type { wanted: wanted.to_vec(), found: ty })
+    }
+
+    fn program_of(&self, text: &str, wanted: &[Type]) -> Program {
+        self.typed_expression(text, wanted).map_err(|error| error.to_string().into())
     }
 
     pub(super) fn program(&self, text: &str, wanted: Option<&Type>) -> Program {
@@ -119,12 +147,21 @@ impl Compiler {
 
     /// A composed variable that later expressions can read; one that does not compile fails when it is read.
     pub(super) fn variable(&mut self, name: &str, text: &str, path: impl Into<Str>) -> Variable {
-        let (program, ty) = match self.expression(text) {
+        let program = self.variable_expression(name, text).map_err(|error| error.to_string().into());
+        Variable { origin: Origin::new(path), name: name.into(), program, sharing: Default::default() }
+    }
+
+    /// The expression of a composed variable that later expressions can read.
+    ///
+    /// # Errors
+    /// It does not compile; then the type of the variable is unknown.
+    pub(super) fn variable_expression(&mut self, name: &str, text: &str) -> Result<Expr, CompileError> {
+        let (expr, ty) = match self.expression(text) {
             Ok((expr, ty)) => (Ok(expr), ty),
-            Err(text) => (Err(text.into()), Type::Dyn),
+            Err(error) => (Err(error), Type::Dyn),
         };
         self.declare_variable(name, plain(&ty));
-        Variable { origin: Origin::new(path), name: name.into(), program, sharing: Default::default() }
+        expr
     }
 
     /// Makes a name known for a value of a type; of two with one name the later counts.

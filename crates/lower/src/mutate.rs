@@ -109,7 +109,7 @@ pub fn merged(template: Template) -> Merge {
 fn decoded(template: Template) -> Json {
     match &template {
         Template::Const(Value::Str(text)) => {
-            Json::Ready(operation::decode(text).map(Arc::new).map_err(Str::from))
+            Json::Ready(operation::decode(text).map(Arc::new).map_err(|e| Str::from(e.to_string())))
         }
         _ => Json::Dynamic(template),
     }

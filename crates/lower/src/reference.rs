@@ -8,15 +8,50 @@ use crate::value::{Map, Value};
 
 const OPERATORS: [&str; 5] = [">=", "<=", ">", "<", "!"];
 
+/// Why a reference cannot be resolved; the texts are those of Kyverno 1.19.1. Places have the form `/a/b`.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// It points nowhere.
+    #[error("got nil resolved variable {reference} at path {place}: <nil>")]
+    Nil {
+        /// The reference.
+        reference: String,
+        /// Where it stands.
+        place: String,
+    },
+    /// It points at something that is no text.
+    #[error("NotResolvedReferenceErr,reference {reference} not resolved at path {place}")]
+    NoText {
+        /// The reference.
+        reference: String,
+        /// Where it stands.
+        place: String,
+    },
+    /// Its operator does not go with the value.
+    #[error(
+        "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not match with value {value}"
+    )]
+    Operator {
+        /// The reference.
+        reference: String,
+        /// Where it stands.
+        place: String,
+        /// The operator.
+        operator: &'static str,
+        /// The value.
+        value: String,
+    },
+}
+
 /// Resolves all references of a document.
 ///
 /// # Errors
-/// Kyverno 1.19.1's text for a reference that points nowhere or at something unfit.
-pub fn resolve(document: &Value) -> Result<Value, String> {
+/// A reference points nowhere or at something unfit.
+pub fn resolve(document: &Value) -> Result<Value, ReferenceError> {
     walk(document, document, &mut Vec::new())
 }
 
-fn walk(v: &Value, root: &Value, path: &mut Vec<String>) -> Result<Value, String> {
+fn walk(v: &Value, root: &Value, path: &mut Vec<String>) -> Result<Value, ReferenceError> {
     match v {
         Value::Str(s) => text(s, root, path).map(Value::from),
         Value::List(l) => {
@@ -47,7 +82,7 @@ fn path_text(path: &[String]) -> String {
     path.iter().map(|p| format!("/{}", p.replace('/', "\\/"))).collect()
 }
 
-fn text(s: &str, root: &Value, path: &[String]) -> Result<String, String> {
+fn text(s: &str, root: &Value, path: &[String]) -> Result<String, ReferenceError> {
     let mut out = String::new();
     let mut at = 0;
     for range in find_references(s) {
@@ -60,8 +95,9 @@ fn text(s: &str, root: &Value, path: &[String]) -> Result<String, String> {
     Ok(out.replace("\\$(", "$("))
 }
 
-fn one(reference: &str, root: &Value, path: &[String]) -> Result<String, String> {
-    let place = path_text(path);
+fn one(reference: &str, root: &Value, path: &[String]) -> Result<String, ReferenceError> {
+    let place = || path_text(path);
+    let reference_text = || reference.to_owned();
     let inner = reference.strip_prefix("$(").and_then(|r| r.strip_suffix(')')).unwrap_or(reference);
     let (operator, target) =
         OPERATORS.iter().find_map(|op| inner.strip_prefix(op).map(|rest| (*op, rest))).unwrap_or(("", inner));
@@ -72,17 +108,19 @@ fn one(reference: &str, root: &Value, path: &[String]) -> Result<String, String>
     };
     match (operator, found) {
         (op, Value::Null) if op.is_empty() || target.is_empty() => {
-            Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
+            Err(ReferenceError::Nil { reference: reference_text(), place: place() })
         }
         ("", Value::Str(s)) => Ok(s.to_string()),
-        ("", _) => Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}")),
+        ("", _) => Err(ReferenceError::NoText { reference: reference_text(), place: place() }),
         (op, Value::Str(s)) => Ok(format!("{op}{s}")),
         (op, Value::Int(i)) => Ok(format!("{op}{i}")),
         (op, Value::Float(f)) => Ok(format!("{op}{}", float_f6(*f))),
-        (op, other) => Err(format!(
-            "failed to resolve {reference} at path {place}: incorrect expression: operator {op} does not match with value {}",
-            display(other)
-        )),
+        (operator, other) => Err(ReferenceError::Operator {
+            reference: reference_text(),
+            place: place(),
+            operator,
+            value: display(other),
+        }),
     }
 }
 

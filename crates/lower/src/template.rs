@@ -26,7 +26,7 @@ pub fn document(v: &Value, names: &Arc<[Str]>) -> Template {
                 resolved = v;
                 &resolved
             }
-            Err(text) => return Template::Fail(text.into()),
+            Err(error) => return Template::Fail(error.to_string().into()),
         }
     } else {
         v

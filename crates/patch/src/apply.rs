@@ -1,51 +1,36 @@
 //! Running JSON patches.
 //!
-//! In: a document and operations. Out: the changed document, or the text of the first operation that
-//! failed; a failed patch has no effect. Beyond RFC 6902, as the reference's library is set up:
+//! In: a document and operations. Out: the changed document, or why the first operation failed that
+//! did; a failed patch has no effect. Beyond RFC 6902, as the library of Kyverno 1.19.1 is set up:
 //! negative indices count from the end, removing what is not there is no failure, and adding creates
 //! the containers above.
 
+mod error;
+
 use crate::document::spelling::{read, spelled};
-use crate::value::number::{parse_int, strconv};
+use crate::value::number::{self, parse_int, strconv};
 use crate::value::{List, Map, Str, Value};
 
 use super::operation::{Action, Operation, operation};
 
+pub use error::{Error, Fault, Target};
+use error::{failed, missing};
+
 /// Lists are not padded with nulls beyond this length.
 const MAX_PADDED: usize = 100_000;
-
-const MISSING: &str = "missing value";
-const BAD_STATE: &str = "invalid state detected";
-const NO_OBJECT: &str = "invalid value, expected object";
-
-/// Why an operation on a container failed.
-enum Fault {
-    /// The member is not there.
-    Missing(String),
-    /// Anything else.
-    Other(String),
-}
-
-impl Fault {
-    fn text(self) -> String {
-        match self {
-            Fault::Missing(text) | Fault::Other(text) => text,
-        }
-    }
-}
 
 /// Runs the operations on a document.
 ///
 /// # Errors
-/// The text of the first failure.
-pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String> {
+/// The first failure.
+pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, Error> {
     let mut document = Document { now: document.clone(), behind: Some(document.clone()), exact: false };
     for operation in operations {
         run(&mut document, operation)?;
     }
     if document.now.is_null() && !operations.is_empty() {
         // An object that is lost cannot be written.
-        return Err(format!("json: error calling MarshalJSON for type *jsonpatch.partialDoc: {NO_OBJECT}"));
+        return Err(Error::Lost);
     }
     Ok(document.now)
 }
@@ -54,8 +39,8 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String
 /// there, and an object has null for a member that it lacks. `None` when a test fails.
 ///
 /// # Errors
-/// The text of the failure.
-pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, String> {
+/// The failure.
+pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, Error> {
     let mut document = Document { now: document.clone(), behind: None, exact: true };
     match (run(&mut document, operation), &operation.action) {
         (Err(_), Action::Test(_)) => Ok(None),
@@ -68,8 +53,8 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
 /// they are written.
 ///
 /// # Errors
-/// The text of the first failure.
-pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, String> {
+/// The first failure.
+pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, Error> {
     let mut document = Document { now: spelled(document), behind: None, exact: true };
     for item in operations {
         let mut members = Map::new();
@@ -78,7 +63,7 @@ pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, S
         }
         let name = members.get("op").and_then(Value::as_str).unwrap_or_default();
         if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
-            return Err(format!("Unexpected kind: {}", if name.is_empty() { "unknown" } else { name }));
+            return Err(Error::Unknown(if name.is_empty() { "unknown" } else { name }.into()));
         }
         if let Some(value) = item.get("value") {
             // Faults of operations show them as they are.
@@ -89,8 +74,7 @@ pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, S
         }
         run(&mut document, &operation(&Value::Map(members))?)?;
     }
-    let large = |number| format!("json: cannot unmarshal number {number} into Go value of type float64");
-    read(&document.now).map_err(large)
+    Ok(read(&document.now)?)
 }
 
 /// A document, and the one that an empty first token leads to: the document as it came in, whose
@@ -101,19 +85,18 @@ struct Document {
     exact: bool,
 }
 
-fn run(document: &mut Document, operation: &Operation) -> Result<(), String> {
+fn run(document: &mut Document, operation: &Operation) -> Result<(), Error> {
     let path = &operation.path;
     match &operation.action {
         Action::Add(value) => run_add(document, path, value),
         Action::Remove => {
             let exact = document.exact;
             match find(document, path) {
-                None if exact => Err(format!(
-                    "remove operation does not apply: doc is missing path: \"{path}\": {MISSING}"
-                )),
+                None if exact => Err(missing("remove", Target::Path, path)),
                 None => Ok(()),
-                Some((container, key)) => remove(container, &key, exact)
-                    .map_err(|e| format!("error in remove for path: '{path}': {}", e.text())),
+                Some((container, key)) => {
+                    remove(container, &key, exact).map_err(|why| failed("remove", path, why))
+                }
             }
         }
         Action::Replace(value) => run_replace(document, path, value),
@@ -123,7 +106,7 @@ fn run(document: &mut Document, operation: &Operation) -> Result<(), String> {
     }
 }
 
-fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
+fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
     if path.is_empty() {
         return replace_root(document, value, Some(value.clone()));
     }
@@ -131,37 +114,35 @@ fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Str
         create_parents(document, path)?;
     }
     let Some((container, key)) = find(document, path) else {
-        return Err(format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}"));
+        return Err(missing("add", Target::Path, path));
     };
-    add(container, &key, value.clone()).map_err(|e| format!("error in add for path: '{path}': {}", e.text()))
+    add(container, &key, value.clone()).map_err(|why| failed("add", path, why))
 }
 
-fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), String> {
+fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), Error> {
     if !matches!(value, Value::Map(_) | Value::List(_)) {
-        return Err(format!("replace operation value must be object or array: {BAD_STATE}"));
+        return Err(Error::ScalarRoot);
     }
     *document = Document { now: value.clone(), behind, exact: document.exact };
     Ok(())
 }
 
-fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
+fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
     if path.is_empty() {
         return replace_root(document, value, None);
     }
-    let lacks =
-        |what: &str| format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}");
+    let lacks = |what| missing("replace", what, path);
     let exact = document.exact;
-    let Some((container, key)) = find(document, path) else { return Err(lacks("path")) };
+    let Some((container, key)) = find(document, path) else { return Err(lacks(Target::Path)) };
     if get(container, &key, exact).is_err() {
-        return Err(lacks("key"));
+        return Err(lacks(Target::Key));
     }
     match container {
         Value::Map(m) => {
             m.insert(&*key, value.clone());
         }
         Value::List(l) => {
-            let at = index(&key, l.len())
-                .map_err(|e| format!("error in remove for path: '{path}': {}", e.text()))?;
+            let at = index(&key, l.len()).map_err(|why| failed("remove", path, why))?;
             if let Some(slot) = l.make_mut().get_mut(at) {
                 *slot = value.clone();
             }
@@ -171,63 +152,56 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
     Ok(())
 }
 
-fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
+fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Error> {
     if from.is_empty() {
-        return Err(format!("unable to move entire document to another path: {BAD_STATE}"));
+        return Err(Error::MovedRoot);
     }
     let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
-        return Err(format!("move operation does not apply: doc is missing from path: {from}: {MISSING}"));
+        return Err(missing("move", Target::From, from));
     };
-    let failed = |place: &str, e: Fault| format!("error in move for path: '{place}': {}", e.text());
+    let failed = |place: &str, why| failed("move", place, why);
     let value = get(container, &key, exact).map_err(|e| failed(&key, e))?.cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, from) else { return Ok(()) };
     remove(container, &key, exact).map_err(|e| failed(&key, e))?;
     let Some((container, key)) = find(document, path) else {
-        return Err(format!(
-            "move operation does not apply: doc is missing destination path: {path}: {MISSING}"
-        ));
+        return Err(missing("move", Target::Destination, path));
     };
     add(container, &key, value).map_err(|e| failed(path, e))
 }
 
-fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
+fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), Error> {
     let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
-        return Err(format!(
-            "copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"
-        ));
+        return Err(missing("copy", Target::From, from));
     };
-    let value = get(container, &key, exact)
-        .map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?
-        .cloned();
+    let value =
+        get(container, &key, exact).map_err(|why| Error::CopyFrom { path: from.into(), why })?.cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, path) else {
-        return Err(format!(
-            "copy operation does not apply: doc is missing destination path: {path}: {MISSING}"
-        ));
+        return Err(missing("copy", Target::Destination, path));
     };
-    add(container, &key, value).map_err(|e| format!("error while adding value during copy: {}", e.text()))
+    add(container, &key, value).map_err(Error::CopyTo)
 }
 
-fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
-    let failed = || Err(format!("testing value {path} failed: test failed"));
+fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
+    let wrong = || Err(Error::Test(path.into()));
     if path.is_empty() {
-        return if document.now.strict_eq(value) { Ok(()) } else { failed() };
+        return if document.now.strict_eq(value) { Ok(()) } else { wrong() };
     }
     let exact = document.exact;
     let Some((container, key)) = find(document, path) else {
-        return Err(format!("test operation does not apply: is missing path: {path}: {MISSING}"));
+        return Err(missing("test", Target::Path, path));
     };
     let found = match get(container, &key, false) {
         Ok(found) => found.cloned(),
-        Err(Fault::Missing(_)) if exact => return failed(),
-        Err(Fault::Missing(_)) => None,
-        Err(Fault::Other(text)) => return Err(format!("error in test for path: '{path}': {text}")),
+        Err(Fault::NoKey(_)) if exact => return wrong(),
+        Err(Fault::NoKey(_)) => None,
+        Err(why) => return Err(failed("test", path, why)),
     };
     let found = found.or_else(|| document.root(path)).unwrap_or_default();
-    if found.strict_eq(value) { Ok(()) } else { failed() }
+    if found.strict_eq(value) { Ok(()) } else { wrong() }
 }
 
 /// The tokens of a path; `None` where there is no `/`. What stands before the first one is ignored.
@@ -303,14 +277,12 @@ fn child<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
 /// The position that a token means in a list of this length.
 fn index(token: &str, len: usize) -> Result<usize, Fault> {
     let wanted = number(token)?;
-    let beyond =
-        || Fault::Other(format!("Unable to access invalid index: {wanted}: invalid index referenced"));
     let at = if wanted < 0 { from_end(wanted, len) } else { usize::try_from(wanted).ok() };
-    at.filter(|at| *at < len).ok_or_else(beyond)
+    at.filter(|at| *at < len).ok_or(Fault::Index(wanted))
 }
 
-fn number(token: &str) -> Result<i64, Fault> {
-    strconv("Atoi", token).map_err(Fault::Other)
+fn number(token: &str) -> Result<i64, number::Error> {
+    strconv("Atoi", token)
 }
 
 fn from_end(wanted: i64, len: usize) -> Option<usize> {
@@ -324,12 +296,9 @@ fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d 
     }
     match container {
         Value::Map(m) if exact => Ok(m.get(token)),
-        Value::Map(m) => m
-            .get(token)
-            .map(Some)
-            .ok_or_else(|| Fault::Missing(format!("unable to get nonexistent key: {token}: {MISSING}"))),
+        Value::Map(m) => m.get(token).map(Some).ok_or_else(|| Fault::NoKey(token.into())),
         Value::List(l) => Ok(l.get(index(token, l.len())?)),
-        _ => Err(Fault::Missing(format!("unable to get nonexistent key: {token}: {MISSING}"))),
+        _ => Err(Fault::NoKey(token.into())),
     }
 }
 
@@ -340,7 +309,7 @@ fn add(container: &mut Value, token: &str, value: Value) -> Result<(), Fault> {
             Ok(())
         }
         Value::List(l) => insert(l, token, value),
-        _ => Err(Fault::Other(NO_OBJECT.into())),
+        _ => Err(Fault::NoObject),
     }
 }
 
@@ -349,9 +318,7 @@ fn insert(list: &mut List, token: &str, value: Value) -> Result<(), Fault> {
         list.make_mut().push(value);
         return Ok(());
     }
-    let improper =
-        |e: Fault| Fault::Other(format!("value was not a proper array index: '{token}': {}", e.text()));
-    number(token).map_err(improper)?;
+    number(token).map_err(|cause| Fault::NoIndex { cause })?;
     let at = index(token, list.len() + 1)?;
     list.make_mut().insert(at, value);
     Ok(())
@@ -362,7 +329,7 @@ fn remove(container: &mut Value, token: &str, exact: bool) -> Result<(), Fault> 
         Value::Map(m) => {
             let gone = m.remove(token).is_some();
             if exact && !gone {
-                return Err(Fault::Missing(format!("Unable to remove nonexistent key: {token}: {MISSING}")));
+                return Err(Fault::NothingToRemove(token.into()));
             }
         }
         Value::List(l) => {
@@ -380,7 +347,7 @@ fn remove(container: &mut Value, token: &str, exact: bool) -> Result<(), Fault> 
 
 /// Creates what is missing above the last token: a list where the next token is an index or `-`, else
 /// an object.
-fn create_parents(document: &mut Document, path: &str) -> Result<(), String> {
+fn create_parents(document: &mut Document, path: &str) -> Result<(), Error> {
     let Some(tokens) = tokens(path) else { return Ok(()) };
     // A single empty token is the key that is written.
     let start =
@@ -399,7 +366,7 @@ fn create_parents(document: &mut Document, path: &str) -> Result<(), String> {
         }
         match child(at, &unescape(token)) {
             Some(found @ (Value::Map(_) | Value::List(_))) => at = found,
-            _ => return Err(BAD_STATE.into()),
+            _ => return Err(Error::ScalarAbove),
         }
     }
     Ok(())
@@ -413,7 +380,7 @@ fn own<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
     }
 }
 
-fn create(container: &mut Value, token: &str, next: &str) -> Result<(), String> {
+fn create(container: &mut Value, token: &str, next: &str) -> Result<(), Error> {
     if let (Value::List(l), Some(wanted)) = (&mut *container, parse_int(token))
         && let Ok(wanted) = usize::try_from(wanted)
     {
@@ -421,9 +388,7 @@ fn create(container: &mut Value, token: &str, next: &str) -> Result<(), String> 
     }
     let made = match parse_int(next) {
         Some(n) if n < -1 => {
-            return Err(format!(
-                "Unable to ensure path for negative index other than -1: {n}: invalid index referenced"
-            ));
+            return Err(Error::NegativeIndex(n));
         }
         Some(n) => {
             let mut items = Vec::new();
@@ -446,9 +411,9 @@ fn create(container: &mut Value, token: &str, next: &str) -> Result<(), String> 
     Ok(())
 }
 
-fn pad(items: &mut Vec<Value>, len: usize) -> Result<(), String> {
+fn pad(items: &mut Vec<Value>, len: usize) -> Result<(), Error> {
     if len > MAX_PADDED {
-        return Err(format!("a list is not padded to {len} items"));
+        return Err(Error::Padding(len));
     }
     if items.len() < len {
         items.resize(len, Value::Null);

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::value::print::display;
-use crate::value::{Map, Str, Value, budget, stack};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
 
 use super::MAX_DEPTH;
 use super::keyed;
@@ -18,11 +18,36 @@ use super::schema::Schema;
 /// The key under which a patch says how it is applied.
 pub const DIRECTIVE: &str = "$patch";
 
+/// Why documents cannot be merged, in the words of the merge library.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nodes of different kinds meet.
+    #[error("wrong node kind: expected {expected} but got {got}: node contents:\n{contents}\n")]
+    Kind {
+        /// What the library calls the kind that belongs there.
+        expected: &'static str,
+        /// What it calls the kind that is there.
+        got: &'static str,
+        /// The node that is there.
+        contents: Box<str>,
+    },
+    /// A directive that is none of the three words.
+    #[error("unknown patch strategy '{0}'")]
+    Directive(Box<str>),
+    /// The documents nest too deeply.
+    #[error("the documents nest too deeply")]
+    TooDeep,
+    /// The evaluation ended before the merge did.
+    #[error(transparent)]
+    Budget(#[from] Fault),
+}
+
 /// Lays a patch over an object.
 ///
 /// # Errors
 /// Nodes of different kinds meet, a directive is unknown, or the documents nest too deeply.
-pub fn merge(object: &Value, patch: &Value) -> Result<Value, String> {
+pub fn merge(object: &Value, patch: &Value) -> Result<Value, Error> {
     let merged = node(Some(object), Some(patch), Schema::Unknown, Mode::Over, 0)?;
     Ok(merged.unwrap_or_default())
 }
@@ -42,12 +67,12 @@ pub enum Directive {
 ///
 /// # Errors
 /// It is none of the three words.
-pub fn directive(written: &Value) -> Result<Directive, String> {
+pub fn directive(written: &Value) -> Result<Directive, Error> {
     match written {
         Value::Str(s) if &**s == "merge" => Ok(Directive::Merge),
         Value::Str(s) if &**s == "delete" => Ok(Directive::Delete),
         Value::Str(s) if &**s == "replace" => Ok(Directive::Replace),
-        other => Err(format!("unknown patch strategy '{}'", display(other))),
+        other => Err(Error::Directive(display(other).into())),
     }
 }
 
@@ -67,9 +92,9 @@ pub fn node(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, Error> {
     if depth > MAX_DEPTH {
-        return Err("the documents nest too deeply".into());
+        return Err(Error::TooDeep);
     }
     let schema = known(schema, dest, patch);
     let there = dest.filter(|v| !v.is_null());
@@ -123,7 +148,7 @@ fn without_directive(m: &Map) -> Value {
 }
 
 /// Merges a patch into itself.
-fn adopt(patch: &Value, schema: Schema, depth: usize) -> Result<Option<Value>, String> {
+fn adopt(patch: &Value, schema: Schema, depth: usize) -> Result<Option<Value>, Error> {
     let Value::Map(m) = patch else { return Ok(Some(patch.clone())) };
     members(m, m, schema, Mode::Itself, depth).map(Some)
 }
@@ -134,7 +159,7 @@ fn objects(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, Error> {
     let Some(written) = patch.get(DIRECTIVE) else {
         return members(dest, patch, schema, mode, depth).map(Some);
     };
@@ -150,14 +175,14 @@ fn objects(
 
 /// Merges objects key by key. Keys are worked on in ascending order, which decides which of several
 /// failures is returned.
-fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, String> {
+fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, Error> {
     nameless(dest)?;
     if patch.contains_key("") {
         return Err(wrong_kind(&Value::Null, &Value::Map(dest.clone())));
     }
     let mut keys: Vec<&Str> = dest.keys().chain(patch.keys().filter(|k| !dest.contains_key(k))).collect();
     keys.sort_unstable();
-    budget::steps(keys.len()).map_err(|fault| fault.to_string())?;
+    budget::steps(keys.len())?;
     let mut out = dest.clone();
     let mut added: HashMap<&Str, Value> = HashMap::new();
     for key in keys {
@@ -185,7 +210,7 @@ fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) ->
 }
 
 /// The merge library cannot name the empty key.
-fn nameless(m: &Map) -> Result<(), String> {
+fn nameless(m: &Map) -> Result<(), Error> {
     if m.contains_key("") { Err(wrong_kind(&Value::Null, &Value::Map(m.clone()))) } else { Ok(()) }
 }
 
@@ -206,7 +231,7 @@ fn in_style_of(old: &Value, new: Value) -> Value {
 }
 
 /// What a patch does not mention is walked all the same: lists with keys lose what the algorithm drops.
-pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, String> {
+pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Error> {
     match value {
         Value::Map(m) if !m.is_empty() => {
             nameless(m)?;
@@ -214,7 +239,7 @@ pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Stri
             let mut out = None;
             for (key, old) in m.iter().filter(|(_, v)| !scalar(v)) {
                 if depth > MAX_DEPTH {
-                    return Err("the documents nest too deeply".into());
+                    return Err(Error::TooDeep);
                 }
                 let new = stack::deep(|| settle(old, schema.field(key), depth + 1))?;
                 if !new.strict_eq(old) {
@@ -231,13 +256,8 @@ pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Stri
 }
 
 /// The failure of nodes that do not fit.
-pub fn wrong_kind(expected: &Value, got: &Value) -> String {
-    let contents = flow(got);
-    format!(
-        "wrong node kind: expected {} but got {}: node contents:\n{contents}\n",
-        node_kind(expected),
-        node_kind(got)
-    )
+pub fn wrong_kind(expected: &Value, got: &Value) -> Error {
+    Error::Kind { expected: node_kind(expected), got: node_kind(got), contents: flow(got).into() }
 }
 
 /// What the merge library calls the kind of a value.

@@ -88,39 +88,86 @@ impl Operation {
     }
 }
 
+/// Why a text is no patch, in the words of the patch library.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It begins like JSON and is none.
+    #[error("failed to decode patches: invalid state detected")]
+    NoJson,
+    /// It is no YAML.
+    #[error("failed to convert patchesJSON6902 to JSON: {0}")]
+    NoYaml(#[from] document::yaml::Error),
+    /// It is no list, but of this JSON type.
+    #[error("failed to decode patches: json: cannot unmarshal {0} into Go value of type jsonpatch.Patch")]
+    NoList(&'static str),
+    /// An item is no object, but of this JSON type.
+    #[error("failed to decode patches: json: cannot unmarshal {0} into Go value of type jsonpatch.Operation")]
+    NoObject(&'static str),
+    /// An operation lacks something.
+    #[error("failed to decode patches: {0}")]
+    Operation(#[from] InvalidOperation),
+}
+
+/// An operation that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid operation {operation}: {why}")]
+pub struct InvalidOperation {
+    /// The operation as JSON.
+    pub operation: Box<str>,
+    /// What is wrong with it.
+    #[source]
+    pub why: Defect,
+}
+
+/// What is wrong with an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Defect {
+    /// It has none of the known names.
+    #[error("unsupported operation")]
+    Unsupported,
+    /// It has no path.
+    #[error("failed to decode 'path': operation missing path field: missing value")]
+    NoPath,
+    /// It has no place to take a value from.
+    #[error("failed to decode 'from': operation, missing from field: missing value")]
+    NoFrom,
+    /// It has no value.
+    #[error("failed to decode 'value': operation, missing value field: missing value")]
+    NoValue,
+    /// A field is no text.
+    #[error("failed to decode '{field}': json: cannot unmarshal {found} into Go value of type string")]
+    NoText {
+        /// The field.
+        field: &'static str,
+        /// The JSON type that it has.
+        found: &'static str,
+    },
+}
+
 /// Reads a patch.
 ///
 /// # Errors
 /// The text does not parse, is no list of operations, or an operation lacks something.
-pub fn decode(text: &str) -> Result<JsonPatch, String> {
-    let failed = |cause: String| format!("failed to decode patches: {cause}");
+pub fn decode(text: &str) -> Result<JsonPatch, Error> {
     let is_json = text.starts_with('[');
     let parsed = if is_json {
-        document::json::parse(text)
-            .or_else(|e| without_large(text).ok_or(e))
-            .map_err(|_| failed("invalid state detected".into()))?
+        document::json::parse(text).or_else(|e| without_large(text).ok_or(e)).map_err(|_| Error::NoJson)?
     } else {
-        document::yaml_value(text)
-            .map_err(|cause| format!("failed to convert patchesJSON6902 to JSON: {cause}"))?
+        document::yaml_value(text)?
     };
     let items: &[Value] = match &parsed {
         Value::List(items) => items,
         Value::Null => &[],
         other => {
-            return Err(failed(format!(
-                "{CANNOT} {} into Go value of type jsonpatch.Patch",
-                other.json_type()
-            )));
+            return Err(Error::NoList(other.json_type()));
         }
     };
     if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
-        return Err(failed(format!(
-            "{CANNOT} {} into Go value of type jsonpatch.Operation",
-            other.json_type()
-        )));
+        return Err(Error::NoObject(other.json_type()));
     }
-    let operations: Result<Box<[Operation]>, String> = items.iter().map(operation).collect();
-    let operations = operations.map_err(failed)?;
+    let operations = items.iter().map(operation).collect::<Result<Box<[Operation]>, _>>()?;
     // Text that came through YAML was written anew, with documents' escapes.
     let special = |o: &Operation| match &o.action {
         Action::Add(v) | Action::Replace(v) => v.any_text(&|s| s.contains(['<', '>', '&'])),
@@ -177,34 +224,25 @@ fn canonical(tree: &Value) -> Value {
     }
 }
 
-const CANNOT: &str = "json: cannot unmarshal";
-
 /// Reads an operation.
 ///
 /// # Errors
-/// `invalid operation OPERATION: CAUSE`.
-pub fn operation(v: &Value) -> Result<Operation, String> {
-    let broken = |cause: &str| format!("invalid operation {}: {cause}", json(v));
+/// It lacks something.
+pub fn operation(v: &Value) -> Result<Operation, InvalidOperation> {
+    let broken = |why| InvalidOperation { operation: json(v).into(), why };
     let name = v.get("op").and_then(Value::as_str).unwrap_or_default();
     if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
-        return Err(broken("unsupported operation"));
+        return Err(broken(Defect::Unsupported));
     }
-    let text = |field: &str, missing: &str| match v.get(field) {
+    let text = |field: &'static str, missing| match v.get(field) {
         Some(Value::Str(s)) => Ok(s.clone()),
-        None => Err(broken(&format!("failed to decode '{field}': {missing}: missing value"))),
-        Some(other) => {
-            let kind = other.json_type();
-            Err(broken(&format!("failed to decode '{field}': {CANNOT} {kind} into Go value of type string")))
-        }
+        None => Err(broken(missing)),
+        Some(other) => Err(broken(Defect::NoText { field, found: other.json_type() })),
     };
-    let path = text("path", "operation missing path field")?;
+    let path = text("path", Defect::NoPath)?;
     let value = v.get("value").map(Value::with_whole_numbers);
-    let needed = || {
-        value
-            .clone()
-            .ok_or_else(|| broken("failed to decode 'value': operation, missing value field: missing value"))
-    };
-    let from = || text("from", "operation, missing from field");
+    let needed = || value.clone().ok_or_else(|| broken(Defect::NoValue));
+    let from = || text("from", Defect::NoFrom);
     let action = match name {
         "add" => Action::Add(needed()?),
         "replace" => Action::Replace(needed()?),
@@ -227,7 +265,7 @@ mod tests {
         let json =
             decode(r#"[{"op":"add","path":"/a","value":{"m":1}},{"op":"move","from":"/a","path":"/b"}]"#);
         let yaml = decode("- {op: add, path: /a, value: {m: 1}}\n- {op: move, from: /a, path: /b}\n");
-        let shown = |p: Result<JsonPatch, String>| {
+        let shown = |p: Result<JsonPatch, Error>| {
             p.map(|p| p.operations.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
         };
         let wanted = vec![
@@ -262,7 +300,7 @@ mod tests {
 
     #[test]
     fn whatever_an_operation_lacks_is_named() {
-        let cause = |text: &str| decode(text).err().unwrap_or_default();
+        let cause = |text: &str| decode(text).unwrap_err().to_string();
         assert!(cause("- {op: bogus, path: /a}").ends_with("unsupported operation"));
         assert!(cause("- {op: add, path: /a}").ends_with("missing value field: missing value"));
         assert!(cause("- {op: copy, path: /a}").ends_with("missing from field: missing value"));

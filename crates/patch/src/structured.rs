@@ -65,11 +65,96 @@ impl Part {
     }
 }
 
+/// Why a change cannot be merged, in the words of structured-merge-diff.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Parts that do not fit the schema.
+    #[error("failed to convert patch object to typed object: {}", all(.0))]
+    Misfits(Box<[Misfit]>),
+    /// Paths of what can only be replaced.
+    #[error("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}", .0.join(", "))]
+    Atomic(Box<[Box<str>]>),
+}
+
+/// A part of a change that does not fit the schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {why}")]
+pub struct Misfit {
+    /// Its path.
+    pub at: Box<str>,
+    /// Why it does not fit.
+    #[source]
+    pub why: Mismatch,
+}
+
+fn all(misfits: &[Misfit]) -> String {
+    match misfits {
+        [one] => one.to_string(),
+        several => {
+            let lines: String = several.iter().map(|e| format!("\n  {e}")).collect();
+            format!("errors:{lines}")
+        }
+    }
+}
+
+/// Why a part does not fit the schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The change nests too deeply.
+    #[error("nested too deeply")]
+    TooDeep,
+    /// It is of another type.
+    #[error("expected {expected}, got {got}")]
+    Type {
+        /// The type of the schema.
+        expected: &'static str,
+        /// The part, or its type.
+        got: Box<str>,
+    },
+    /// There is no such field.
+    #[error("field not declared in schema")]
+    Undeclared,
+    /// An item of a list with keys has none.
+    #[error("element {at}: {why}")]
+    Item {
+        /// Its position.
+        at: usize,
+        /// Why it has none.
+        #[source]
+        why: NoKey,
+    },
+    /// Two items have this key.
+    #[error("duplicate entries for key {0}")]
+    Duplicate(Box<str>),
+}
+
+/// Why an item of a list with keys has no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKey {
+    /// It is no map.
+    #[error("associative list with keys may not have non-map elements")]
+    NoMap,
+    /// It has none of these fields.
+    #[error(
+        "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
+         default values for any key fields)",
+        quoted(.0)
+    )]
+    Omitted(Box<[Str]>),
+}
+
+fn quoted(keys: &[Str]) -> String {
+    let names: Vec<String> = keys.iter().map(|k| crate::value::quote::quote(k)).collect();
+    names.join(" ")
+}
+
 /// Merges a change into an object.
 ///
 /// # Errors
 /// The change does not fit, or would change what can only be replaced.
-pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Result<Value, String> {
+pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Result<Value, Error> {
     merge_with(object, change, def, types, Atomic::Refused)
 }
 
@@ -92,27 +177,19 @@ pub fn merge_with(
     def: &TypeDef,
     types: &Types,
     atomics: Atomic,
-) -> Result<Value, String> {
+) -> Result<Value, Error> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
     let mut check = Check { types, errors: Vec::new() };
     check.part(change, &ty, "", 0);
-    match &check.errors[..] {
-        [] => {}
-        [one] => return Err(format!("failed to convert patch object to typed object: {one}")),
-        several => {
-            let lines: Vec<String> = several.iter().map(|e| format!("\n  {e}")).collect();
-            return Err(format!("failed to convert patch object to typed object: errors:{}", lines.concat()));
-        }
+    if !check.errors.is_empty() {
+        return Err(Error::Misfits(check.errors.into()));
     }
     let mut found = Vec::new();
     if atomics == Atomic::Refused {
         atomic(change, &ty, "", types, &mut found);
     }
     if !found.is_empty() {
-        return Err(format!(
-            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
-            found.join(", ")
-        ));
+        return Err(Error::Atomic(found.into()));
     }
     Ok(merged(Some(object), change, &ty, types))
 }
@@ -121,12 +198,12 @@ pub fn merge_with(
 ///
 /// # Errors
 /// The change holds something that cannot be a part.
-pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, String> {
+pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, Error> {
     let types = Types::default();
     let mut check = Check { types: &types, errors: Vec::new() };
     check.free(change, "", 0);
-    match check.errors.first() {
-        Some(error) => Err(format!("failed to convert patch object to typed object: {error}")),
+    match check.errors.into_iter().next() {
+        Some(first) => Err(Error::Misfits([first].into())),
         None => Ok(merged(Some(object), change, &Type::Leaf(Leaf::Any), &types)),
     }
 }
@@ -156,30 +233,34 @@ enum Resolved<'t> {
 /// Whether a change fits.
 struct Check<'t> {
     types: &'t Types,
-    errors: Vec<String>,
+    errors: Vec<Misfit>,
 }
 
 impl Check<'_> {
-    fn refuse(&mut self, at: &str, why: &str) {
-        self.errors.push(format!("{at}: {why}"));
+    fn refuse(&mut self, at: &str, why: Mismatch) {
+        self.errors.push(Misfit { at: at.into(), why });
+    }
+
+    fn expected(&mut self, at: &str, expected: &'static str, got: impl Into<Box<str>>) {
+        self.refuse(at, Mismatch::Type { expected, got: got.into() });
     }
 
     fn part(&mut self, part: &Part, ty: &Type, at: &str, depth: usize) {
         if depth > MAX_DEPTH {
-            return self.refuse(at, "nested too deeply");
+            return self.refuse(at, Mismatch::TooDeep);
         }
         match resolved(ty, self.types) {
             Resolved::Leaf(Leaf::Any) => self.free(part, at, depth),
             Resolved::Leaf(leaf) => self.scalar(part, leaf, at),
             Resolved::List(kind, item) => match part {
                 Part::Items(items) => self.items(items, kind, item, at, depth),
-                other => self.refuse(at, &format!("expected list, got {}", other.describe())),
+                other => self.expected(at, "list", other.describe()),
             },
             Resolved::Map(value, _) => match part {
                 Part::Fields(fields) => {
                     fields.iter().for_each(|(k, v)| self.part(v, value, &format!("{at}.{k}"), depth + 1));
                 }
-                other => self.refuse(at, &format!("expected map, got {}", other.describe())),
+                other => self.expected(at, "map", other.describe()),
             },
             Resolved::Object(def, _) => match part {
                 Part::Fields(fields) => {
@@ -188,11 +269,11 @@ impl Check<'_> {
                         match def.field(k) {
                             Some(field) => self.part(v, &field.ty, &below, depth + 1),
                             None if def.open => self.free(v, &below, depth + 1),
-                            None => self.refuse(&below, "field not declared in schema"),
+                            None => self.refuse(&below, Mismatch::Undeclared),
                         }
                     }
                 }
-                other => self.refuse(at, &format!("expected map, got {}", other.describe())),
+                other => self.expected(at, "map", other.describe()),
             },
         }
     }
@@ -200,7 +281,7 @@ impl Check<'_> {
     /// Where the schema says nothing.
     fn free(&mut self, part: &Part, at: &str, depth: usize) {
         match part {
-            Part::Opaque(_) => self.refuse(at, &format!("expected map, got {}", part.describe())),
+            Part::Opaque(_) => self.expected(at, "map", part.describe()),
             Part::Fields(fields) if depth < MAX_DEPTH => {
                 fields.iter().for_each(|(k, v)| self.free(v, &format!("{at}.{k}"), depth + 1));
             }
@@ -216,18 +297,17 @@ impl Check<'_> {
         match leaf {
             Leaf::Int32 | Leaf::Int64 | Leaf::Double => {
                 if value.is_none_or(|v| v.as_number().is_none()) {
-                    let got = part.native_type();
-                    self.refuse(at, &format!("expected numeric (int or float), got {got}"));
+                    self.expected(at, "numeric (int or float)", part.native_type());
                 }
             }
             Leaf::Bool => {
                 if value.is_none_or(|v| v.as_bool().is_none()) {
-                    self.refuse(at, &format!("expected boolean, got {}", part.describe()));
+                    self.expected(at, "boolean", part.describe());
                 }
             }
             Leaf::Quantity | Leaf::IntOrString => {
                 if value.is_none() {
-                    self.refuse(at, &format!("expected any scalar, got {}", part.describe()));
+                    self.expected(at, "any scalar", part.describe());
                 }
             }
             _ => {
@@ -236,7 +316,7 @@ impl Check<'_> {
                         Part::Opaque(text) => format!("&{{{text}}}"),
                         other => format!("&value.valueUnstructured{{Value:{}}}", display(&other.value())),
                     };
-                    self.refuse(at, &format!("expected string, got {shown}"));
+                    self.expected(at, "string", shown);
                 }
             }
         }
@@ -254,14 +334,14 @@ impl Check<'_> {
                 ListKind::Keyed(keys) => match key_of_part(part, keys, item, self.types) {
                     Ok(key) => (format!("{at}{}", key.describe()), Some(key)),
                     Err(why) => {
-                        self.refuse(at, &format!("element {i}: {why}"));
+                        self.refuse(at, Mismatch::Item { at: i, why });
                         continue;
                     }
                 },
             };
             if let Some(key) = key {
                 if seen.contains(&key) {
-                    self.refuse(at, &format!("duplicate entries for key {}", key.describe()));
+                    self.refuse(at, Mismatch::Duplicate(key.describe().into()));
                     continue;
                 }
                 seen.push(key);
@@ -306,22 +386,15 @@ fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, type
     (!entries.is_empty()).then_some(Key(entries))
 }
 
-fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<Key, String> {
+fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<Key, NoKey> {
     if !matches!(part, Part::Fields(_)) {
-        return Err("associative list with keys may not have non-map elements".into());
+        return Err(NoKey::NoMap);
     }
-    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| {
-        let names: Vec<String> = keys.iter().map(|k| crate::value::quote::quote(k)).collect();
-        format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
-             default values for any key fields)",
-            names.join(" ")
-        )
-    })
+    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
 }
 
 /// Collects what is replaced as a whole.
-fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<String>) {
+fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Box<str>>) {
     match (resolved(ty, types), part) {
         (Resolved::Object(def, whole), Part::Fields(fields)) => {
             if whole == Whole::Atomic {

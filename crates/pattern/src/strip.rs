@@ -13,6 +13,8 @@ use super::layer::{Which, holds_anchor};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort;
 
+impl std::error::Error for TooShort {}
+
 impl std::fmt::Display for TooShort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("more items with anchors than the list can lose")

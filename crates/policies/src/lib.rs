@@ -20,5 +20,6 @@ pub mod policy_set;
 pub mod scan;
 pub mod violation;
 
+pub use crate::ir::facts::Severity;
 pub use engine::{Profile, Request, RuleOutcome, Status};
 pub use policy_set::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};

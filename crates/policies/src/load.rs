@@ -29,6 +29,8 @@ use crate::value::{Str, Value, parallel};
 mod lowered;
 mod served;
 
+pub use served::is_about_policies;
+
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
 pub struct LoadedPolicy {
@@ -131,17 +133,15 @@ impl LoadedPolicy {
 /// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
     condition: |text| {
-        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
+        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|text| text.to_string().into())
     },
-    parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
-    parse_yaml: document::yaml_value,
+    parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string().into()),
+    parse_yaml: |text| document::yaml_value(text).map_err(Into::into),
 };
 
 /// Rules of a policy that no request can ever match: the line in the file, and why.
 pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
-    let Some(policy) = &loaded.policy else { return Vec::new() };
-    let found = policy.rules.iter().enumerate().filter_map(|(i, rule)| {
-        let why = why_never(&rule.when)?;
+    let described = never_matching_rules(loaded).into_iter().map(|(i, name, why)| {
         let path = [
             PathPart::Key("spec".into()),
             PathPart::Key("rules".into()),
@@ -150,9 +150,16 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
         ];
         let line = document::locate::locate_key(&loaded.text, &path)
             .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
-        Some((line, format!("rule `{}` of `{}` can never match: {why}", rule.name, loaded.name)))
+        (line, format!("rule `{name}` of `{}` can never match: {why}", loaded.name))
     });
-    found.collect()
+    described.collect()
+}
+
+/// Rules of a policy that no request can ever match: their numbers, their names, and why.
+pub fn never_matching_rules(loaded: &LoadedPolicy) -> Vec<(usize, Str, String)> {
+    let Some(policy) = &loaded.policy else { return Vec::new() };
+    let rules = policy.rules.iter().enumerate();
+    rules.filter_map(|(i, rule)| Some((i, rule.name.clone(), why_never(&rule.when)?))).collect()
 }
 
 fn why_never(when: &crate::ir::Matcher) -> Option<String> {
@@ -330,7 +337,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
             source: name,
             line: e.line,
             column: None,
-            text: e.message,
+            text: e.to_string(),
             fatal: true,
             foreign: false,
             fail_closed: true,
@@ -341,12 +348,11 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
             .flat_map(|d| match d {
                 Ok(d) => one(&d, reader),
                 Err(e) => vec![Item::Left(Problem {
-                    source: e.source,
+                    source: e.source.clone(),
                     line: e.line,
                     column: None,
                     text: format!(
-                        "failed to parse document (failed to parse yaml: error converting YAML to JSON: {})",
-                        e.message
+                        "failed to parse document (failed to parse yaml: error converting YAML to JSON: {e})"
                     ),
                     fatal: false,
                     foreign: false,
@@ -464,7 +470,7 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
     if kind == "PolicyException" {
         return Some(match lower::cel_policy::exception(value) {
             Ok(exception) => Item::CelException(Box::new(exception)),
-            Err(text) => left(d, &[], text, false),
+            Err(failed) => left(d, &[], failed.to_string(), false),
         });
     }
     let (kind, namespaced) = lower::cel_policy::kind_of(kind)?;
@@ -498,7 +504,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
         _ if !takes => None,
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             if let Some(text) = refused() {
-                return Some(left(d, &[], text, false));
+                return Some(left(d, &[], text.to_string(), false));
             }
             let refused = (reader == Reader::Server).then(|| refusal(value)).flatten();
             let loaded = LoadedPolicy {
@@ -520,7 +526,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
             if let Some(text) = refused() {
-                return Some(left(d, &[], text, false));
+                return Some(left(d, &[], text.to_string(), false));
             }
             let binding = match reader {
                 Reader::Command => lower::admission::offline::binding(value),
@@ -562,18 +568,25 @@ pub fn unserved(document: &Value) -> Option<String> {
     schema::check(document).err().map(|e| e.to_string())
 }
 
+/// `apiVersion` or `kind` is a list or an object.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "failed to parse yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go struct field TypeMeta.{name} of type string"
+)]
+struct NoText {
+    name: &'static str,
+    found: &'static str,
+}
+
 /// `apiVersion` or `kind` as text; scalars are taken for what they print.
 ///
 /// # Errors
-/// It is a list or an object.
-fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> {
+/// See [`NoText`].
+fn type_field<'v>(value: &'v Value, name: &'static str) -> Result<Cow<'v, str>, NoText> {
     match value.get(name) {
         None | Some(Value::Null) => Ok(Cow::Borrowed("")),
         Some(Value::Str(text)) => Ok(Cow::Borrowed(text)),
-        Some(v @ (Value::List(_) | Value::Map(_))) => Err(format!(
-            "failed to parse yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go struct field TypeMeta.{name} of type string",
-            v.json_type()
-        )),
+        Some(v @ (Value::List(_) | Value::Map(_))) => Err(NoText { name, found: v.json_type() }),
         Some(scalar) => Ok(Cow::Owned(crate::value::print::display(scalar))),
     }
 }

@@ -18,19 +18,19 @@ const TOGETHER: usize = 16;
 /// Evaluates `count` resources. `request` makes the request of a position, `render` turns its
 /// results into what `sink` gets, in the order of the positions; both run on any thread, `sink` on
 /// the caller's.
-pub fn scan<T: Send>(
+pub fn scan<T: Send, E: Clone + Send + Sync>(
     engine: &Engine,
     count: usize,
-    request: impl Fn(usize) -> Result<Request, String> + Sync,
+    request: impl Fn(usize) -> Result<Request, E> + Sync,
     extra: impl Fn(usize, &Request, Outcome) -> Outcome + Sync,
     render: impl Fn(usize, &Outcome) -> T + Sync,
-    mut sink: impl FnMut(usize, Result<T, String>),
+    mut sink: impl FnMut(usize, Result<T, E>),
 ) {
-    let together = |range: Range<usize>| -> Vec<Result<T, String>> {
-        let requests: Vec<Result<Request, String>> = range.clone().map(&request).collect();
+    let together = |range: Range<usize>| -> Vec<Result<T, E>> {
+        let requests: Vec<Result<Request, E>> = range.clone().map(&request).collect();
         let made: Vec<&Request> = requests.iter().flatten().collect();
         let mut outcomes = engine.evaluate_all(&made).into_iter();
-        let one = |(i, request): (usize, &Result<Request, String>)| {
+        let one = |(i, request): (usize, &Result<Request, E>)| {
             let request = request.as_ref().map_err(Clone::clone)?;
             let outcome = extra(i, request, outcomes.next().unwrap_or_default());
             Ok(render(i, &outcome))
@@ -48,7 +48,7 @@ pub fn scan<T: Send>(
         let end = (start + BLOCK).min(count);
         let parts: Vec<Range<usize>> =
             (start..end).step_by(TOGETHER).map(|at| at..(at + TOGETHER).min(end)).collect();
-        let block: Vec<Vec<Result<T, String>>> = parallel::map(&parts, |range| together(range.clone()));
+        let block: Vec<Vec<Result<T, E>>> = parallel::map(&parts, |range| together(range.clone()));
         for (i, result) in (start..end).zip(block.into_iter().flatten()) {
             sink(i, result);
         }

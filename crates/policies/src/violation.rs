@@ -10,20 +10,59 @@ use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, parse};
 use crate::value::{Str, Value};
 
-/// The fields that decided against the object, by rule, for a policy by its position in the set.
-pub fn fields(engine: &Engine, at: usize, request: &Request) -> Vec<(Str, Path)> {
-    let (results, recorded) = trace::watch(|| engine.evaluate_policy(at, request));
-    let failed = results.iter().filter(|r| r.status.is_violation());
-    failed.filter_map(|r| Some((r.rule.clone(), of_rule(r, &recorded.events, &request.object)?))).collect()
+/// What decided against an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule; empty for policies whose rules have no names.
+    pub rule: Str,
+    /// The field of the object, where one decided.
+    pub field: Option<Path>,
+    /// The path in the policy's document of what decided: a pattern, a condition, an expression.
+    pub decision: Option<Path>,
 }
 
-/// The field that decided against the object, of the decisions of all rules of a policy.
-fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Option<Path> {
+/// What decided against the object, by rule, for a policy by its position in the set.
+pub fn violations(engine: &Engine, at: usize, request: &Request) -> Vec<Violation> {
+    let (results, recorded) = trace::watch(|| engine.evaluate_policy(at, request));
+    let failed = results.iter().filter(|r| r.status.is_violation());
+    failed.map(|r| of_rule(r, &recorded.events, &request.object)).collect()
+}
+
+/// What decided against the object, of the decisions of all rules of a policy.
+fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation {
     let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
-    let first = events.iter().position(|e| begins(&e))?;
-    let own = events.get(first + 1..)?;
-    let own = own.split(|e| matches!(e.what, EventKind::Rule(_))).next()?;
-    own.iter().rev().find_map(|event| decided(event, object))
+    let own = events.iter().skip_while(|e| !begins(e)).skip(1);
+    let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
+    let with_field = own.iter().rev().find_map(|event| Some((event, decided(event, object)?)));
+    let (event, field) = match with_field {
+        Some((event, field)) => (Some(event), Some(field)),
+        None => (own.iter().rev().find(|event| is_against(event)), None),
+    };
+    let decision = event.map(|event| place_of(event, object)).filter(|path| !path.is_empty());
+    Violation { rule: result.rule.clone(), field, decision }
+}
+
+/// The path of what decided in the policy's document; of a pattern the part that the object differs from.
+fn place_of(event: &Event, object: &Value) -> Path {
+    match &event.what {
+        EventKind::Pattern { at, path, .. } => {
+            let base = at.map_or_else(|| event.origin.clone(), |at| event.origin.index(at));
+            base.below(&steps_of(object, path))
+        }
+        _ => event.origin.below(&[]),
+    }
+}
+
+/// Whether a decision is against the object, or could not be taken.
+fn is_against(event: &Event) -> bool {
+    match &event.what {
+        EventKind::Pattern { verdict, .. } => *verdict == PatternVerdict::Mismatch,
+        EventKind::Condition { holds, .. } => *holds,
+        EventKind::Expression(_, value, _) => !is_true(value),
+        EventKind::Data(_, value) => value.is_err(),
+        EventKind::Fields(_) => true,
+        _ => false,
+    }
 }
 
 /// The field of a decision against the object.
@@ -106,7 +145,9 @@ mod tests {
         let object = crate::document::yaml_value(POD).unwrap();
         let parts = Parts { object, ..Parts::default() };
         let request = Request::new(parts, profile, engine.functions()).unwrap();
-        fields(&engine, 0, &request).iter().map(|(rule, path)| format!("{rule}: {}", dotted(path))).collect()
+        let found = violations(&engine, 0, &request);
+        let text = |path: &Option<Path>| path.as_ref().map(|path| dotted(path)).unwrap_or_default();
+        found.iter().map(|v| format!("{}: {} ({})", v.rule, text(&v.field), text(&v.decision))).collect()
     }
 
     fn classic(body: &str) -> String {
@@ -119,13 +160,19 @@ mod tests {
     #[test]
     fn a_pattern_names_the_field_that_differs() {
         let policy = classic("{message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}");
-        assert_eq!(found(&policy), ["r: spec.containers[1].image"]);
+        assert_eq!(
+            found(&policy),
+            ["r: spec.containers[1].image (spec.rules[0].validate.pattern.spec.containers[1].image)"]
+        );
     }
 
     #[test]
     fn a_missing_field_has_the_path_at_which_it_is_missing() {
         let policy = classic("{message: m, pattern: {metadata: {labels: {owner: '?*'}}}}");
-        assert_eq!(found(&policy), ["r: metadata.labels.owner"]);
+        assert_eq!(
+            found(&policy),
+            ["r: metadata.labels.owner (spec.rules[0].validate.pattern.metadata.labels.owner)"]
+        );
     }
 
     #[test]
@@ -133,7 +180,7 @@ mod tests {
         let policy = classic(
             "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}}}",
         );
-        assert_eq!(found(&policy), ["r: spec.hostNetwork"]);
+        assert_eq!(found(&policy), ["r: spec.hostNetwork (spec.rules[0].validate.deny.conditions.any[0])"]);
     }
 
     #[test]
@@ -141,12 +188,18 @@ mod tests {
         let policy = classic(
             "{cel: {expressions: [{expression: \"object.spec.containers.all(c, !c.image.endsWith(':latest'))\", message: m}]}}",
         );
-        assert_eq!(found(&policy), ["r: spec.containers[1].image"]);
+        assert_eq!(
+            found(&policy),
+            ["r: spec.containers[1].image (spec.rules[0].validate.cel.expressions[0].expression)"]
+        );
     }
 
     #[test]
     fn pod_security_names_the_first_field_that_a_control_refuses() {
-        assert_eq!(found(&classic("{podSecurity: {level: baseline}}")), ["r: spec.hostNetwork"]);
+        assert_eq!(
+            found(&classic("{podSecurity: {level: baseline}}")),
+            ["r: spec.hostNetwork (spec.rules[0])"]
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What users read: objects and results as text.
 //!
 //! - [`diagnostic`]: errors with the place in the user's file;
+//! - [`run`]: a run of policies on resources, and [`formats`]: the run as text, SARIF, JUnit and others;
+//! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
 #![forbid(unsafe_code)]
 
@@ -12,5 +14,7 @@ use ephor_value as value;
 pub mod diagnostic;
 pub mod diff;
 pub mod formats;
+pub mod lint_formats;
 pub mod policy_report;
+pub mod run;
 pub mod table;

@@ -41,13 +41,13 @@ pub fn folder() -> Result<PathBuf> {
         return Ok(sibling);
     }
     // Archives are compared with what is unpacked once per process.
-    static UNPACKED: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
+    static UNPACKED: OnceLock<Result<PathBuf>> = OnceLock::new();
     let unpacked = UNPACKED.get_or_init(|| {
         let to = root.join("conformance/data");
-        unpack_all(&root.join("conformance/recordings"), &to).map_err(|e| e.to_string())?;
+        unpack_all(&root.join("conformance/recordings"), &to)?;
         Ok(to)
     });
-    unpacked.clone().map_err(Error::other)
+    unpacked.as_ref().cloned().map_err(|e| Error::new(e.kind(), e))
 }
 
 /// The folder of recorded suites, for a test that needs some of them; `None`, and a line on standard output, where one is missing.

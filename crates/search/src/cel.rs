@@ -9,7 +9,7 @@
 //! let data = Environment::Kubernetes.data(&pod);
 //! let expression = Expression::compile("object.spec.containers.map(c, c.name)", Environment::Kubernetes, &data)?;
 //! assert_eq!(expression.evaluate(&data).to_text()?, r#"["a", "b"]"#);
-//! # Ok::<(), String>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use crate::engine::eval::{Env, eval};
@@ -21,11 +21,15 @@ use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
 use ephor_cel as cel;
 use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
+use ephor_cel::lower::Impossible;
 use ephor_cel::spans::Spans;
-use ephor_cel::{Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
+use ephor_cel::{
+    CompileError, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type,
+};
 
 use super::notation::to_text;
 
+#[cfg(feature = "estimates")]
 pub use ephor_cel::estimate::Range;
 /// How many steps and rounds of loops a trace shows.
 const MOST_STEPS: usize = 1000;
@@ -114,15 +118,25 @@ pub struct Expression {
     typed: Typed,
     env: cel::env::Env,
     program: Program,
-    estimate: Range,
     context: Context,
+}
+
+/// Why an expression, or a part of one, has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluationError {
+    /// The part cannot be planned.
+    #[error(transparent)]
+    Impossible(Impossible),
+    /// Its evaluation failed.
+    #[error("{}", .0.cel_text())]
+    Run(#[source] Fault),
 }
 
 /// What an evaluation gave.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The value, or why there is none.
-    pub value: Result<Value, String>,
+    pub value: Result<Value, EvaluationError>,
     /// The cost.
     pub cost: u64,
 }
@@ -132,7 +146,7 @@ impl Outcome {
     ///
     /// # Errors
     /// There is no value.
-    pub fn to_text(&self) -> Result<String, String> {
+    pub fn to_text(&self) -> Result<String, EvaluationError> {
         self.value.as_ref().map(to_text).map_err(Clone::clone)
     }
 }
@@ -145,7 +159,7 @@ pub struct Step {
     /// The part, or the variable of a loop.
     pub text: String,
     /// Its value, or why there is none.
-    pub value: Result<String, String>,
+    pub value: Result<String, EvaluationError>,
 }
 
 impl Expression {
@@ -153,12 +167,11 @@ impl Expression {
     ///
     /// # Errors
     /// The issues, each with its line and a caret.
-    pub fn compile(source: &str, environment: Environment, data: &Value) -> Result<Expression, String> {
+    pub fn compile(source: &str, environment: Environment, data: &Value) -> Result<Expression, CompileError> {
         let (env, context) = (environment.env(data), environment.context());
         let program = cel::compile(source, &env, &context)?;
-        let typed = cel::typed(source, &env)?;
-        let estimate = cel::estimated(&typed, &env);
-        Ok(Expression { source: source.into(), typed, env, program, estimate, context })
+        let typed = cel::typed(source, &env).map_err(CompileError::Invalid)?;
+        Ok(Expression { source: source.into(), typed, env, program, context })
     }
 
     /// The name of its type.
@@ -167,8 +180,9 @@ impl Expression {
     }
 
     /// What it will cost, as far as that is known.
+    #[cfg(feature = "estimates")]
     pub fn estimate(&self) -> Range {
-        self.estimate
+        cel::estimated(&self.typed, &self.env)
     }
 
     /// Evaluates it.
@@ -176,7 +190,7 @@ impl Expression {
         let meter = Meter::new(PER_CALL);
         let env = Env::new(data, &self.context).with_meter(&meter);
         let value = eval(&self.program.expr, env).map(std::borrow::Cow::into_owned);
-        Outcome { value: value.map_err(|fault| fault.cel_text()), cost: meter.spent() }
+        Outcome { value: value.map_err(EvaluationError::Run), cost: meter.spent() }
     }
 
     /// What its parts give, the whole first; of loops the first rounds.
@@ -200,19 +214,20 @@ struct Tracer<'t> {
 }
 
 impl Tracer<'_> {
-    fn value(&self, part: &Typed) -> Result<Value, String> {
+    fn value(&self, part: &Typed) -> Result<Value, EvaluationError> {
         let names: Vec<Str> = self.bound.iter().map(|(name, _)| name.clone()).collect();
-        let mut expr = cel::lower::lower_in(part, self.env, self.context, &names)?;
+        let mut expr = cel::lower::lower_in(part, self.env, self.context, &names)
+            .map_err(EvaluationError::Impossible)?;
         for (_, value) in self.bound.iter().rev() {
             expr = Expr::Bind(Box::new([Expr::Const(value.clone()), expr]));
         }
         let meter = Meter::new(PER_CALL);
         let env = Env::new(self.data, self.context).with_meter(&meter);
         let result = eval(&expr, env).map(std::borrow::Cow::into_owned);
-        result.map_err(|fault: Fault| fault.cel_text())
+        result.map_err(EvaluationError::Run)
     }
 
-    fn step(&mut self, depth: usize, text: &str, value: &Result<Value, String>) {
+    fn step(&mut self, depth: usize, text: &str, value: &Result<Value, EvaluationError>) {
         let value = value.as_ref().map(to_text).map_err(Clone::clone);
         self.steps.push(Step { depth, text: text.into(), value });
     }

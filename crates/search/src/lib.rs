@@ -148,7 +148,7 @@ impl Expression {
     fn problem(&self, document: &Value, fault: &Fault) -> Problem {
         let text = fault.to_string();
         // Of a result that grows too large every part has its share; it is not computed once more to find out.
-        let part = (!fault.is_final()).then(|| blame::blame(&self.ast, document, &CONTEXT));
+        let part = (!fault.ends()).then(|| blame::blame(&self.ast, document, &CONTEXT));
         let offset = Some(part.flatten().unwrap_or(0));
         let hint = text.strip_prefix("unknown function: ").and_then(|name| {
             let names: Vec<&str> = functions::all().iter().map(|f| f.name).collect();
@@ -163,29 +163,37 @@ fn syntax_problem(expression: &str, e: SyntaxError) -> Problem {
     Problem { offset: Some(e.offset), text: e.text, hint: None, caret }
 }
 
+/// A text that is neither YAML nor JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("error converting YAML to JSON: {0}")]
+pub struct ReadError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// A number that JSON does not have.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("json: unsupported value: {}", float_v(*.0))]
+pub struct NoJson(pub f64);
+
 /// Reads the first document of a YAML or JSON text; numbers are doubles.
 ///
 /// # Errors
-/// The reference's text, `error converting YAML to JSON: yaml: …`.
-pub fn read(text: &str) -> Result<Value, String> {
-    document::yaml_value(text)
-        .map(|v| v.with_float_numbers())
-        .map_err(|e| format!("error converting YAML to JSON: {e}"))
+/// See [`ReadError`].
+pub fn read(text: &str) -> Result<Value, ReadError> {
+    document::yaml_value(text).map(|v| v.with_float_numbers()).map_err(|e| ReadError(e.into()))
 }
 
 /// Reads a YAML or JSON document; whole numbers stay whole.
 ///
 /// # Errors
 /// It is neither.
-pub fn document(text: &str) -> Result<Value, String> {
-    document::yaml_value(text).map_err(|e| format!("error converting YAML to JSON: {e}"))
+pub fn document(text: &str) -> Result<Value, ReadError> {
+    document::yaml_value(text).map_err(|e| ReadError(e.into()))
 }
 
 /// A result as JSON on one line with sorted keys.
 ///
 /// # Errors
 /// It holds a number that JSON does not have.
-pub fn json(value: &Value) -> Result<String, String> {
+pub fn json(value: &Value) -> Result<String, NoJson> {
     check_numbers(value).map(|()| print::json(value))
 }
 
@@ -193,13 +201,13 @@ pub fn json(value: &Value) -> Result<String, String> {
 ///
 /// # Errors
 /// As [`json`].
-pub fn json_pretty(value: &Value) -> Result<String, String> {
+pub fn json_pretty(value: &Value) -> Result<String, NoJson> {
     check_numbers(value).map(|()| print::json_pretty(value, 2))
 }
 
-fn check_numbers(value: &Value) -> Result<(), String> {
+fn check_numbers(value: &Value) -> Result<(), NoJson> {
     match print::first_non_finite(value) {
-        Some(f) => Err(format!("json: unsupported value: {}", float_v(f))),
+        Some(f) => Err(NoJson(f)),
         None => Ok(()),
     }
 }

@@ -5,11 +5,11 @@
 //! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
 //! 0.1 to 0.3); texts are Kyverno's (`docs/images.md`, "Bundles").
 
-use crate::document::decode_json;
 use crate::public_key::{Hash, PublicKey};
 use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
+use crate::content;
 use crate::cosign::{self, Subject, VerificationError};
 
 /// What the types of bundles begin with.
@@ -18,6 +18,27 @@ const KIND: &str = "application/vnd.dev.sigstore.bundle";
 const MOST: usize = 50;
 /// The largest bundle.
 const LARGEST: u64 = 10 * 1024 * 1024;
+
+/// Why bytes are no bundle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Error {
+    #[error("proto: syntax error: {0}")]
+    Json(#[from] content::Error),
+    #[error("proto: syntax error")]
+    NoObject,
+    #[error("proto: unknown field \"{0}\"")]
+    UnknownField(Box<str>),
+    #[error("proto: invalid value for bytes field {0}")]
+    NotBytes(&'static str),
+    #[error("validation error: unsupported media type: bundle version v0.{0} is not yet supported")]
+    Version(u32),
+    #[error("error getting bundle version: validation error: unsupported media type: {0}")]
+    MediaType(Box<str>),
+    #[error("invalid bundle: validation error: missing {0}")]
+    Missing(&'static str),
+    #[error("verification material cannot be X.509 certificate chain (for bundle v0.3)")]
+    CertificateChain,
+}
 
 /// A bundle.
 #[derive(Clone, Debug)]
@@ -61,7 +82,7 @@ pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
 }
 
 impl Bundle {
-    fn read(bytes: &[u8]) -> Result<Bundle, String> {
+    fn read(bytes: &[u8]) -> Result<Bundle, Error> {
         const KNOWN: [&str; 8] = [
             "mediaType",
             "verificationMaterial",
@@ -72,22 +93,20 @@ impl Bundle {
             "message_signature",
             "dsse_envelope",
         ];
-        let invalid = |what: &str| Err(format!("invalid bundle: validation error: {what}"));
-        let value =
-            decode_json(&String::from_utf8_lossy(bytes)).map_err(|e| format!("proto: syntax error: {e}"))?;
-        let Some(fields) = value.as_map() else { return Err("proto: syntax error".into()) };
+        let value = content::json(bytes)?;
+        let Some(fields) = value.as_map() else { return Err(Error::NoObject) };
         if let Some((key, _)) = fields.iter().find(|(k, _)| !KNOWN.contains(&&***k)) {
-            return Err(format!("proto: unknown field \"{key}\""));
+            return Err(Error::UnknownField(key.to_string().into()));
         }
         let either = |a: &str, b: &str| fields.get(a).or(fields.get(b)).filter(|v| !v.is_null());
         let version = version(either("mediaType", "media_type").and_then(Value::as_str).unwrap_or_default())?;
         let Some(material) = either("verificationMaterial", "verification_material").and_then(Value::as_map)
         else {
-            return invalid("missing verification material");
+            return Err(Error::Missing("verification material"));
         };
         let has = |m: &Map, a: &str, b: &str| m.get(a).or(m.get(b)).is_some_and(|v| !v.is_null());
         if version >= 3 && has(material, "x509CertificateChain", "x509_certificate_chain") {
-            return Err("verification material cannot be X.509 certificate chain (for bundle v0.3)".into());
+            return Err(Error::CertificateChain);
         }
         let content = match (
             either("dsseEnvelope", "dsse_envelope"),
@@ -100,7 +119,7 @@ impl Bundle {
                 Content::Envelope(envelope.clone())
             }
             (None, Some(message)) => Content::Signature(bytes_of(message, "signature")?),
-            (None, None) => return invalid("missing bundle content"),
+            (None, None) => return Err(Error::Missing("bundle content")),
         };
         Ok(Bundle { keyed: has(material, "publicKey", "public_key"), content })
     }
@@ -122,22 +141,18 @@ impl Bundle {
 }
 
 /// The minor version that a type names.
-fn version(kind: &str) -> Result<u32, String> {
+fn version(kind: &str) -> Result<u32, Error> {
     let former = kind.strip_prefix("application/vnd.dev.sigstore.bundle+json;version=0.");
     let current = kind.strip_prefix("application/vnd.dev.sigstore.bundle.v0.");
     let minor = former.or(current.and_then(|rest| rest.strip_suffix("+json")));
     match minor.and_then(|text| text.parse().ok()) {
         Some(minor @ 1..=3) => Ok(minor),
-        Some(minor) => Err(format!(
-            "validation error: unsupported media type: bundle version v0.{minor} is not yet supported"
-        )),
-        None => {
-            Err(format!("error getting bundle version: validation error: unsupported media type: {kind}"))
-        }
+        Some(minor) => Err(Error::Version(minor)),
+        None => Err(Error::MediaType(kind.into())),
     }
 }
 
-fn bytes_of(object: &Value, key: &str) -> Result<Vec<u8>, String> {
+fn bytes_of(object: &Value, key: &'static str) -> Result<Vec<u8>, Error> {
     let text = object.text_at(&[key]);
     // Both alphabets are read, with padding or without.
     let mut text: String = text
@@ -155,5 +170,5 @@ fn bytes_of(object: &Value, key: &str) -> Result<Vec<u8>, String> {
     while !text.len().is_multiple_of(4) {
         text.push('=');
     }
-    decode_base64(text.as_bytes()).map_err(|_| format!("proto: invalid value for bytes field {key}"))
+    decode_base64(text.as_bytes()).map_err(|_| Error::NotBytes(key))
 }

@@ -9,18 +9,41 @@ use std::net::IpAddr;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::public_key::PublicKey;
+use crate::public_key::{self, PublicKey};
 use crate::value::time::Time;
 use crate::x509::der::{Reader, UTF8_STRING};
-use crate::x509::{check_certificate, pem_blocks};
+use crate::x509::{self, check_certificate, pem_blocks};
 
 use crate::chain::Link;
-use crate::path::{self, Purpose};
+use crate::path::{self, NoPath, Purpose};
 
 /// Longest chains that policies may give.
 const LONGEST: usize = 11;
 /// Where certificates say who verified the identity of their owner, and from what.
 const IDENTITY: &str = "1.3.6.1.4.1.57264.1.";
+
+/// Why a certificate or a chain cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A text without PEM.
+    #[error("error during PEM decoding")]
+    NotPem,
+    /// A certificate that is not encoded as Go reads it.
+    #[error(transparent)]
+    Encoding(#[from] x509::Error),
+    /// A certificate whose key cannot be read.
+    #[error(transparent)]
+    Key(#[from] public_key::Error),
+    /// A chain of so many certificates.
+    #[error("certificate chain too long ({0}), maximum allowed is {most}", most = LONGEST)]
+    TooLong(usize),
+    /// A certificate without a path to a root.
+    #[error(transparent)]
+    NoPath(#[from] NoPath),
+}
+
+/// What Go reads of a certificate is well-formed, and something else in it is not.
+pub const MALFORMED: Error = Error::Encoding(x509::Error::Malformed("certificate"));
 
 /// A certificate.
 #[derive(Clone, Debug)]
@@ -44,8 +67,7 @@ impl Certificate {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn of_der(der: &[u8]) -> Result<Certificate, String> {
-        const MALFORMED: &str = "x509: malformed certificate";
+    pub fn of_der(der: &[u8]) -> Result<Certificate, Error> {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
@@ -79,7 +101,7 @@ impl Certificate {
     ///
     /// # Errors
     /// What is wrong with the first one that cannot be read.
-    pub fn all(pem: &str) -> Result<Vec<Certificate>, String> {
+    pub fn all(pem: &str) -> Result<Vec<Certificate>, Error> {
         pem_blocks(pem, "CERTIFICATE").iter().map(|der| Certificate::of_der(der)).collect()
     }
 
@@ -97,14 +119,15 @@ impl Certificate {
         &self,
         roots: &[Certificate],
         intermediates: &[Certificate],
-    ) -> Result<Vec<Link>, String> {
+    ) -> Result<Vec<Link>, Error> {
         let (roots, others): (Vec<&Certificate>, Vec<_>) = roots.iter().partition(|c| c.is_root);
         let roots: Vec<&[u8]> = roots.iter().map(|c| c.der()).collect();
         let others: Vec<&[u8]> = others.into_iter().chain(intermediates).map(Certificate::der).collect();
         let leaf = Link::of_der(&self.der)?;
         // Signatures are verified long after their certificates have run out.
         let issued = Time::from_unix(self.from);
-        path::find(&leaf, &others, &roots, Purpose::CodeSigning, &issued).map_err(|e| path::text(&e))
+        path::find(&leaf, &others, &roots, Purpose::CodeSigning, &issued)
+            .map_err(|error| NoPath::from(error).into())
     }
 }
 
@@ -112,10 +135,10 @@ impl Certificate {
 ///
 /// # Errors
 /// It is too long or not well-formed.
-pub fn chain(pem: &str) -> Result<Vec<Certificate>, String> {
+pub fn chain(pem: &str) -> Result<Vec<Certificate>, Error> {
     let all = Certificate::all(pem)?;
     if all.len() > LONGEST {
-        return Err(format!("certificate chain too long ({}), maximum allowed is {LONGEST}", all.len()));
+        return Err(Error::TooLong(all.len()));
     }
     Ok(all)
 }

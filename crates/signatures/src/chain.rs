@@ -4,19 +4,24 @@
 //! be, in the words and the order of Kyverno. Semantics: the Notary Project's signature specification,
 //! "Certificate Requirements"; `docs/images.md`, "Notary".
 
+mod error;
+
 use std::time::Duration;
 
 use rustls_pki_types::UnixTime;
 use x509_parser::prelude::{FromDer, KeyUsage, ParsedExtension, X509Certificate};
 use x509_parser::public_key::PublicKey as Parsed;
 
-use crate::public_key::{Hash, PublicKey, UNKNOWN_KEY};
+use crate::certificates::{self, MALFORMED};
+use crate::public_key::{self, Hash, PublicKey};
 use crate::value::quote::quote;
 use crate::value::time::Time;
-use crate::x509::check_certificate;
+use crate::x509::{self, check_certificate};
 
-use crate::path::{self, Purpose};
+use crate::path::{self, NoPath, Purpose};
 use crate::print::{self, mail_date};
+
+pub use error::{Error, NotCovered, NotSigned, NotTsa, Rule};
 
 /// A certificate of a chain.
 #[derive(Clone, Debug)]
@@ -26,7 +31,7 @@ pub struct Link {
     /// Whom it names, quoted.
     subject: String,
     /// Its key, when it is of a known kind.
-    pub key: Result<PublicKey, &'static str>,
+    pub key: Result<PublicKey, public_key::Error>,
     /// The bits of an RSA modulus, else of a curve; 0 = neither.
     bits: usize,
     /// The first second of its time.
@@ -73,8 +78,6 @@ pub enum Leaf {
     Tsa,
 }
 
-const MALFORMED: &str = "x509: malformed certificate";
-const CANNOT_SIGN: &str = "x509: invalid signature: parent certificate cannot sign this kind of certificate";
 const TIMESTAMPING: &str = "Timestamping";
 /// Names of the uses of a key, by bit.
 const USES: [&str; 9] = [
@@ -98,17 +101,17 @@ impl Link {
     ///
     /// # Errors
     /// It is not well-formed.
-    pub fn of_der(der: &[u8]) -> Result<Link, String> {
+    pub fn of_der(der: &[u8]) -> Result<Link, certificates::Error> {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         if parsed.signature_value.unused_bits != 0 {
-            return Err("x509: malformed signature".into());
+            return Err(x509::Error::Malformed("signature").into());
         }
         let key = PublicKey::of_der(parsed.public_key().raw);
         // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.
         if let Err(why) = key
-            && why != UNKNOWN_KEY
+            && why != public_key::Error::UnknownAlgorithm
         {
             return Err(why.into());
         }
@@ -127,7 +130,7 @@ impl Link {
             match extension.parsed_extension() {
                 // What restricts a certificate must be readable.
                 ParsedExtension::ParseError { .. } if UNDERSTOOD.contains(&&*oid) => {
-                    return Err(MALFORMED.into());
+                    return Err(MALFORMED);
                 }
                 ParsedExtension::BasicConstraints(c) => {
                     ca = Some(c.ca);
@@ -181,14 +184,12 @@ impl Link {
     }
 
     /// Whether the certificate is signed with a key.
-    fn signed_with(&self, key: &Result<PublicKey, &'static str>) -> Result<(), String> {
+    fn signed_with(&self, key: &Result<PublicKey, public_key::Error>) -> Result<(), NotSigned> {
         let Ok(key) = key else {
-            return Err("x509: cannot verify signature: algorithm unimplemented".into());
+            return Err(NotSigned::UnknownAlgorithm);
         };
         let (family, hash) = match &*self.algorithm {
-            "1.2.840.113549.1.1.5" => {
-                return Err("x509: cannot verify signature: insecure algorithm SHA1-RSA".into());
-            }
+            "1.2.840.113549.1.1.5" => return Err(NotSigned::InsecureAlgorithm),
             "1.2.840.113549.1.1.11" => ("RSA", Hash::Sha256),
             "1.2.840.113549.1.1.12" => ("RSA", Hash::Sha384),
             "1.2.840.113549.1.1.13" => ("RSA", Hash::Sha512),
@@ -196,7 +197,7 @@ impl Link {
             "1.2.840.10045.4.3.3" => ("ECDSA", Hash::Sha384),
             "1.2.840.10045.4.3.4" => ("ECDSA", Hash::Sha512),
             "1.3.101.112" => ("Ed25519", Hash::Sha512),
-            _ => return Err("x509: cannot verify signature: algorithm unimplemented".into()),
+            _ => return Err(NotSigned::UnknownAlgorithm),
         };
         let (own, go) = match key {
             PublicKey::Rsa(_) => ("RSA", "*rsa.PublicKey"),
@@ -204,20 +205,18 @@ impl Link {
             _ => ("ECDSA", "*ecdsa.PublicKey"),
         };
         if own != family {
-            return Err(format!(
-                "x509: signature algorithm specifies an {family} public key, but have public key of type {go}"
-            ));
+            return Err(NotSigned::OtherKey { family, found: go });
         }
         key.verify_der(hash, &self.signed, &self.signature).map_err(|_| match family {
-            "RSA" => "crypto/rsa: verification error".to_owned(),
-            other => format!("x509: {other} verification failure"),
+            "RSA" => NotSigned::Rsa,
+            other => NotSigned::Other(other),
         })
     }
 
     /// Whether another certificate's key signed this one and may sign certificates.
-    fn issued_by(&self, issuer: &Link) -> Result<(), String> {
+    fn issued_by(&self, issuer: &Link) -> Result<(), NotSigned> {
         if issuer.ca != Some(true) || issuer.usage.is_some_and(|(bits, _)| bits & CERT_SIGN == 0) {
-            return Err(CANNOT_SIGN.into());
+            return Err(NotSigned::CannotSign);
         }
         self.signed_with(&issuer.key)
     }
@@ -255,26 +254,22 @@ impl Link {
     /// Whether it is the certificate of a timestamp authority: its key is for timestamps and nothing else.
     ///
     /// # Errors
-    /// The text of `cosign`.
-    pub fn is_tsa(&self) -> Result<(), String> {
-        const EXTRA: &str =
-            "failed to verify EKU on leaf certificate: failed to verify EKU on leaf certificate";
+    /// Why not, in the words of `cosign`.
+    pub fn is_tsa(&self) -> Result<(), NotTsa> {
         if self.is_issuer() {
-            return Err(
-                "failed to verify TSA certificate: certificate of an authority cannot sign timestamps".into(),
-            );
+            return Err(NotTsa::Issuer);
         }
         let Purposes { critical, named, others, .. } = &self.purposes;
         if !critical {
-            return Err("failed to verify TSA certificate: certificate must set EKU to critical".into());
+            return Err(NotTsa::NotCritical);
         }
         let count = named.len() + usize::from(*others);
         if count != 1 {
-            return Err(format!("{EXTRA}: certificate has {count} extended key usages, expected only one"));
+            return Err(NotTsa::Purposes(count));
         }
         match **named == [TIMESTAMPING] {
             true => Ok(()),
-            false => Err(format!("{EXTRA}: certificate must have extended key usage timestamping set")),
+            false => Err(NotTsa::OtherPurpose),
         }
     }
 
@@ -327,21 +322,23 @@ impl Link {
     /// Whether a moment is in its time.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn covers(&self, moment: &Time, what: &str) -> Result<(), String> {
+    /// It is before or after.
+    pub fn covers(&self, moment: &Time, what: &'static str) -> Result<(), NotCovered> {
         let (from, until) = (Time::from_unix(self.from), Time::from_unix(self.until));
-        let subject = &self.subject;
+        let shown = |time: &Time| quote(&mail_date(time)).into();
         if moment.unix_nanos() < from.unix_nanos() {
-            return Err(format!(
-                "{what} is before certificate {subject} validity period, it will be valid from {}",
-                quote(&mail_date(&from))
-            ));
+            return Err(NotCovered::Before {
+                what,
+                subject: self.subject.as_str().into(),
+                from: shown(&from),
+            });
         }
         if moment.unix_nanos() > until.unix_nanos() {
-            return Err(format!(
-                "{what} is after certificate {subject} validity period, it was expired at {}",
-                quote(&mail_date(&until))
-            ));
+            return Err(NotCovered::After {
+                what,
+                subject: self.subject.as_str().into(),
+                until: shown(&until),
+            });
         }
         Ok(())
     }
@@ -364,52 +361,49 @@ impl Link {
         }
     }
 
-    fn key_usage(&self) -> Result<u16, String> {
-        let subject = &self.subject;
+    /// That it does not follow a rule.
+    fn breaks(&self, rule: Rule) -> Error {
+        Error::Rule { subject: self.subject.as_str().into(), rule }
+    }
+
+    fn key_usage(&self) -> Result<u16, Rule> {
         match self.usage {
-            None => Err(format!("certificate with subject {subject}: key usage extension must be present")),
-            Some((_, false)) => Err(format!(
-                "certificate with subject {subject}: key usage extension must be marked critical"
-            )),
+            None => Err(Rule::NoUsage),
+            Some((_, false)) => Err(Rule::UsageNotCritical),
             Some((bits, true)) => Ok(bits),
         }
     }
 
-    fn fits_leaf(&self, leaf: Leaf) -> Result<(), String> {
-        let subject = &self.subject;
-        let wrong = |what: &str| Err(format!("certificate with subject {subject}: {what}"));
+    fn fits_leaf(&self, leaf: Leaf) -> Result<(), Error> {
+        let wrong = |rule: Rule| Err(self.breaks(rule));
         if self.ca == Some(true) {
-            return wrong("if the basic constraints extension is present, the ca field must be set to false");
+            return wrong(Rule::LeafIsIssuer);
         }
-        let usage = self.key_usage()?;
+        let usage = self.key_usage().map_err(|rule| self.breaks(rule))?;
         if usage & 1 == 0 {
-            return Err(format!(
-                "the certificate with subject {subject} is invalid. The key usage must have the bit positions for \"Digital Signature\" set"
-            ));
+            return Err(Error::NotForSignatures(self.subject.as_str().into()));
         }
         let more = USES.iter().enumerate().skip(2).filter(|(bit, _)| usage >> bit & 1 == 1);
         let more: Vec<String> = more.map(|(_, name)| quote(name)).collect();
         if !more.is_empty() {
-            return Err(format!(
-                "the certificate with subject {subject} is invalid. The key usage must be \"Digital Signature\" only, but found {}",
-                more.join(", ")
-            ));
+            let subject = self.subject.as_str().into();
+            return Err(Error::MoreThanSignatures { subject, more: more.join(", ").into() });
         }
         let Purposes { given, critical, named, others, .. } = &self.purposes;
         match leaf {
             Leaf::Signer => {
                 if let Some(name) = named.first() {
-                    return wrong(&format!("extended key usage must not contain {name} eku"));
+                    return wrong(Rule::OtherPurpose(name));
                 }
             }
             Leaf::Tsa if !given || *others || **named != [TIMESTAMPING] => {
-                return wrong("must have and only have Timestamping as extended key usage");
+                return wrong(Rule::NotForTimestamps);
             }
-            Leaf::Tsa if !critical => return wrong("extended key usage extension must be marked critical"),
+            Leaf::Tsa if !critical => return wrong(Rule::PurposeNotCritical),
             Leaf::Tsa => {}
         }
         match &self.key {
-            Ok(PublicKey::Ed25519(_)) | Err(_) => wrong("unsupported public key type"),
+            Ok(PublicKey::Ed25519(_)) | Err(_) => wrong(Rule::KeyType),
             _ => self.long_enough(),
         }
     }
@@ -417,33 +411,23 @@ impl Link {
     /// Whether its key is not too short.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn long_enough(&self) -> Result<(), String> {
+    /// It is.
+    pub fn long_enough(&self) -> Result<(), Error> {
         match (&self.key, self.bits) {
-            (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => Err(format!(
-                "certificate with subject {}: rsa key size {bits} bits is not supported",
-                self.subject
-            )),
+            (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => Err(self.breaks(Rule::ShortKey(bits))),
             _ => Ok(()),
         }
     }
 
-    fn fits_issuer(&self, below: u32) -> Result<(), String> {
-        let subject = &self.subject;
-        let wrong = |what: &str| Err(format!("certificate with subject {subject}: {what}"));
+    fn fits_issuer(&self, below: u32) -> Result<(), Rule> {
         if self.ca != Some(true) {
-            return wrong("ca field in basic constraints must be present, critical, and set to true");
+            return Err(Rule::NotIssuer);
         }
-        match self.path_length {
-            Some(most) if most < below => {
-                return wrong(&format!(
-                    "expected path length of {below} but certificate has path length {most} instead"
-                ));
-            }
-            _ => {}
+        if let Some(most) = self.path_length.filter(|most| *most < below) {
+            return Err(Rule::PathLength { below, most });
         }
         if self.key_usage()? & CERT_SIGN == 0 {
-            return wrong("key usage must have the bit positions for key cert sign set");
+            return Err(Rule::NoCertSign);
         }
         Ok(())
     }
@@ -452,39 +436,42 @@ impl Link {
 /// Whether a chain is as it must be, leaf first and root last.
 ///
 /// # Errors
-/// Kyverno's text of the first thing that is wrong.
-pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), String> {
+/// The first thing that is wrong.
+pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), Error> {
     let Some((first, rest)) = chain.split_first() else {
-        return Err("certificate chain must contain at least one certificate".into());
+        return Err(Error::Empty);
     };
     if rest.is_empty() {
-        first.signed_with(&first.key).map_err(|e| {
-            format!("invalid self-signed certificate. subject: {}. Error: {e}", first.subject)
-        })?;
+        let subject = || first.subject.as_str().into();
+        first.signed_with(&first.key).map_err(|cause| Error::SelfSigned { subject: subject(), cause })?;
         return first.fits_leaf(leaf);
     }
     for (i, link) in chain.iter().enumerate() {
-        let subject = &link.subject;
+        let subject = || link.subject.as_str().into();
         match chain.get(i + 1) {
-            None => link.issued_by(link).map_err(|e| {
-                format!("root certificate with subject {subject} is invalid or not self-signed. Certificate chain must end with a valid self-signed root certificate. Error: {e}")
-            })?,
+            None => link.issued_by(link).map_err(|cause| Error::Root { subject: subject(), cause })?,
             Some(issuer) => {
                 if link.is_own_issuer() {
-                    let what = if i == 0 { "leaf" } else { "intermediate" };
-                    return Err(format!("{what} certificate with subject {subject} is self-signed. Certificate chain must not contain self-signed {what} certificate"));
+                    let place = if i == 0 { "leaf" } else { "intermediate" };
+                    return Err(Error::EarlyRoot { place, subject: subject() });
                 }
-                link.issued_by(issuer).map_err(|e| {
-                    format!("invalid certificates or certificate with subject {subject} is not issued by {}. Error: {e}", issuer.subject)
+                let named = || issuer.subject.as_str().into();
+                link.issued_by(issuer).map_err(|cause| Error::NotSigned {
+                    subject: subject(),
+                    issuer: named(),
+                    cause,
                 })?;
                 if link.issuer_name != issuer.subject_name {
-                    return Err(format!("certificate with subject {subject} is not issued by {}", issuer.subject));
+                    return Err(Error::OtherIssuer { subject: subject(), issuer: named() });
                 }
             }
         }
         match i.checked_sub(1) {
             None => link.fits_leaf(leaf)?,
-            Some(below) => link.fits_issuer(u32::try_from(below).unwrap_or(u32::MAX))?,
+            Some(below) => {
+                let fits = link.fits_issuer(u32::try_from(below).unwrap_or(u32::MAX));
+                fits.map_err(|rule| link.breaks(rule))?;
+            }
         }
     }
     Ok(())
@@ -495,13 +482,13 @@ pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn verify(chain: &[Link], at: &Time) -> Result<(), String> {
+pub fn verify(chain: &[Link], at: &Time) -> Result<(), Error> {
     let (Some(leaf), Some(root)) = (chain.first(), chain.last()) else {
-        return Err("certificate chain must contain at least one certificate".into());
+        return Err(Error::Empty);
     };
     let intermediates: Vec<&[u8]> =
         chain.iter().skip(1).take(chain.len().saturating_sub(2)).map(|link| &*link.der).collect();
     path::find(leaf, &intermediates, &[&*root.der], Purpose::CodeSigning, at)
         .map(|_| ())
-        .map_err(|e| format!("certificate-chain is invalid, {}", path::text(&e)))
+        .map_err(|error| NoPath::from(error).into())
 }

@@ -4,10 +4,10 @@
 //! says whether a certificate's key signed the content. The reading is strict: DER only, every element in its place and
 //! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
 
-use crate::public_key::{Hash, PublicKey};
+use crate::public_key::{self, Hash, PublicKey};
 use crate::x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
 
-use crate::chain::Link;
+use crate::chain::{self, Link};
 
 /// `id-signedData`
 const SIGNED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 2];
@@ -20,6 +20,38 @@ pub const SIGNING_TIME: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 5];
 const NULL: u8 = 5;
 /// The most certificates of a token.
 const MOST: usize = 20;
+
+/// Why a signer has not signed, in the words of the library that cosign uses where it has some.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The signed attributes are about other content.
+    #[error("pkcs7: Message digest mismatch")]
+    Digest,
+    /// The signed attributes name another type of content.
+    #[error("pkcs7: content type of the signed attributes is not the one of timestamps")]
+    ContentType,
+    /// The key of the certificate is not known.
+    #[error("x509: unsupported public key")]
+    UnknownKey,
+    /// The key of the certificate is too short.
+    #[error(transparent)]
+    Certificate(#[from] chain::Error),
+    /// The algorithm is not one of the key.
+    #[error("x509: signature algorithm and public key do not fit")]
+    Algorithm,
+    /// Content and attributes are signed with different hashes.
+    #[error("pkcs7: digest and signature use different hashes")]
+    Hashes,
+    /// An RSA key has not signed.
+    #[error(transparent)]
+    Rsa(#[from] public_key::Error),
+    /// An Ed25519 key has not signed.
+    #[error("x509: Ed25519 verification failure")]
+    Edwards,
+    /// A key on a curve has not signed.
+    #[error("x509: ECDSA verification failure")]
+    Ecdsa,
+}
 
 /// Signed data, as far as it was read; nothing of it is verified.
 pub struct SignedData<'a> {
@@ -193,33 +225,33 @@ impl<'a> Signer<'a> {
     /// Whether the key of a certificate signed a content.
     ///
     /// # Errors
-    /// The text of the library that cosign uses, where it has one.
-    pub fn verify(&self, content: &[u8], certificate: &Link) -> Result<(), String> {
+    /// It did not.
+    pub fn verify(&self, content: &[u8], certificate: &Link) -> Result<(), Error> {
         let digest = self.attribute(MESSAGE_DIGEST).filter(|value| value.tag == OCTET_STRING);
         if digest.is_none_or(|value| value.body != self.digest.of(content)) {
-            return Err("pkcs7: Message digest mismatch".into());
+            return Err(Error::Digest);
         }
         let kind = self.attribute(CONTENT_TYPE).filter(|value| value.tag == OID);
         if kind.is_none_or(|value| value.body != TST_INFO) {
-            return Err("pkcs7: content type of the signed attributes is not the one of timestamps".into());
+            return Err(Error::ContentType);
         }
-        let Ok(key) = &certificate.key else { return Err("x509: unsupported public key".into()) };
+        let Ok(key) = &certificate.key else { return Err(Error::UnknownKey) };
         certificate.long_enough()?;
         let hash = match (&self.signed_with, key) {
             (Algorithm::Rsa(hash), PublicKey::Rsa(_)) => *hash,
             (Algorithm::Ecdsa(hash), PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_)) => *hash,
             (Algorithm::Ed25519, PublicKey::Ed25519(_)) => None,
-            _ => return Err("x509: signature algorithm and public key do not fit".into()),
+            _ => return Err(Error::Algorithm),
         };
         if hash.is_some_and(|hash| hash != self.digest) {
-            return Err("pkcs7: digest and signature use different hashes".into());
+            return Err(Error::Hashes);
         }
         // The attributes are signed as a set.
         let signed = [&[SET][..], self.attributes.get(1..).unwrap_or_default()].concat();
         key.verify_der(self.digest, &signed, self.signature).map_err(|e| match key {
-            PublicKey::Rsa(_) => e.to_owned(),
-            PublicKey::Ed25519(_) => "x509: Ed25519 verification failure".to_owned(),
-            _ => "x509: ECDSA verification failure".to_owned(),
+            PublicKey::Rsa(_) => Error::Rsa(e),
+            PublicKey::Ed25519(_) => Error::Edwards,
+            _ => Error::Ecdsa,
         })
     }
 }

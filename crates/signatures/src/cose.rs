@@ -11,10 +11,8 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 
 use self::headers::{ALGORITHM, CONTENT_TYPE, CRITICAL, Fields, labelled, named};
-use crate::chain::Link;
-use crate::jws::{
-    EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME, UNDERSTOOD, not_understood,
-};
+use crate::chain::{self, Link};
+use crate::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME, UNDERSTOOD};
 use crate::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
@@ -46,25 +44,134 @@ struct Parts {
     signature: Vec<u8>,
 }
 
-fn parts(bytes: &[u8]) -> Result<Parts, String> {
-    const INVALID: &str = "cbor: invalid COSE_Sign1_Tagged object";
+/// Why an envelope does not count.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// It is none.
+    #[error("unable to parse the digital signature, error : {0}")]
+    Unreadable(#[from] Unreadable),
+    /// Its chain holds something else than bytes.
+    #[error("certificate chain has a member that is no certificate")]
+    ChainMember,
+    /// It holds no certificate.
+    #[error("certificate chain is not present")]
+    NoChain,
+    /// The certificate of its signer cannot be read.
+    #[error("malformed leaf certificate")]
+    Leaf,
+    /// The key of its signer is too short.
+    #[error("certificate-chain is invalid, {0}")]
+    Chain(#[from] chain::Error),
+    /// Its signature is not right.
+    #[error("signature is invalid. Error: {0}")]
+    Signature(#[from] SignatureError),
+    /// Nothing was signed.
+    #[error("content not present")]
+    NoPayload,
+    /// The type of what was signed is not stated.
+    #[error("missing content type")]
+    NoContentType,
+    /// The type of what was signed is no text.
+    #[error("content type should be of 'tstr' type")]
+    ContentType,
+    /// The scheme is not stated, or no text.
+    #[error("invalid signingScheme")]
+    NoScheme,
+    /// A scheme that is not known.
+    #[error("unsupported signingScheme: {0}")]
+    Scheme(Box<str>),
+    /// Headers that must be critical and are not.
+    #[error("these required headers are not marked as critical: [{}]", .0.join(" "))]
+    NotCritical(Vec<&'static str>),
+    /// A critical header that is not understood here.
+    #[error("{} header is marked critical but not understood", quote(.0))]
+    NotUnderstood(Box<str>),
+    /// A header that is no moment.
+    #[error("invalid {name}: {cause}")]
+    Moment {
+        /// The last part of its name.
+        name: &'static str,
+        /// What it is instead.
+        #[source]
+        cause: MomentError,
+    },
+}
+
+/// Why bytes are no envelope, in the words of `go-cose`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Unreadable {
+    /// They are something else.
+    #[error("cbor: invalid COSE_Sign1_Tagged object")]
+    Other,
+    /// The payload or the signature is no bytes.
+    #[error("cbor: require bstr type")]
+    NotBytes,
+    /// The signature has no bytes.
+    #[error("empty signature")]
+    EmptySignature,
+    /// They are no CBOR.
+    #[error(transparent)]
+    Cbor(#[from] headers::Malformed),
+    /// A header is not as it must be.
+    #[error(transparent)]
+    Headers(#[from] headers::Error),
+}
+
+/// Why a signature is not the one of the envelope's signer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// No algorithm is named.
+    #[error("algorithm not found")]
+    NoAlgorithm,
+    /// The key of the signer has no algorithm.
+    #[error("algorithm not supported")]
+    Unsupported,
+    /// The algorithm is another one than the key's.
+    #[error("algorithm mismatch: verifier {own}: header {named}")]
+    Algorithm {
+        /// The key's.
+        own: &'static str,
+        /// The one that is named.
+        named: Box<str>,
+    },
+    /// The key has not computed it.
+    #[error("verification error")]
+    Verification,
+}
+
+/// Why a header is no moment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MomentError {
+    /// It is not there.
+    #[error("protected header {} is missing", quote(.0))]
+    Missing(&'static str),
+    /// It has another tag.
+    #[error("only Tag `1` Datetime CBOR object is supported")]
+    Tag,
+    /// It has another type.
+    #[error("invalid timeValue type")]
+    Type,
+}
+
+fn parts(bytes: &[u8]) -> Result<Parts, Unreadable> {
+    const INVALID: Unreadable = Unreadable::Other;
     // The tag 18 and an array of four.
     if !bytes.starts_with(&[0xd2, 0x84]) {
-        return Err(INVALID.into());
+        return Err(INVALID);
     }
-    let Cbor::Tag(TAG, inside) = headers::whole(bytes)? else { return Err(INVALID.into()) };
-    let Cbor::Array(parts) = *inside else { return Err(INVALID.into()) };
+    let Cbor::Tag(TAG, inside) = headers::whole(bytes)? else { return Err(INVALID) };
+    let Cbor::Array(parts) = *inside else { return Err(INVALID) };
     let Ok([protected, other, payload, signature]) = <[Cbor; 4]>::try_from(parts) else {
-        return Err(INVALID.into());
+        return Err(INVALID);
     };
     let content = |part| match part {
         Cbor::Bytes(bytes) => Ok(bytes),
         Cbor::Null => Ok(Vec::new()),
-        _ => Err("cbor: require bstr type"),
+        _ => Err(Unreadable::NotBytes),
     };
     let (payload, signature) = (content(payload)?, content(signature)?);
     if signature.is_empty() {
-        return Err("empty signature".into());
+        return Err(Unreadable::EmptySignature);
     }
     let (fields, other) = (headers::protected(&protected)?, headers::unprotected(other)?);
     Ok(Parts { protected, fields, other, payload, signature })
@@ -73,30 +180,28 @@ fn parts(bytes: &[u8]) -> Result<Parts, String> {
 /// Reads an envelope and checks its signature.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
-    let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
-    let Parts { protected, fields, other, payload, signature } = parts(bytes).map_err(cannot)?;
+/// It is none, or its signature or a header of it is not right.
+pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
+    let Parts { protected, fields, other, payload, signature } = parts(bytes)?;
     let ders: Option<Vec<Vec<u8>>> = match labelled(&other, CHAIN) {
         Some(Cbor::Array(all)) => all.iter().map(|c| c.as_bytes().cloned()).collect(),
         _ => Some(Vec::new()),
     };
-    let ders = ders.ok_or("certificate chain has a member that is no certificate")?;
-    let Some(leaf) = ders.first() else { return Err("certificate chain is not present".into()) };
-    let leaf = Link::of_der(leaf).map_err(|_| "malformed leaf certificate")?;
-    leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
-    let invalid = |e: &str| format!("signature is invalid. Error: {e}");
+    let ders = ders.ok_or(Error::ChainMember)?;
+    let Some(leaf) = ders.first() else { return Err(Error::NoChain) };
+    let leaf = Link::of_der(leaf).map_err(|_| Error::Leaf)?;
+    leaf.long_enough()?;
     let number = labelled(&fields, ALGORITHM).and_then(Cbor::as_integer).map(i128::from);
-    let Some(number) = number else { return Err(invalid("algorithm not found")) };
+    let Some(number) = number else { return Err(SignatureError::NoAlgorithm.into()) };
     let own = usize::from(leaf.algorithm()).checked_sub(1).and_then(|at| KNOWN.get(at));
-    let Some((own, name)) = own else { return Err(invalid("algorithm not supported")) };
+    let Some((own, name)) = own else { return Err(SignatureError::Unsupported.into()) };
     if i128::from(*own) != number {
         let named = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
         let named = named.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
-        return Err(invalid(&format!("algorithm mismatch: verifier {name}: header {named}")));
+        return Err(SignatureError::Algorithm { own: name, named: named.into() }.into());
     }
     let (Some((algorithm, hash)), Ok(key)) = (algorithm_named(name), &leaf.key) else {
-        return Err(invalid("algorithm not supported"));
+        return Err(SignatureError::Unsupported.into());
     };
     let message = Cbor::Array(vec![
         Cbor::Text("Signature1".into()),
@@ -105,10 +210,10 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         Cbor::Bytes(payload.clone()),
     ]);
     let mut signed = Vec::new();
-    ciborium::into_writer(&message, &mut signed).map_err(|_| invalid("verification error"))?;
-    key.verify_jose(hash, &signed, &signature).map_err(|_| invalid("verification error"))?;
+    ciborium::into_writer(&message, &mut signed).map_err(|_| SignatureError::Verification)?;
+    key.verify_jose(hash, &signed, &signature).map_err(|_| SignatureError::Verification)?;
     if payload.is_empty() {
-        return Err("content not present".into());
+        return Err(Error::NoPayload);
     }
     let claims = claims(&fields)?;
     let timestamp = named(&other, TIMESTAMP).and_then(Cbor::as_bytes).cloned();
@@ -116,41 +221,41 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
 }
 
 /// A moment: seconds under the tag of times.
-fn moment(fields: &Fields, key: &str) -> Result<Time, String> {
+fn moment(fields: &Fields, key: &'static str) -> Result<Time, Error> {
     let name = key.rsplit('.').next().unwrap_or_default();
-    let wrong = |e: String| format!("invalid {name}: {e}");
+    let wrong = |cause: MomentError| Error::Moment { name, cause };
     let value = match named(fields, key) {
-        None => return Err(wrong(format!("protected header {} is missing", quote(key)))),
+        None => return Err(wrong(MomentError::Missing(key))),
         Some(Cbor::Tag(1, value)) => value,
         Some(Cbor::Tag(..)) => {
-            return Err(wrong("only Tag `1` Datetime CBOR object is supported".into()));
+            return Err(wrong(MomentError::Tag));
         }
-        Some(_) => return Err(wrong("invalid timeValue type".into())),
+        Some(_) => return Err(wrong(MomentError::Type)),
     };
     match &**value {
-        Cbor::Integer(seconds) => i64::try_from(i128::from(*seconds))
-            .map(Time::from_unix)
-            .map_err(|_| wrong("invalid timeValue type".into())),
+        Cbor::Integer(seconds) => {
+            i64::try_from(i128::from(*seconds)).map(Time::from_unix).map_err(|_| wrong(MomentError::Type))
+        }
         Cbor::Float(seconds) if seconds.abs() < 9e15 => Ok(Time::from_unix_nanos((*seconds * 1e9) as i128)),
-        _ => Err(wrong("invalid timeValue type".into())),
+        _ => Err(wrong(MomentError::Type)),
     }
 }
 
 /// What the signer has signed in addition to the payload.
-fn claims(fields: &Fields) -> Result<Claims, String> {
+fn claims(fields: &Fields) -> Result<Claims, Error> {
     let critical = labelled(fields, CRITICAL).and_then(Cbor::as_array).map_or(&[][..], Vec::as_slice);
     let content_type = match labelled(fields, CONTENT_TYPE) {
-        None => return Err("missing content type".into()),
+        None => return Err(Error::NoContentType),
         Some(Cbor::Text(text)) => text.clone(),
-        Some(_) => return Err("content type should be of 'tstr' type".into()),
+        Some(_) => return Err(Error::ContentType),
     };
     let scheme = match named(fields, SCHEME) {
         Some(Cbor::Text(text)) => &**text,
-        _ => return Err("invalid signingScheme".into()),
+        _ => return Err(Error::NoScheme),
     };
     let authority = scheme == SIGNING_AUTHORITY;
     if !authority && scheme != "notary.x509" {
-        return Err(format!("unsupported signingScheme: {scheme}"));
+        return Err(Error::Scheme(scheme.into()));
     }
     let is_critical = |key: &str| critical.iter().any(|c| c.as_text() == Some(key));
     let mut must = vec![SCHEME];
@@ -158,7 +263,7 @@ fn claims(fields: &Fields) -> Result<Claims, String> {
     must.extend(authority.then_some(TRUE_TIME));
     must.retain(|key| !is_critical(key));
     if !must.is_empty() {
-        return Err(format!("these required headers are not marked as critical: [{}]", must.join(" ")));
+        return Err(Error::NotCritical(must));
     }
     let is_known = |c: &Cbor| match c {
         Cbor::Text(name) => UNDERSTOOD.contains(&&**name),
@@ -169,7 +274,7 @@ fn claims(fields: &Fields) -> Result<Claims, String> {
     };
     if let Some(other) = critical.iter().find(|c| !is_known(c)) {
         let name = other.as_text().map_or_else(|| format!("{other:?}"), str::to_owned);
-        return Err(not_understood(&name));
+        return Err(Error::NotUnderstood(name.into()));
     }
     let signed = moment(fields, if authority { TRUE_TIME } else { TIME })?;
     let expiry = match named(fields, EXPIRY) {

@@ -4,7 +4,8 @@
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
 //! envelopes with in-toto statements. Order and texts are Kyverno's (`docs/images.md`, "Registries").
 
-use crate::document::decode_json;
+mod error;
+
 use crate::external::registry::{Cause, Failure, Registry, Repository};
 use crate::public_key::{Hash, PublicKey};
 use crate::value::Value;
@@ -12,9 +13,12 @@ use crate::value::bytes::decode_base64;
 use crate::value::time::Time;
 
 use crate::certificates::Certificate;
+use crate::content;
 use crate::log::{self, LogKey, SignedContent};
 use crate::sct;
 use crate::timestamp::TsaTrust;
+
+pub use error::{Error, Mismatch};
 
 /// The largest payload.
 const LARGEST: u64 = 10 * 1024 * 1024;
@@ -86,8 +90,8 @@ pub struct VerificationError {
 
 impl VerificationError {
     /// A refusal because of what was found.
-    pub fn found(text: impl Into<String>) -> VerificationError {
-        VerificationError { text: text.into(), network: false }
+    pub fn found(why: impl ToString) -> VerificationError {
+        VerificationError { text: why.to_string(), network: false }
     }
 }
 
@@ -130,13 +134,11 @@ pub fn signatures(
         let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
         let mark = layer.text_at(&["annotations", SIGNATURE]);
         let read = |signer: &PublicKey| {
-            let bytes = decode_base64(mark.as_bytes())
-                .map_err(|at| format!("illegal base64 data at input byte {at}"))?;
-            signer.verify_hash(options.hash, &payload, &bytes)?;
-            let claim = decode_json(&String::from_utf8_lossy(&payload))?;
+            signer.verify_hash(options.hash, &payload, &content::base64(mark)?)?;
+            let claim = content::json(&payload)?;
             let digest = claim.text_at(&["critical", "image", "docker-manifest-digest"]);
             if digest != subject.digest {
-                return Err(format!("invalid or missing digest in claim: {digest}"));
+                return Err(Error::Digest(digest.into()));
             }
             Ok(claim)
         };
@@ -156,10 +158,8 @@ pub fn statements(
     gathered(&layers, "attestations", |layer| {
         let envelope =
             subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
-        let read = |signer: &PublicKey| {
-            let read = decode_json(&String::from_utf8_lossy(&envelope))?;
-            statement(&read, signer, Hash::Sha256, subject.digest)
-        };
+        let read =
+            |signer: &PublicKey| statement(&content::json(&envelope)?, signer, Hash::Sha256, subject.digest);
         one(layer, options, &SignedContent { payload: &envelope, signature: "" }, read)
     })
 }
@@ -217,14 +217,14 @@ fn one(
     layer: &Value,
     options: &CheckOptions,
     about: &SignedContent<'_>,
-    read: impl Fn(&PublicKey) -> Result<Value, String>,
+    read: impl Fn(&PublicKey) -> Result<Value, Error>,
 ) -> Result<SignedPayload, VerificationError> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = VerificationError::found;
-    let timestamp = timestamp(&annotations, options, about).map_err(found)?;
+    let timestamp = timestamp(&annotations, options, about).map_err(VerificationError::found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
-        text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
+        text => Some(content::text(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
     };
     let logged = match (&options.logs, &bundle) {
         (None, _) => None,
@@ -242,7 +242,7 @@ fn one(
             return Err(VerificationError { text: format!("searching log query: {NO_LOGS}"), network: true });
         }
     };
-    let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(&found);
+    let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(VerificationError::found);
     let certificate = given(CERTIFICATE)?.into_iter().next();
     let signer = match (&options.by, &certificate) {
         (RequiredSigner::Key(key), _) => key,
@@ -255,14 +255,15 @@ fn one(
             if let Some(logs) = &options.ct_logs {
                 // The issuer is the next of the path; a root that signs issued itself.
                 let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
-                sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
+                sct::verify(certificate.der(), issuer.unwrap_or_default(), logs)
+                    .map_err(VerificationError::found)?;
             }
             &Box::new(certificate.key.clone())
         }
     };
-    let payload = read(signer).map_err(&found)?;
+    let payload = read(signer).map_err(VerificationError::found)?;
     if let Some(certificate) = &certificate {
-        in_time(certificate, timestamp, logged).map_err(found)?;
+        in_time(certificate, timestamp, logged).map_err(VerificationError::found)?;
     }
     Ok(SignedPayload { payload, certificate, annotations, logged: logged.is_some() })
 }
@@ -272,39 +273,33 @@ fn timestamp(
     annotations: &Value,
     options: &CheckOptions,
     about: &SignedContent<'_>,
-) -> Result<Option<i64>, String> {
+) -> Result<Option<i64>, Error> {
     let (Some(tsa), text) = (&options.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
-    let timestamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
-    let base64 = |text: &str| {
-        decode_base64(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
-    };
-    let response = base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
+    let timestamp = content::text(text).map_err(Error::TimestampBundle)?;
+    let response = content::base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
     // Envelopes hold their signature; a timestamp is about the whole envelope then.
     let message = match about.signature {
         "" => about.payload.to_vec(),
-        signature => base64(signature)?,
+        signature => content::base64(signature)?,
     };
-    let moment = tsa.moment(&response, &message);
-    moment.map(Some).map_err(|e| format!("unable to verify RFC3161 timestamp bundle: {e}"))
+    Ok(Some(tsa.moment(&response, &message)?))
 }
 
 /// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
 /// now.
-fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), String> {
-    let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano();
+fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), Error> {
+    let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano().into();
     for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
         let Some(moment) = moment else { continue };
-        let wrong = if moment < certificate.from {
-            format!("certificate was issued after observed time: {} is after", text(certificate.from))
-        } else if moment > certificate.until {
-            format!("certificate expired before observed time: {} is before", text(certificate.until))
-        } else {
-            continue;
-        };
-        return Err(format!("checking expiry on certificate with {what}: {wrong} {}", text(moment)));
+        if moment < certificate.from {
+            return Err(Error::IssuedLater { what, from: text(certificate.from), at: text(moment) });
+        }
+        if moment > certificate.until {
+            return Err(Error::ExpiredBefore { what, until: text(certificate.until), at: text(moment) });
+        }
     }
     match timestamp.or(logged) {
         Some(_) => Ok(()),
@@ -314,7 +309,7 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
             if (certificate.from..=certificate.until).contains(&now) {
                 return Ok(());
             }
-            Err("expected a signed timestamp to verify an expired certificate".into())
+            Err(Error::NoMoment)
         }
     }
 }
@@ -322,33 +317,32 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
 /// The statement in a DSSE envelope, when the signer signed it and it is about the digest.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, String> {
+/// It holds none, or the signer did not sign it, or it is about something else.
+pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, Error> {
     const IN_TOTO: &str = "application/vnd.in-toto+json";
     let kind = envelope.text_at(&["payloadType"]);
     if kind != IN_TOTO {
-        return Err(format!("invalid payloadType {kind} on envelope. Expected {IN_TOTO}"));
+        return Err(Error::PayloadType(kind.into()));
     }
-    let payload = decode_base64(envelope.text_at(&["payload"]).as_bytes())
-        .map_err(|_| "unable to base64 decode payload (is payload in the right format?)")?;
+    let payload = decode_base64(envelope.text_at(&["payload"]).as_bytes()).map_err(|_| Error::Payload)?;
     let mut message = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     message.extend(&payload);
     let signatures = envelope.get("signatures").and_then(Value::as_list).unwrap_or_default();
     if signatures.is_empty() {
-        return Err("no signatures found".into());
+        return Err(Error::NoSignatures);
     }
     let is_good = |s: &Value| {
         let bytes = decode_base64(s.text_at(&["sig"]).as_bytes());
         bytes.is_ok_and(|bytes| signer.verify_hash(hash, &message, &bytes).is_ok())
     };
     if !signatures.iter().take(MOST).any(is_good) {
-        return Err("accepted signatures do not match threshold, Found: 0, Expected 1".into());
+        return Err(Error::Threshold);
     }
-    let statement = decode_json(&String::from_utf8_lossy(&payload))?;
+    let statement = content::json(&payload)?;
     let subjects = statement.get("subject").and_then(Value::as_list).unwrap_or_default();
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
     if !subjects.iter().any(|s| s.text_at(&["digest", "sha256"]) == hex) {
-        return Err("no matching subject digest found".into());
+        return Err(Error::Subject);
     }
     Ok(statement)
 }
@@ -375,12 +369,15 @@ impl Identity {
     /// Whether a certificate names the identity.
     ///
     /// # Errors
-    /// Kyverno's text of what it names instead.
-    pub fn fits(&self, certificate: &Certificate) -> Result<(), String> {
+    /// It names another, or a pattern is none.
+    pub fn fits(&self, certificate: &Certificate) -> Result<(), Mismatch> {
         let wild = |pattern: &str, text: &str| crate::value::wildcard::Wildcard::new(pattern).matches(text);
-        let regex = |pattern: &str, what: &str| {
-            crate::functions::go_regex(pattern)
-                .map_err(|e| format!("invalid regexp for {what}: {pattern} : {e}"))
+        let regex = |pattern: &str, what: &'static str| {
+            crate::functions::go_regex(pattern).map_err(|cause| Mismatch::Pattern {
+                what,
+                pattern: pattern.into(),
+                cause,
+            })
         };
         if !self.subject.is_empty() || !self.subject_pattern.is_empty() {
             let pattern = match &*self.subject_pattern {
@@ -396,13 +393,13 @@ impl Identity {
             let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
             if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
-                let names = names.join(", ");
-                return Err(format!("subject mismatch: expected {expected}, received {names}"));
+                let (expected, found) = (expected.as_str().into(), names.join(", ").into());
+                return Err(Mismatch::Subject { expected, found });
             }
         }
         let issuer = certificate.fact(OIDC_ISSUER);
         let mismatch =
-            |expected: &str| Err(format!("issuer mismatch: expected {expected}, received {issuer}"));
+            |expected: &str| Err(Mismatch::Issuer { expected: expected.into(), found: issuer.into() });
         if !self.issuer.is_empty() && !wild(&self.issuer, issuer) {
             return mismatch(&self.issuer);
         }
@@ -428,14 +425,15 @@ const FACTS: [(&str, &str); 6] = [
 /// Whether a certificate has the required facts, by name or object identifier.
 ///
 /// # Errors
-/// Kyverno's text of the first that differs.
-pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), String> {
+/// The first that differs.
+pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), Mismatch> {
     for (key, wanted) in required.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
-        let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
+        let Some((_, oid)) = known else { return Err(Mismatch::UnknownFact(key.to_string().into())) };
         let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
         if !crate::value::wildcard::Wildcard::new(wanted).matches(found) {
-            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {found}"));
+            let key = key.to_string().into();
+            return Err(Mismatch::Fact { key, expected: wanted.into(), found: found.into() });
         }
     }
     Ok(())

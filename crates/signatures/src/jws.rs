@@ -6,14 +6,14 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
-use crate::document::decode_json;
-use crate::value::bytes::decode_base64;
 use crate::value::quote::quote;
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 
-use crate::chain::Link;
+use crate::chain::{self, Link};
+use crate::content;
 use crate::notary::{Claims, Envelope, algorithm_named};
+use crate::public_key::{self, Hash, PublicKey};
 
 /// The header with the scheme.
 pub const SCHEME: &str = "io.cncf.notary.signingScheme";
@@ -32,122 +32,193 @@ pub const UNDERSTOOD: [&str; 6] = [SCHEME, TIME, TRUE_TIME, EXPIRY, PLUGIN, PLUG
 /// Where a signature holds a timestamp of itself.
 pub const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 
+/// Why an envelope does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It is none.
+    #[error("unable to parse the digital signature, error : {0}")]
+    Unreadable(#[source] content::Error),
+    /// It holds no certificate.
+    #[error("certificate chain is not present")]
+    NoChain,
+    /// The certificate of its signer cannot be read.
+    #[error("malformed leaf certificate")]
+    Leaf,
+    /// Its signature is not right.
+    #[error("signature is invalid. Error: {0}")]
+    Signature(#[from] SignatureError),
+    /// The key of its signer is too short.
+    #[error("certificate-chain is invalid, {0}")]
+    Chain(#[from] chain::Error),
+    /// A header of another type.
+    #[error("jws envelope protected header can't be decoded: {0}")]
+    Header(#[from] HeaderError),
+    /// No header is critical.
+    #[error("missing \"crit\" header")]
+    NoCritical,
+    /// A scheme that is not known.
+    #[error("unsupported SigningScheme: `{0}`")]
+    Scheme(Box<str>),
+    /// A header of another scheme.
+    #[error("{} header must not be present for {scheme} signing scheme", quote(.header))]
+    OtherScheme {
+        /// The header.
+        header: &'static str,
+        /// The scheme of the envelope.
+        scheme: Box<str>,
+    },
+    /// A critical header that is not there.
+    #[error("{} header is marked critical but not present", quote(.0))]
+    Absent(Box<str>),
+    /// Headers that must be critical and are not.
+    #[error("these required headers are not marked as critical: [{}]", .0.join(" "))]
+    NotCritical(Vec<&'static str>),
+    /// A critical header that is not understood here.
+    #[error("{} header is marked critical but not understood", quote(.0))]
+    NotUnderstood(Box<str>),
+}
+
+/// Why a signature is not the one of the envelope's signer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// A part that is no base64 or no JSON.
+    #[error(transparent)]
+    Content(#[from] content::Error),
+    /// No algorithm is named.
+    #[error("signing method (alg) is unspecified.")]
+    NoAlgorithm,
+    /// An algorithm that does not sign envelopes.
+    #[error("signing method {0} is invalid")]
+    OtherAlgorithm(Box<str>),
+    /// An algorithm that is not known.
+    #[error("signing method (alg) is unavailable.")]
+    UnknownAlgorithm,
+    /// The key has not computed it.
+    #[error(transparent)]
+    Key(#[from] public_key::Error),
+}
+
+/// Why a header is not what it must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// A text that is no moment, in the words of Go's `time`.
+    #[error("{0}")]
+    Time(Box<str>),
+    /// A moment that is no text.
+    #[error("Time.UnmarshalJSON: input is not a JSON string")]
+    TimeType,
+    /// Critical headers that are not named by texts.
+    #[error("\"crit\" header holds something else than texts")]
+    Critical,
+}
+
 /// Reads an envelope and checks its signature.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
-    let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
-    let envelope = decode_json(&String::from_utf8_lossy(bytes)).map_err(cannot)?;
+/// It is none, or its signature or a header of it is not right.
+pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
+    let cannot = Error::Unreadable;
+    let envelope = content::json(bytes).map_err(cannot)?;
     if envelope.as_map().is_none() && !envelope.is_null() {
         let found = envelope.json_type();
-        return Err(cannot(format!("json: cannot unmarshal {found} into Go value of type jws.jwsEnvelope")));
+        return Err(cannot(content::Error::Type { found, wanted: "jws.jwsEnvelope" }));
     }
     let mut ders = Vec::new();
     for one in envelope.at(&["header", "x5c"]).and_then(Value::as_list).unwrap_or_default() {
-        let text = one.as_str().unwrap_or_default();
-        let der = decode_base64(text.as_bytes());
-        ders.push(der.map_err(|at| cannot(format!("illegal base64 data at input byte {at}")))?);
+        ders.push(content::base64(one.as_str().unwrap_or_default()).map_err(cannot)?);
     }
     let timestamp = match envelope.text_at(&["header", TIMESTAMP]) {
         "" => None,
-        text => Some(
-            decode_base64(text.as_bytes())
-                .map_err(|at| cannot(format!("illegal base64 data at input byte {at}")))?,
-        ),
+        text => Some(content::base64(text).map_err(cannot)?),
     };
-    let Some(leaf) = ders.first() else { return Err("certificate chain is not present".into()) };
-    let leaf = Link::of_der(leaf).map_err(|_| "malformed leaf certificate")?;
+    let Some(leaf) = ders.first() else { return Err(Error::NoChain) };
+    let leaf = Link::of_der(leaf).map_err(|_| Error::Leaf)?;
     let text = |key: &str| envelope.text_at(&[key]);
-    let invalid = |e: String| format!("signature is invalid. Error: {e}");
-    let header = decoded(text("protected")).and_then(|b| decode_json(&String::from_utf8_lossy(&b)));
-    let header = header.map_err(invalid)?;
+    let header = decoded(text("protected")).and_then(|bytes| content::json(&bytes));
+    let header = header.map_err(SignatureError::from)?;
     if header.as_map().is_none() {
         let found = header.json_type();
-        let go = "map[string]interface {}";
-        return Err(invalid(format!("json: cannot unmarshal {found} into Go value of type {go}")));
+        let wrong = content::Error::Type { found, wanted: "map[string]interface {}" };
+        return Err(SignatureError::Content(wrong).into());
     }
-    let payload = decoded(text("payload")).map_err(invalid)?;
-    object(&payload).map_err(invalid)?;
-    let algorithm = algorithm(&header, &leaf).map_err(invalid)?;
-    let signature = decoded(text("signature")).map_err(invalid)?;
+    let payload = decoded(text("payload")).map_err(SignatureError::from)?;
+    object(&payload).map_err(SignatureError::from)?;
+    let algorithm = algorithm(&header, &leaf)?;
+    let signature = decoded(text("signature")).map_err(SignatureError::from)?;
     let signed = format!("{}.{}", text("protected"), text("payload"));
     let fits = match (&leaf.key, algorithm) {
         (Ok(key), (_, hash)) => key.verify_jose(hash, signed.as_bytes(), &signature),
-        (Err(_), _) => Err("crypto/ecdsa: verification error"),
+        (Err(_), _) => Err(public_key::Error::Jose),
     };
     // Keys that are too short are reported as such: signatures with them are not verified.
-    leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
-    fits.map_err(|e| invalid(e.into()))?;
+    leaf.long_enough()?;
+    fits.map_err(SignatureError::from)?;
     let claims = claims(&header)?;
     Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, timestamp })
 }
 
 /// The bytes of a text in the URL alphabet.
-fn decoded(text: &str) -> Result<Vec<u8>, String> {
+fn decoded(text: &str) -> Result<Vec<u8>, content::Error> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|e| {
         let at = match e {
             base64::DecodeError::InvalidByte(at, _)
             | base64::DecodeError::InvalidLastSymbol { offset: at, .. } => at,
             _ => text.len(),
         };
-        format!("illegal base64 data at input byte {at}")
+        content::Error::Base64(at)
     })
 }
 
 /// Whether a payload is an object, as those of tokens are.
-fn object(payload: &[u8]) -> Result<(), String> {
+fn object(payload: &[u8]) -> Result<(), content::Error> {
     if payload.iter().all(u8::is_ascii_whitespace) {
-        return Err("EOF".into());
+        return Err(content::Error::Empty);
     }
-    let value = decode_json(&String::from_utf8_lossy(payload))?;
+    let value = content::json(payload)?;
     match value {
         Value::Map(_) | Value::Null => Ok(()),
-        other => {
-            let found = other.json_type();
-            Err(format!("json: cannot unmarshal {found} into Go value of type jwt.MapClaims"))
-        }
+        other => Err(content::Error::Type { found: other.json_type(), wanted: "jwt.MapClaims" }),
     }
 }
 
 /// The algorithm of a signature, which must fit the key.
-fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::public_key::Hash), String> {
+fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, Hash), SignatureError> {
     let Some(name) = header.get("alg").and_then(Value::as_str) else {
-        return Err("signing method (alg) is unspecified.".into());
+        return Err(SignatureError::NoAlgorithm);
     };
     const OTHERS: [&str; 8] = ["none", "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "EdDSA"];
     let Some(found) = algorithm_named(name) else {
         return Err(match OTHERS.contains(&name) {
-            true => format!("signing method {name} is invalid"),
-            false => "signing method (alg) is unavailable.".into(),
+            true => SignatureError::OtherAlgorithm(name.into()),
+            false => SignatureError::UnknownAlgorithm,
         });
     };
-    let rsa = matches!(leaf.key, Ok(crate::public_key::PublicKey::Rsa(_)));
-    let edwards = matches!(leaf.key, Ok(crate::public_key::PublicKey::Ed25519(_)));
+    let rsa = matches!(leaf.key, Ok(PublicKey::Rsa(_)));
+    let edwards = matches!(leaf.key, Ok(PublicKey::Ed25519(_)));
     match edwards || rsa != name.starts_with('P') {
-        true => Err("key is of invalid type".into()),
+        true => Err(public_key::Error::KeyType.into()),
         false => Ok(found),
     }
 }
 
 /// What the signer has signed in addition to the payload.
-fn claims(header: &Value) -> Result<Claims, String> {
-    let cannot = |e: String| format!("jws envelope protected header can't be decoded: {e}");
-    let time = |key: &str| -> Result<Option<Time>, String> {
+fn claims(header: &Value) -> Result<Claims, Error> {
+    let time = |key: &str| -> Result<Option<Time>, HeaderError> {
         match header.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Str(text)) => Time::parse_rfc3339(text).map(Some).map_err(cannot),
-            Some(_) => Err(cannot("Time.UnmarshalJSON: input is not a JSON string".into())),
+            Some(Value::Str(text)) => Time::parse_rfc3339(text)
+                .map(Some)
+                .map_err(|error| HeaderError::Time(error.to_string().into())),
+            Some(_) => Err(HeaderError::TimeType),
         }
     };
     let (expiry, signed, truly_signed) = (time(EXPIRY)?, time(TIME)?, time(TRUE_TIME)?);
     let critical = header.get("crit").and_then(Value::as_list).unwrap_or_default();
     let critical: Option<Vec<&str>> = critical.iter().map(Value::as_str).collect();
-    let critical =
-        critical.ok_or_else(|| cannot("\"crit\" header holds something else than texts".into()))?;
+    let critical = critical.ok_or(HeaderError::Critical)?;
     let scheme = header.text_at(&[SCHEME]);
     if critical.is_empty() {
-        return Err("missing \"crit\" header".into());
+        return Err(Error::NoCritical);
     }
     let mut must = vec![SCHEME];
     must.extend(expiry.as_ref().map(|_| EXPIRY));
@@ -156,23 +227,23 @@ fn claims(header: &Value) -> Result<Claims, String> {
     let present = |key: &str| header.as_map().is_some_and(|m: &Map| m.get(key).is_some());
     let authority = scheme == SIGNING_AUTHORITY;
     if !authority && scheme != "notary.x509" {
-        return Err(format!("unsupported SigningScheme: `{scheme}`"));
+        return Err(Error::Scheme(scheme.into()));
     }
     let other = if authority { TIME } else { TRUE_TIME };
     if present(other) {
-        return Err(format!("{} header must not be present for {scheme} signing scheme", quote(other)));
+        return Err(Error::OtherScheme { header: other, scheme: scheme.into() });
     }
     // Only what may be critical counts as present, and only once.
     let is_twice = |key: &str| critical.iter().filter(|known| **known == key).count() > 1;
     let never = ["alg", "cty", "crit", TIME];
     if let Some(lost) = critical.iter().find(|key| !present(key) || never.contains(key) || is_twice(key)) {
-        return Err(format!("{} header is marked critical but not present", quote(lost)));
+        return Err(Error::Absent((*lost).into()));
     }
     if !must.is_empty() {
-        return Err(format!("these required headers are not marked as critical: [{}]", must.join(" ")));
+        return Err(Error::NotCritical(must));
     }
     if let Some(other) = critical.iter().find(|key| !UNDERSTOOD.contains(key)) {
-        return Err(not_understood(other));
+        return Err(Error::NotUnderstood((*other).into()));
     }
     Ok(Claims {
         content_type: header.text_at(&["cty"]).to_owned(),
@@ -181,11 +252,6 @@ fn claims(header: &Value) -> Result<Claims, String> {
         expiry,
         plugin: critical.contains(&PLUGIN),
     })
-}
-
-/// The text for a critical header that is not understood here.
-pub fn not_understood(header: &str) -> String {
-    format!("{} header is marked critical but not understood", quote(header))
 }
 
 /// The scheme in which a trusted authority states the time of signing.

@@ -15,6 +15,7 @@ pub mod bundle;
 mod certificates;
 mod chain;
 mod cms;
+mod content;
 pub mod cose;
 pub mod cosign;
 #[cfg(test)]

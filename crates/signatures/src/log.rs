@@ -5,8 +5,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::document::decode_json;
-use crate::public_key::{Hash, PublicKey};
+use crate::content;
+use crate::public_key::{self, Hash, PublicKey};
 use crate::value::Value;
 use crate::value::bytes::decode_base64;
 
@@ -46,28 +46,76 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
+/// Why an entry does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// What was recorded is no base64.
+    #[error("decoding base64 body")]
+    Body,
+    /// What was recorded is no JSON.
+    #[error(transparent)]
+    Entry(#[from] content::Error),
+    /// What was recorded holds no good signature.
+    #[error("failed to extract signature from bundle: {0}")]
+    Recorded(#[from] RecordError),
+    /// Another signature was recorded.
+    #[error("signature in bundle does not match signature being verified")]
+    OtherSignature,
+    /// A field that is no number.
+    #[error("verifying bundle: {0} is no number")]
+    Number(&'static str),
+    /// The key of the log is not known.
+    #[error("verifying bundle: rekor log public key not found for payload")]
+    UnknownLog,
+    /// The log's signature is no base64.
+    #[error("verifying bundle: decoding SET")]
+    Timestamp,
+    /// The log has not signed the entry.
+    #[error("unable to verify SET")]
+    Signature,
+    /// The entry is about something else.
+    #[error("matching bundle to payload: %!w(<nil>)")]
+    OtherPayload,
+}
+
+/// Why what was recorded holds no good signature.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// No key.
+    #[error("invalid public key: failure decoding PEM")]
+    Key,
+    /// A signature that is no base64.
+    #[error("illegal base64 data")]
+    Base64,
+    /// A signature that the key has not computed.
+    #[error("verifying signature: {0}")]
+    Signature(#[from] public_key::Error),
+    /// An entry of a kind that is not known.
+    #[error("unsupported type: {0}")]
+    Kind(Box<str>),
+}
+
 /// The moment of the entry in Unix seconds.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, String> {
+/// It does not count.
+pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, Error> {
     let body = bundle.text_at(&["Payload", "body"]);
-    let decoded = decode_base64(body.as_bytes()).map_err(|_| "decoding base64 body")?;
-    let entry = decode_json(&String::from_utf8_lossy(&decoded))?;
-    let (recorded, hashed) = recorded(&entry, about.payload)
-        .map_err(|e| format!("failed to extract signature from bundle: {e}"))?;
+    let decoded = decode_base64(body.as_bytes()).map_err(|_| Error::Body)?;
+    let entry = content::json(&decoded)?;
+    let (recorded, hashed) = recorded(&entry, about.payload)?;
     if !about.signature.is_empty() && !recorded.is_empty() && recorded != about.signature {
-        return Err("signature in bundle does not match signature being verified".into());
+        return Err(Error::OtherSignature);
     }
-    let whole = |key: &str| match bundle.at(&["Payload", key]) {
+    let whole = |key: &'static str| match bundle.at(&["Payload", key]) {
         Some(Value::Float(f)) if f.abs() < 9e15 && f.fract() == 0.0 => Ok(*f as i64),
         Some(Value::Int(i)) => Ok(*i),
-        _ => Err(format!("verifying bundle: {key} is no number")),
+        _ => Err(Error::Number(key)),
     };
     let (time, index) = (whole("integratedTime")?, whole("logIndex")?);
     let id = bundle.text_at(&["Payload", "logID"]);
     let Some(log) = keys.iter().find(|k| k.id == id) else {
-        return Err("verifying bundle: rekor log public key not found for payload".into());
+        return Err(Error::UnknownLog);
     };
     // The canonical form: keys in order, no space.
     let quoted = |text: &str| crate::value::print::json(&Value::from(text));
@@ -77,16 +125,16 @@ pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Res
         quoted(id)
     );
     let timestamp = decode_base64(bundle.text_at(&["SignedEntryTimestamp"]).as_bytes());
-    let timestamp = timestamp.map_err(|_| "verifying bundle: decoding SET")?;
-    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| "unable to verify SET")?;
+    let timestamp = timestamp.map_err(|_| Error::Timestamp)?;
+    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| Error::Signature)?;
     if hashed != hex(about.payload) {
-        return Err("matching bundle to payload: %!w(<nil>)".into());
+        return Err(Error::OtherPayload);
     }
     Ok(time)
 }
 
 /// The signature that an entry records, in base64 and empty where there is none, and the hash of what was signed.
-fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), String> {
+fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), RecordError> {
     let text = |path: &[&str]| entry.text_at(path).to_owned();
     match entry.text_at(&["kind"]) {
         "hashedrekord" => {
@@ -94,20 +142,18 @@ fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), String> {
             let signature = text(&["spec", "signature", "content"]);
             let key = decode_base64(entry.text_at(&["spec", "signature", "publicKey", "content"]).as_bytes());
             let key = key.ok().and_then(|pem| key_of(&String::from_utf8_lossy(&pem)));
-            let key = key.ok_or("invalid public key: failure decoding PEM")?;
-            let bytes = decode_base64(signature.as_bytes()).map_err(|_| "illegal base64 data")?;
+            let key = key.ok_or(RecordError::Key)?;
+            let bytes = decode_base64(signature.as_bytes()).map_err(|_| RecordError::Base64)?;
             // A log takes no entry whose signature is not right.
             if hash != hex(payload) {
-                return Err(
-                    "verifying signature: invalid signature when validating ASN.1 encoded signature".into()
-                );
+                return Err(public_key::Error::Pair.into());
             }
-            key.verify(payload, &bytes).map_err(|e| format!("verifying signature: {e}"))?;
+            key.verify(payload, &bytes)?;
             Ok((signature, hash))
         }
         "intoto" => Ok((String::new(), text(&["spec", "content", "hash", "value"]))),
         "dsse" => Ok((String::new(), text(&["spec", "envelopeHash", "value"]))),
-        kind => Err(format!("unsupported type: {kind}")),
+        kind => Err(RecordError::Kind(kind.into())),
     }
 }
 

@@ -13,20 +13,29 @@ use crate::value::bytes::decode_base64;
 const LIMIT: u64 = 16 << 20;
 
 /// Why no manifest could be read.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// There is none of the object's kind.
+    #[error("failed to find a YAML manifest in the gzipped message")]
     Absent,
-    /// The message is broken.
-    Broken(String),
+    /// The message is no base64.
+    #[error("failed to decode base64 message in the annotation: illegal base64 data at input byte {0}")]
+    Base64(usize),
+    /// What was signed is no gzip stream; why, in the words of Go.
+    #[error(
+        "failed to read YAMLs in the gzipped message: gzip.NewReader() failed while decompressing tar gz: {0}"
+    )]
+    Gzip(&'static str),
+    /// What was signed is no archive; why, in the words of Go.
+    #[error(
+        "failed to read YAMLs in the gzipped message: tarReader.Next() failed while decompressing tar gz: {0}"
+    )]
+    Tar(&'static str),
 }
 
 /// The bytes that were signed.
 pub fn blob(text: &str) -> Result<Vec<u8>, Unread> {
-    let packed = decode_base64(text.as_bytes()).map_err(|at| {
-        let why = "failed to decode base64 message in the annotation: illegal base64 data at input byte";
-        Unread::Broken(format!("{why} {at}"))
-    })?;
+    let packed = decode_base64(text.as_bytes()).map_err(Unread::Base64)?;
     let mut blob = Vec::new();
     let mut stream = MultiGzDecoder::new(&*packed).take(LIMIT);
     // What is not packed was signed as it is.
@@ -58,21 +67,18 @@ fn documents(bytes: &[u8]) -> Option<Vec<Value>> {
 
 /// The YAML files of an archive.
 fn files(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Unread> {
-    let broken = |e: String| Unread::Broken(format!("failed to read YAMLs in the gzipped message: {e}"));
     if !bytes.starts_with(&[0x1f, 0x8b]) || bytes.len() < 10 {
-        let cause = match bytes.len() {
+        return Err(Unread::Gzip(match bytes.len() {
             0 => "EOF",
             1..=9 => "unexpected EOF",
             _ => "gzip: invalid header",
-        };
-        return Err(broken(format!("gzip.NewReader() failed while decompressing tar gz: {cause}")));
+        }));
     }
     let unread = |e: std::io::Error| {
-        let cause = match e.kind() {
+        Unread::Tar(match e.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => "unexpected EOF",
             _ => "archive/tar: invalid tar header",
-        };
-        broken(format!("tarReader.Next() failed while decompressing tar gz: {cause}"))
+        })
     };
     let mut unpacked = Vec::new();
     let mut stream = MultiGzDecoder::new(bytes).take(LIMIT);
@@ -106,7 +112,10 @@ mod tests {
         let whole = blob(message).unwrap();
         assert_eq!(manifest(&whole, &object).unwrap().text_at(&["metadata", "name"]), "test-service2");
         for cut in 0..whole.len() {
-            assert!(matches!(manifest(&whole[..cut], &object), Err(Unread::Broken(_))), "{cut}");
+            assert!(
+                matches!(manifest(&whole[..cut], &object), Err(Unread::Gzip(_) | Unread::Tar(_))),
+                "{cut}"
+            );
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();

@@ -6,7 +6,6 @@
 //! a chain that names some has an unknown status, as in Kyverno without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
-use crate::document::decode_json;
 use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository};
 use crate::public_key::Hash;
 use crate::value::Value;
@@ -14,12 +13,14 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 use crate::x509::pem_all;
 
-use crate::chain::{self, Leaf, Link};
+use crate::certificates;
+use crate::chain::{self, Leaf, Link, NotCovered};
+use crate::content;
 use crate::cose;
 use crate::cosign::VerificationError;
 use crate::jws;
 use crate::print::mail_date;
-use crate::timestamp::TsaRoots;
+use crate::timestamp::{self, TrustError, TsaRoots};
 
 /// The type of artifacts that are signatures.
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
@@ -72,6 +73,109 @@ pub fn algorithm_named(name: &str) -> Option<(u8, Hash)> {
         "ES512" => (6, Hash::Sha512),
         _ => return None,
     })
+}
+
+/// Why the certificates that are trusted cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A text that is no PEM.
+    #[error("failed to parse certificates: error during PEM decoding")]
+    NotPem,
+    /// A certificate that cannot be read.
+    #[error("failed to parse certificates: {0}")]
+    Certificate(#[from] certificates::Error),
+    /// Those of timestamp authorities.
+    #[error(transparent)]
+    Tsa(#[from] TrustError),
+}
+
+/// Why a signature is not good.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An envelope of another type.
+    #[error(
+        "unable to parse the digital signature, error : signature envelope format with media type {} is not supported",
+        quote(.0)
+    )]
+    MediaType(Box<str>),
+    /// An envelope in JSON that does not count.
+    #[error(transparent)]
+    Jws(#[from] jws::Error),
+    /// An envelope in CBOR that does not count.
+    #[error(transparent)]
+    Cose(#[from] cose::Error),
+    /// When it was signed is not stated.
+    #[error("signing-time not present")]
+    NoSigningTime,
+    /// It has expired when it was signed.
+    #[error("expiry cannot be equal or before the signing time")]
+    Expiry,
+    /// A certificate of the signer's chain cannot be read.
+    #[error(transparent)]
+    Certificate(#[from] certificates::Error),
+    /// The signer's chain is not as it must be.
+    #[error("certificate-chain is invalid, {0}")]
+    Chain(#[source] chain::Error),
+    /// The algorithm is not the one of the signer's key; both by number.
+    #[error(
+        "mismatch between signature algorithm derived from signing certificate ({own}) and signing algorithm specified ({named}s)"
+    )]
+    Algorithm {
+        /// The key's.
+        own: u8,
+        /// The one that is named.
+        named: u8,
+    },
+    /// What was signed is of another type.
+    #[error("payload content type {} not supported", quote(.0))]
+    ContentType(Box<str>),
+    /// A plugin is to verify it.
+    #[error("plugin unsupported due to nil verifier.pluginManager")]
+    Plugin,
+    /// No certificate is trusted for it.
+    #[error("no trusted certificates are found to verify authenticity")]
+    NoTrust,
+    /// The signer is not trusted.
+    #[error("the signature's certificate chain does not contain any trusted certificate")]
+    Untrusted,
+    /// It has expired, at a moment that is quoted.
+    #[error("digital signature has expired on {0}")]
+    Expired(Box<str>),
+    /// A timestamp is needed.
+    #[error("no timestamp countersignature was found")]
+    NoTimestamp,
+    /// Its timestamp does not count.
+    #[error(transparent)]
+    Timestamp(#[from] timestamp::Error),
+    /// A certificate was not valid when it was signed.
+    #[error(transparent)]
+    NotCovered(#[from] NotCovered),
+    /// The signer's chain is no path.
+    #[error(transparent)]
+    Path(chain::Error),
+    /// Whether a certificate was revoked is not known; its subject is quoted.
+    #[error("signing certificate with subject {0} revocation status is unknown")]
+    Revocation(Box<str>),
+    /// What was signed is no JSON.
+    #[error(transparent)]
+    Payload(#[from] content::Error),
+    /// A field of what was signed has another type.
+    #[error(
+        "json: cannot unmarshal {found} into Go struct field Descriptor.targetArtifact.{field} of type {wanted}"
+    )]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// The type of the JSON value.
+        found: &'static str,
+        /// Go's type.
+        wanted: &'static str,
+    },
+    /// Another artifact was signed.
+    #[error("content descriptor mismatch")]
+    Descriptor,
 }
 
 /// Who is trusted.
@@ -136,10 +240,9 @@ impl Store {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn read(pem: &str) -> Result<Store, String> {
-        let failed = |e: String| format!("failed to parse certificates: {e}");
-        let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding".into()))?;
-        let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>().map_err(failed)?;
+    pub fn read(pem: &str) -> Result<Store, StoreError> {
+        let ders = pem_all(pem).ok_or(StoreError::NotPem)?;
+        let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>()?;
         Ok(Store { trusted, tsa: None })
     }
 
@@ -147,7 +250,7 @@ impl Store {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with_tsa(mut self, pem: &str) -> Result<Store, String> {
+    pub fn with_tsa(mut self, pem: &str) -> Result<Store, StoreError> {
         if !pem.is_empty() {
             self.tsa = Some(TsaRoots::read(pem)?);
         }
@@ -207,7 +310,7 @@ impl Store {
                 _ => return Err(VerificationError::found("multiple layers in predicate not supported")),
             };
             let bytes = payload(artifact, layer)?;
-            let value = decode_json(&String::from_utf8_lossy(&bytes)).map_err(VerificationError::found)?;
+            let value = content::json(&bytes).map_err(VerificationError::found)?;
             if value.as_map().is_none() {
                 return Err(VerificationError::found(format!(
                     "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
@@ -235,86 +338,70 @@ impl Store {
     }
 
     /// Whether a signature is good, about this manifest, and by a trusted signer.
-    fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), String> {
+    fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), Error> {
         let envelope = match kind {
             "application/jose+json" => jws::read(bytes)?,
             "application/cose" => cose::read(bytes)?,
-            _ => {
-                return Err(format!(
-                    "unable to parse the digital signature, error : signature envelope format with media type {} is not supported",
-                    quote(kind)
-                ));
-            }
+            _ => return Err(Error::MediaType(kind.into())),
         };
         let chain = whole(&envelope)?;
         let Envelope { claims, payload, .. } = &envelope;
         if claims.content_type != PAYLOAD {
-            return Err(format!("payload content type {} not supported", quote(&claims.content_type)));
+            return Err(Error::ContentType(claims.content_type.as_str().into()));
         }
         if claims.plugin {
-            return Err("plugin unsupported due to nil verifier.pluginManager".into());
+            return Err(Error::Plugin);
         }
         // Policies cannot name a trusted signing authority.
         if claims.authority || self.trusted.is_empty() {
-            return Err("no trusted certificates are found to verify authenticity".into());
+            return Err(Error::NoTrust);
         }
         if !chain.iter().any(|link| self.trusted.iter().any(|t| t.der == link.der)) {
-            return Err("the signature's certificate chain does not contain any trusted certificate".into());
+            return Err(Error::Untrusted);
         }
         let now = now();
         if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
-            return Err(format!("digital signature has expired on {}", quote(&mail_date(expiry))));
+            return Err(Error::Expired(quote(&mail_date(expiry)).into()));
         }
         let (moments, what) = match (&self.tsa, &envelope.timestamp) {
             (None, _) => (vec![now], "verification time"),
-            (Some(_), None) => return Err("no timestamp countersignature was found".into()),
+            (Some(_), None) => return Err(Error::NoTimestamp),
             (Some(tsa), Some(token)) => (tsa.moments(token, &envelope.signature)?.to_vec(), "timestamp"),
         };
         for moment in &moments {
             chain.iter().try_for_each(|link| link.covers(moment, what))?;
-            chain::verify(&chain, moment)?;
+            chain::verify(&chain, moment).map_err(Error::Path)?;
         }
         let links = chain.split_last().map_or(&[][..], |(_, links)| links);
         if let Some(link) = links.iter().find(|l| l.revocable) {
-            return Err(format!(
-                "signing certificate with subject {} revocation status is unknown",
-                link.subject()
-            ));
+            return Err(Error::Revocation(link.subject().into()));
         }
         described(payload, about)
     }
 }
 
 /// The chain of an envelope's signer, when it and the claims are as they must be.
-fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
+fn whole(envelope: &Envelope) -> Result<Vec<Link>, Error> {
     let Envelope { ders, claims, algorithm, .. } = envelope;
-    let Some(signed) = &claims.signed else { return Err("signing-time not present".into()) };
+    let Some(signed) = &claims.signed else { return Err(Error::NoSigningTime) };
     if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {
-        return Err("expiry cannot be equal or before the signing time".into());
+        return Err(Error::Expiry);
     }
-    let invalid = |e: String| format!("certificate-chain is invalid, {e}");
     let chain: Vec<Link> = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>()?;
-    chain::fits(&chain, Leaf::Signer).map_err(invalid)?;
+    chain::fits(&chain, Leaf::Signer).map_err(Error::Chain)?;
     let own = chain.first().map_or(0, Link::algorithm);
     match own == *algorithm {
         true => Ok(chain),
-        false => Err(format!(
-            "mismatch between signature algorithm derived from signing certificate ({own}) and signing algorithm specified ({algorithm}s)"
-        )),
+        false => Err(Error::Algorithm { own, named: *algorithm }),
     }
 }
 
 /// Whether a payload describes a manifest.
-fn described(payload: &[u8], about: &Manifest) -> Result<(), String> {
-    let value = decode_json(&String::from_utf8_lossy(payload))?;
+fn described(payload: &[u8], about: &Manifest) -> Result<(), Error> {
+    let value = content::json(payload)?;
     let field = |key: &str| value.at(&["targetArtifact", key]).filter(|v| !v.is_null());
-    let wrong = |key: &str, found: &Value, wanted: &str| {
-        let found = found.json_type();
-        format!(
-            "json: cannot unmarshal {found} into Go struct field Descriptor.targetArtifact.{key} of type {wanted}"
-        )
-    };
-    let text = |key: &str, wanted: &str| match field(key) {
+    let wrong = |field, found: &Value, wanted| Error::Field { field, found: found.json_type(), wanted };
+    let text = |key: &'static str, wanted: &'static str| match field(key) {
         None => Ok(String::new()),
         Some(Value::Str(text)) => Ok(text.to_string()),
         Some(other) => Err(wrong(key, other, wanted)),
@@ -327,7 +414,7 @@ fn described(payload: &[u8], about: &Manifest) -> Result<(), String> {
         Some(other) => return Err(wrong("size", other, "int64")),
     };
     let fits = kind == about.media_type && digest == about.digest && size == about.bytes.len() as f64;
-    if fits { Ok(()) } else { Err("content descriptor mismatch".into()) }
+    if fits { Ok(()) } else { Err(Error::Descriptor) }
 }
 
 /// The envelope of a signature, and of which kind it is.

@@ -1,19 +1,23 @@
 //! What an attestor requires: keys, certificates, logs and repositories are read in the order in
 //! which Kyverno reads them; the first that cannot be read is the error.
 
+mod error;
+
 use crate::external::registry::place;
 use crate::public_key::{Hash, PublicKey};
 use crate::value::Value;
 use crate::value::bytes::decode_base64;
 use crate::x509::{pem_block, pem_holds};
 
-use crate::certificates::Certificate;
-use crate::cosign::{CheckOptions, Identity, NO_ROOT, RequiredSigner, VerificationError};
+use crate::certificates::{self, Certificate};
+use crate::cosign::{CheckOptions, Identity, RequiredSigner, VerificationError};
 use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
-use crate::notary::Store;
+use crate::notary::{Store, StoreError};
 use crate::sct;
 use crate::timestamp::TsaTrust;
+
+pub use error::{ChainError, Error, KeyError};
 
 /// Why an attestor does not verify an image.
 pub struct Refusal {
@@ -25,13 +29,13 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal because of what was read.
-    pub fn read(text: impl Into<String>) -> Refusal {
-        Refusal { text: text.into(), network: false }
+    pub fn read(why: impl ToString) -> Refusal {
+        Refusal { text: why.to_string(), network: false }
     }
 
     /// A refusal because the network is missing.
-    pub fn network(text: impl Into<String>) -> Refusal {
-        Refusal { text: text.into(), network: true }
+    pub fn network(why: impl ToString) -> Refusal {
+        Refusal { text: why.to_string(), network: true }
     }
 }
 
@@ -42,9 +46,6 @@ impl From<VerificationError> for Refusal {
 }
 
 const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----";
-const NOT_PEM: &str = "error during PEM decoding";
-const NO_POOL: &str = "error creating root cert pool";
-const NO_CLUSTER: &str = "new for config: error creating REST client config in-cluster: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
 
 /// The refusal of an attestor of Notary without a registry; `stated`: for statements.
 pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> Refusal {
@@ -53,7 +54,7 @@ pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> R
     }
     let cert = kind.map_or("", |k| entry.text_at(&[k, "cert"]));
     if !cert.is_empty() && !holds_certificate(cert.trim_start()) {
-        return Refusal::read(format!("failed to parse certificates: {NOT_PEM}"));
+        return Refusal::read(StoreError::NotPem);
     }
     Refusal::network(format!("failed to parse image reference: {image}: {OFFLINE}"))
 }
@@ -62,7 +63,7 @@ pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> R
 ///
 /// # Errors
 /// What cannot be read.
-pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
+pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, StoreError> {
     let text = |key: &str| kind.map_or("", |k| entry.text_at(&[k, key]));
     Store::read(&format!("{}{}", text("cert"), text("certChain")))
 }
@@ -76,25 +77,21 @@ pub fn requirements(
     entry: &Value,
     repository: &str,
     image: &str,
-) -> Result<Option<Requirements>, String> {
+) -> Result<Option<Requirements>, Error> {
     let by = kind.and_then(|k| entry.get(k)).cloned().unwrap_or_default();
     let text = |path: &[&str]| by.text_at(path).to_owned();
     let algorithm = text(&["signatureAlgorithm"]);
     let hash = match Hash::named(&algorithm) {
         Some(hash) => hash,
-        None if kind == Some("keys") => {
-            return Err(format!("invalid signature algorithm provided {algorithm}"));
-        }
+        None if kind == Some("keys") => return Err(Error::Algorithm(algorithm.into())),
         None => Hash::default(),
     };
     let signer = match kind {
         Some("keys") => key(&by)?.map(|key| RequiredSigner::Key(Box::new(key))),
         Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
         _ => match &*text(&["roots"]) {
-            "" => return Err(format!("failed to get roots from fulcio: {OFFLINE}")),
-            roots => Some(RequiredSigner::Roots(
-                pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?,
-            )),
+            "" => return Err(Error::FetchedRoots),
+            roots => Some(RequiredSigner::Roots(pool(roots).ok_or(Error::Roots)?)),
         },
     };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
@@ -108,8 +105,8 @@ pub fn requirements(
     }
     let own = entry.text_at(&["repository"]);
     let repository = if own.is_empty() { repository } else { own };
-    if let Some(why) = bad_repository(repository) {
-        return Err(format!("failed to parse signature repository {repository}: {why}"));
+    if let Some(path) = bad_path(repository) {
+        return Err(Error::Repository { name: repository.into(), path: path.into(), letters: LETTERS });
     }
     let tsa = match &*text(&["ctlog", "tsaCertChain"]) {
         "" => None,
@@ -119,11 +116,11 @@ pub fn requirements(
     let path = path.split_once('/').map_or("", |(_, path)| path);
     let path = path.rsplit_once(':').map_or(path, |(path, _)| path);
     if path.len() < 2 {
-        return Err(format!("failed to parse image {image}"));
+        return Err(Error::Image(image.into()));
     }
     let repository = match repository {
         "" => None,
-        name => Some(place(name)?.0),
+        name => Some(place(name).map_err(|error| Error::Place(error.to_string().into()))?.0),
     };
     let Some(signer) = signer else { return Ok(None) };
     Ok(Some(Requirements {
@@ -158,24 +155,24 @@ fn pool(pem: &str) -> Option<Vec<Certificate>> {
 ///
 /// # Errors
 /// The key cannot be read.
-pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, String> {
+pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, Error> {
     let Some(by) = entry.get("keys").filter(|_| kind == Some("keys")) else { return Ok(None) };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
     if !on(&["rekor", "ignoreTlog"]) || !on(&["ctlog", "ignoreSCT"]) {
         return Ok(None);
     }
     let name = key_name(by);
-    let key = load(&name).map_err(|why| format!("failed to load public key: {why}"))?;
+    let key = load(&name).map_err(Error::BundleKey)?;
     let hash = Hash::named(by.text_at(&["signatureAlgorithm"])).unwrap_or_default();
     Ok(key.map(|key| (key, hash)))
 }
 
-fn key(by: &Value) -> Result<Option<PublicKey>, String> {
+fn key(by: &Value) -> Result<Option<PublicKey>, Error> {
     let name = key_name(by);
     // A key that is given itself is not named.
-    load(&name).map_err(|why| match name.starts_with(PUBLIC) {
-        true => why,
-        false => format!("failed to load public key from {name}: {why}"),
+    load(&name).map_err(|cause| match name.starts_with(PUBLIC) {
+        true => Error::Key(cause),
+        false => Error::NamedKey { name: name.as_str().into(), cause },
     })
 }
 
@@ -190,34 +187,36 @@ fn key_name(by: &Value) -> String {
 }
 
 /// Reads a key by its name.
-fn load(key: &str) -> Result<Option<PublicKey>, String> {
-    let failed = |why: &str| Err(why.to_owned());
+fn load(key: &str) -> Result<Option<PublicKey>, KeyError> {
     if key.starts_with(PUBLIC) {
-        let pem = |why: &str| format!("failed to load public key from PEM: pem to public key: {why}");
-        let der = pem_block(key, "PUBLIC KEY").ok_or_else(|| pem("PEM decoding failed"))?;
-        return PublicKey::of_der(&der).map(Some).map_err(pem);
+        let der = pem_block(key, "PUBLIC KEY").ok_or(KeyError::NotPem)?;
+        return Ok(Some(PublicKey::of_der(&der)?));
     }
     match key.split_once("://") {
         // Files that policies name are not read.
-        None => failed(&format!("open {key}: no such file or directory")),
-        Some(("k8s", _)) => failed(NO_CLUSTER),
+        None => Err(KeyError::File(key.into())),
+        Some(("k8s", _)) => Err(KeyError::NoCluster),
         Some((scheme @ ("awskms" | "azurekms" | "gcpkms" | "hashivault"), rest)) => service(scheme, rest),
         Some(("http" | "https", _)) => Ok(None),
         // The environment of the program is not read for policies.
-        Some(("env", name)) => failed(&format!("loading URL: env var ${name} not found")),
-        Some(("gitlab", _)) => failed("could not find \"GITLAB_TOKEN\""),
-        Some((scheme, _)) => failed(&format!("loading URL: unrecognized scheme: {scheme}://")),
+        Some(("env", name)) => Err(KeyError::Environment(name.into())),
+        Some(("gitlab", _)) => Err(KeyError::GitLab),
+        Some((scheme, _)) => Err(KeyError::Scheme(scheme.into())),
     }
 }
 
 /// The key of a key service, none of which is called: its name is checked, as Kyverno does it without network.
-fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
-    let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
+fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, KeyError> {
+    let form = |form| Err(KeyError::ServiceForm { scheme: scheme.into(), form });
     let steps: Vec<&str> = rest.split('/').collect();
     match (scheme, &*steps) {
-        ("hashivault", _) => Err("VAULT_ADDR or BAO_ADDR is not set".into()),
-        ("gcpkms", ["projects", _, "locations", _, "keyRings", _, "cryptoKeys", _, ..]) => Err("new gcp kms client: credentials: could not find default credentials. See https://cloud.google.com/docs/authentication/external/set-up-adc for more information".into()),
-        ("gcpkms", _) => form("projects/[PROJECT_ID]/locations/[LOCATION]/keyRings/[KEY_RING]/cryptoKeys/[KEY]/cryptoKeyVersions/[VERSION]"),
+        ("hashivault", _) => Err(KeyError::Vault),
+        ("gcpkms", ["projects", _, "locations", _, "keyRings", _, "cryptoKeys", _, ..]) => {
+            Err(KeyError::GoogleCredentials)
+        }
+        ("gcpkms", _) => form(
+            "projects/[PROJECT_ID]/locations/[LOCATION]/keyRings/[KEY_RING]/cryptoKeys/[KEY]/cryptoKeyVersions/[VERSION]",
+        ),
         ("azurekms", [_, _] | [_, _, _]) => Ok(None),
         ("azurekms", _) => form("[VAULT_NAME][VAULT_URL]/[KEY_NAME]/[VERSION (optional)]"),
         (_, [_, "alias", _, ..]) => Ok(None),
@@ -227,32 +226,27 @@ fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, String> {
+fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, Error> {
     if cert.is_empty() {
         return match (chain, pool(chain)) {
             (_, Some(roots)) => Ok(RequiredSigner::Roots(roots)),
             ("", None) => Ok(RequiredSigner::Roots(Vec::new())),
-            _ => Err(format!("failed to load certificates: {NO_POOL}")),
+            _ => Err(Error::Certificates),
         };
     }
-    let signer = certificate(cert).map_err(|why| {
-        format!(
-            "failed to load certificate from {cert}: failed to unmarshal certificate from PEM format: {why}"
-        )
-    })?;
+    let signer = certificate(cert).map_err(|cause| Error::Certificate { text: cert.into(), cause })?;
     match chain {
         "" => Ok(RequiredSigner::Key(Box::new(signer.key))),
         // The keys of logs are read later, so that no chain is good enough, as in Kyverno.
         chain if holds_certificate(chain) => {
             let roots = Certificate::all(chain)?;
-            let why = match signer.chains_to(&roots, &[]) {
-                Err(e) => format!("cert verification failed: {e}. {NO_ROOT}"),
-                Ok(_) if sct::is_embedded(signer.der()) => "none of the CTFE keys have been found".into(),
-                Ok(_) => sct::MISSING.into(),
-            };
-            Err(format!("failed to load validate certificate chain: {why}"))
+            Err(Error::Chain(match signer.chains_to(&roots, &[]) {
+                Err(cause) => ChainError::NoPath(cause),
+                Ok(_) if sct::is_embedded(signer.der()) => ChainError::NoLogKeys,
+                Ok(_) => ChainError::NoTimestamps(sct::Error::Missing),
+            }))
         }
-        _ => Err(format!("failed to load certificate chain: {NOT_PEM}")),
+        _ => Err(Error::ChainNotPem),
     }
 }
 
@@ -260,24 +254,21 @@ fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn certificate(text: &str) -> Result<Certificate, String> {
+pub fn certificate(text: &str) -> Result<Certificate, certificates::Error> {
     let plain = match decode_base64(text.as_bytes()) {
         Ok(bytes) if !holds_certificate(text) => String::from_utf8(bytes).unwrap_or_default(),
         _ => text.to_owned(),
     };
-    let der = pem_block(&plain, "CERTIFICATE").ok_or(NOT_PEM)?;
+    let der = pem_block(&plain, "CERTIFICATE").ok_or(certificates::Error::NotPem)?;
     Certificate::of_der(&der)
 }
 
 /// Reads the key of a log; without one the log's own would have to be fetched.
-fn log(key: &str, title: &str, name: &str) -> Result<Vec<LogKey>, String> {
-    let failed = || {
-        format!("failed to load {title} public keys: failed to get {name} public keys: PEM decoding failed")
-    };
+fn log(key: &str, title: &'static str, name: &'static str) -> Result<Vec<LogKey>, Error> {
     match key {
-        "" => Err(format!("failed to load {title} public keys: {OFFLINE}")),
+        "" => Err(Error::FetchedLogKey(title)),
         key => {
-            let der = pem_block(key, "PUBLIC KEY").ok_or_else(failed)?;
+            let der = pem_block(key, "PUBLIC KEY").ok_or(Error::LogKey { title, name })?;
             Ok(LogKey::of_der(&der).into_iter().collect())
         }
     }
@@ -287,9 +278,11 @@ fn holds_certificate(text: &str) -> bool {
     pem_holds(text, "CERTIFICATE")
 }
 
-/// What is wrong with the name of a repository.
-fn bad_repository(name: &str) -> Option<String> {
-    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
+/// The letters of repositories.
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
+
+/// The part of a repository's name that has other letters.
+fn bad_path(name: &str) -> Option<&str> {
     let path = match name.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => path,
         _ => name,
@@ -297,5 +290,5 @@ fn bad_repository(name: &str) -> Option<String> {
     if name.is_empty() || path.chars().all(|c| LETTERS.contains(c)) {
         return None;
     }
-    Some(format!("repository can only contain the characters `{LETTERS}`: {path}"))
+    Some(path)
 }

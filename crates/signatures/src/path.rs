@@ -190,22 +190,43 @@ fn holds(path: &[Link], purpose: Purpose, at: &Time) -> Result<(), Error> {
     Ok(())
 }
 
-/// An error in the words of Go's `crypto/x509` where it has words for it.
-pub fn text(error: &Error) -> String {
-    match error {
-        Error::EmptyEkuExtension | Error::RequiredEkuNotFoundContext(_) => {
-            "x509: certificate specifies an incompatible key usage".into()
+/// Why there is no path, in the words of Go's `crypto/x509` where it has words for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPath {
+    /// A key is not for what it is used for.
+    #[error("x509: certificate specifies an incompatible key usage")]
+    Usage,
+    /// A member is not valid at the moment.
+    #[error("x509: certificate has expired or is not yet valid")]
+    Expired,
+    /// An issuer has more certificates below than it allows.
+    #[error("x509: too many intermediates for path length constraint")]
+    PathLength,
+    /// An issuer may not issue for the name.
+    #[error("x509: a root or intermediate certificate is not authorized to sign for this name")]
+    Name,
+    /// A member has a critical extension that is not understood.
+    #[error("x509: unhandled critical extension")]
+    CriticalExtension,
+    /// The leaf is an issuer.
+    #[error("x509: certificate of an authority is used as the one of a signer")]
+    LeafIsIssuer,
+    /// No root is at the end, or whatever else is wrong.
+    #[error("x509: certificate signed by unknown authority")]
+    UnknownAuthority,
+}
+
+impl From<Error> for NoPath {
+    fn from(error: Error) -> NoPath {
+        match error {
+            Error::EmptyEkuExtension | Error::RequiredEkuNotFoundContext(_) => NoPath::Usage,
+            Error::CertExpired { .. } | Error::CertNotValidYet { .. } => NoPath::Expired,
+            Error::PathLenConstraintViolated => NoPath::PathLength,
+            Error::NameConstraintViolation => NoPath::Name,
+            Error::UnsupportedCriticalExtension => NoPath::CriticalExtension,
+            Error::CaUsedAsEndEntity => NoPath::LeafIsIssuer,
+            _ => NoPath::UnknownAuthority,
         }
-        Error::CertExpired { .. } | Error::CertNotValidYet { .. } => {
-            "x509: certificate has expired or is not yet valid".into()
-        }
-        Error::PathLenConstraintViolated => "x509: too many intermediates for path length constraint".into(),
-        Error::NameConstraintViolation => {
-            "x509: a root or intermediate certificate is not authorized to sign for this name".into()
-        }
-        Error::UnsupportedCriticalExtension => "x509: unhandled critical extension".into(),
-        Error::CaUsedAsEndEntity => "x509: certificate of an authority is used as the one of a signer".into(),
-        _ => "x509: certificate signed by unknown authority".into(),
     }
 }
 

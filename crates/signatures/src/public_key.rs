@@ -50,6 +50,47 @@ impl Hash {
     }
 }
 
+/// Why a key cannot be read or has not signed, nearly in Kyverno's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A key that is not encoded as it must be.
+    #[error("asn1: structure error")]
+    Malformed,
+    /// A key on a curve that is not known.
+    #[error("x509: unsupported elliptic curve")]
+    UnknownCurve,
+    /// A point of Ed25519 of another length.
+    #[error("x509: wrong Ed25519 public key size")]
+    EdwardsSize,
+    /// A key of a kind that is not known.
+    #[error("x509: unknown public key algorithm")]
+    UnknownAlgorithm,
+    /// A point that is not on the curve.
+    #[error("x509: failed to unmarshal elliptic curve point")]
+    NoPoint,
+    /// The RSA key has not computed the signature.
+    #[error("crypto/rsa: verification error")]
+    Rsa,
+    /// The key has not computed the signature.
+    #[error("failed to verify signature")]
+    Edwards,
+    /// The key has not computed the pair of numbers in DER, or they are not in DER.
+    #[error("invalid signature when validating ASN.1 encoded signature")]
+    Pair,
+    /// Bytes that are no pair of numbers.
+    #[error("ecdsa: Invalid IEEE_P1363 encoded bytes")]
+    Encoding,
+    /// The key has not computed the pair of numbers that stand side by side.
+    #[error("invalid signature when validating IEEE_P1363 encoded signature")]
+    Bare,
+    /// The key has not computed the signature in the form of JOSE.
+    #[error("crypto/ecdsa: verification error")]
+    Jose,
+    /// A key of a kind that does not sign so.
+    #[error("key is of invalid type")]
+    KeyType,
+}
+
 /// A public key.
 #[derive(Clone, Debug)]
 pub enum PublicKey {
@@ -65,9 +106,6 @@ pub enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
-/// The text for a key of an unknown algorithm.
-pub const UNKNOWN_KEY: &str = "x509: unknown public key algorithm";
-const NO_POINT: &str = "x509: failed to unmarshal elliptic curve point";
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 
 impl PublicKey {
@@ -81,24 +119,22 @@ impl PublicKey {
     ///
     /// # Errors
     /// What is wrong with it, nearly as Kyverno says it.
-    pub fn of_der(der: &[u8]) -> Result<PublicKey, &'static str> {
-        const MALFORMED: &str = "asn1: structure error";
-        const NO_CURVE: &str = "x509: unsupported elliptic curve";
-        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| MALFORMED)?;
-        let bits = info.subject_public_key.as_bytes().ok_or(MALFORMED)?;
+    pub fn of_der(der: &[u8]) -> Result<PublicKey, Error> {
+        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| Error::Malformed)?;
+        let bits = info.subject_public_key.as_bytes().ok_or(Error::Malformed)?;
         match &*info.algorithm.oid.to_string() {
             "1.2.840.113549.1.1.1" => Ok(PublicKey::Rsa(bits.to_vec())),
             "1.3.101.112" if bits.len() == 32 => Ok(PublicKey::Ed25519(bits.to_vec())),
             "1.2.840.10045.2.1" => {
-                match &*info.algorithm.parameters_oid().map_err(|_| MALFORMED)?.to_string() {
+                match &*info.algorithm.parameters_oid().map_err(|_| Error::Malformed)?.to_string() {
                     "1.2.840.10045.3.1.7" => PublicKey::on_p256(bits),
                     "1.3.132.0.34" => PublicKey::on_p384(bits),
                     "1.3.132.0.35" => PublicKey::on_p521(bits),
-                    _ => Err(NO_CURVE),
+                    _ => Err(Error::UnknownCurve),
                 }
             }
-            "1.3.101.112" => Err("x509: wrong Ed25519 public key size"),
-            _ => Err(UNKNOWN_KEY),
+            "1.3.101.112" => Err(Error::EdwardsSize),
+            _ => Err(Error::UnknownAlgorithm),
         }
     }
 
@@ -106,45 +142,45 @@ impl PublicKey {
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p256(point: &[u8]) -> Result<PublicKey, &'static str> {
-        p256::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P256).map_err(|_| NO_POINT)
+    pub fn on_p256(point: &[u8]) -> Result<PublicKey, Error> {
+        p256::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P256).map_err(|_| Error::NoPoint)
     }
 
     /// Reads a point on the curve P-384.
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p384(point: &[u8]) -> Result<PublicKey, &'static str> {
-        p384::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P384).map_err(|_| NO_POINT)
+    pub fn on_p384(point: &[u8]) -> Result<PublicKey, Error> {
+        p384::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P384).map_err(|_| Error::NoPoint)
     }
 
     /// Reads a point on the curve P-521.
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p521(point: &[u8]) -> Result<PublicKey, &'static str> {
-        p521::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P521).map_err(|_| NO_POINT)
+    pub fn on_p521(point: &[u8]) -> Result<PublicKey, Error> {
+        p521::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P521).map_err(|_| Error::NoPoint)
     }
 
     /// Verifies a signature of the SHA-256 of a message.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+    /// It is another's, or not encoded as it must be.
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         self.verify_hash(Hash::Sha256, message, signature)
     }
 
     /// Verifies a signature of a hash of a message.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
-        let by_ring = |algorithm, key: &[u8], text| {
-            UnparsedPublicKey::new(algorithm, key).verify(message, signature).map_err(|_| text)
+    /// It is another's, or not encoded as it must be.
+    pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+        let by_ring = |algorithm, key: &[u8], error| {
+            UnparsedPublicKey::new(algorithm, key).verify(message, signature).map_err(|_| error)
         };
         match self {
             PublicKey::Rsa(key) => {
-                const REFUSED: &str = "crypto/rsa: verification error";
+                const REFUSED: Error = Error::Rsa;
                 let algorithm: &dyn VerificationAlgorithm = match of {
                     Hash::Sha224 => return Err(REFUSED),
                     Hash::Sha256 => &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
@@ -153,7 +189,7 @@ impl PublicKey {
                 };
                 by_ring(algorithm, key, REFUSED)
             }
-            PublicKey::Ed25519(key) => by_ring(&ED25519, key, "failed to verify signature"),
+            PublicKey::Ed25519(key) => by_ring(&ED25519, key, Error::Edwards),
             PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_) => {
                 self.verify_curve(&of.of(message), signature)
             }
@@ -163,11 +199,11 @@ impl PublicKey {
     /// Verifies a signature in the form of X.509 and CMS: one of an elliptic curve must be DER.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+    /// It is another's, or not encoded as it must be.
+    pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         let is_curve = matches!(self, PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_));
         if is_curve && !is_pair(signature) {
-            return Err("invalid signature when validating ASN.1 encoded signature");
+            return Err(Error::Pair);
         }
         self.verify_hash(of, message, signature)
     }
@@ -176,9 +212,9 @@ impl PublicKey {
     /// with PSS padding and a salt as long as the hash.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
-        const REFUSED: &str = "crypto/ecdsa: verification error";
+    /// It is another's, or not encoded as it must be.
+    pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+        const REFUSED: Error = Error::Jose;
         let (length, own) = match self {
             PublicKey::P256(_) => (64, Hash::Sha256),
             PublicKey::P384(_) => (96, Hash::Sha384),
@@ -190,9 +226,9 @@ impl PublicKey {
                     Hash::Sha512 => &RSA_PSS_2048_8192_SHA512,
                 };
                 let verified = UnparsedPublicKey::new(algorithm, key).verify(message, signature);
-                return verified.map_err(|_| "crypto/rsa: verification error");
+                return verified.map_err(|_| Error::Rsa);
             }
-            PublicKey::Ed25519(_) => return Err("key is of invalid type"),
+            PublicKey::Ed25519(_) => return Err(Error::KeyType),
         };
         if signature.len() != length || of != own {
             return Err(REFUSED);
@@ -202,7 +238,7 @@ impl PublicKey {
     }
 
     /// Verifies a signature by a key on a curve.
-    fn verify_curve(&self, hash: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+    fn verify_curve(&self, hash: &[u8], signature: &[u8]) -> Result<(), Error> {
         match self {
             PublicKey::P256(key) => ecdsa(hash, signature, |hash, der| {
                 let signature = p256::ecdsa::Signature::from_der(der).ok()?;
@@ -216,22 +252,18 @@ impl PublicKey {
                 let signature = p521::ecdsa::Signature::from_der(der).ok()?;
                 key.verify_prehash(hash, &signature).ok()
             }),
-            PublicKey::Rsa(_) | PublicKey::Ed25519(_) => Err("failed to verify signature"),
+            PublicKey::Rsa(_) | PublicKey::Ed25519(_) => Err(Error::Edwards),
         }
     }
 }
 
 /// An elliptic curve signature is two numbers, in DER or side by side.
-fn ecdsa(
-    hash: &[u8],
-    signature: &[u8],
-    verify: impl Fn(&[u8], &[u8]) -> Option<()>,
-) -> Result<(), &'static str> {
+fn ecdsa(hash: &[u8], signature: &[u8], verify: impl Fn(&[u8], &[u8]) -> Option<()>) -> Result<(), Error> {
     if is_pair(signature) {
-        return verify(hash, signature).ok_or("invalid signature when validating ASN.1 encoded signature");
+        return verify(hash, signature).ok_or(Error::Pair);
     }
-    let der = pair(signature).ok_or("ecdsa: Invalid IEEE_P1363 encoded bytes")?;
-    verify(hash, &der).ok_or("invalid signature when validating IEEE_P1363 encoded signature")
+    let der = pair(signature).ok_or(Error::Encoding)?;
+    verify(hash, &der).ok_or(Error::Bare)
 }
 
 /// Whether bytes are a DER sequence of two numbers.

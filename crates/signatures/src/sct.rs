@@ -6,7 +6,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::public_key::{Hash, PublicKey};
+use crate::certificates::{self, MALFORMED};
+use crate::public_key::{self, Hash, PublicKey};
 use crate::x509::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE, element};
 
 use crate::chain::Link;
@@ -19,70 +20,107 @@ const SHA256: u8 = 4;
 const RSA: u8 = 1;
 const ECDSA: u8 = 3;
 
-/// The text for a certificate without SCTs.
-pub const MISSING: &str = "certificate does not include required embedded SCT and no detached SCT was set";
+/// Why the SCTs of a certificate do not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// There are none.
+    #[error("certificate does not include required embedded SCT and no detached SCT was set")]
+    Missing,
+    /// The certificate cannot be read.
+    #[error(transparent)]
+    Certificate(#[from] certificates::Error),
+    /// The list of them cannot be read.
+    #[error("failed to parse certificate: NonFatalErrors: failed to tls.Unmarshal SCT list: tls: {0}; ")]
+    List(#[from] ListError),
+    /// Something follows the list.
+    #[error("failed to parse certificate: NonFatalErrors: trailing data after ASN1-encoded SCT list; ")]
+    Trailing,
+    /// One is of a log that is not known.
+    #[error(
+        "ctfe public key not found for payload. Check your TUF root (see cosign initialize) or set a custom key with env var SIGSTORE_CT_LOG_PUBLIC_KEY_FILE"
+    )]
+    UnknownLog,
+    /// One is of a version that is not known.
+    #[error("error verifying embedded SCT: unknown SCT version {0}")]
+    Version(u8),
+    /// The log's key is of a kind that does not sign them.
+    #[error("error verifying embedded SCT: unsupported public key type")]
+    KeyType,
+    /// The algorithm is not one of the log's key.
+    #[error("error verifying embedded SCT: signature algorithm and public key do not fit")]
+    Algorithm,
+    /// The log's RSA key has not signed it.
+    #[error("error verifying embedded SCT: failed to verify rsa signature: {0}")]
+    Rsa(#[source] public_key::Error),
+    /// The log's key on a curve has not signed it.
+    #[error("error verifying embedded SCT: failed to verify ECDSA signature")]
+    Ecdsa,
+    /// It was signed when the certificate was not valid.
+    #[error("error verifying embedded SCT: its timestamp is outside of the certificate's validity")]
+    Time,
+}
+
+/// Why a list of SCTs cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// It is cut.
+    #[error("syntax error: SCTList: truncated slice")]
+    Truncated,
+    /// It is empty.
+    #[error("structure error: SCTList: value 0 too small for minimum 1")]
+    Empty,
+}
 
 /// Whether a certificate holds SCTs, and all are good.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), String> {
-    const MALFORMED: &str = "x509: malformed certificate";
+/// There are none, or one is not good.
+pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), Error> {
     let (plain, list) = parts(certificate).ok_or(MALFORMED)?;
     let own = Link::of_der(certificate)?;
-    let list = list.ok_or(MISSING)?;
-    let unread = |e: &str| {
-        format!("failed to parse certificate: NonFatalErrors: failed to tls.Unmarshal SCT list: tls: {e}; ")
-    };
-    let truncated = || unread("syntax error: SCTList: truncated slice");
+    let list = list.ok_or(Error::Missing)?;
     let mut whole = list;
-    let mut rest = block(&mut whole).ok_or_else(truncated)?;
+    let mut rest = block(&mut whole).ok_or(ListError::Truncated)?;
     if !whole.is_empty() {
-        return Err(
-            "failed to parse certificate: NonFatalErrors: trailing data after ASN1-encoded SCT list; ".into(),
-        );
+        return Err(Error::Trailing);
     }
     if rest.is_empty() {
-        return Err(unread("structure error: SCTList: value 0 too small for minimum 1"));
+        return Err(ListError::Empty.into());
     }
     while !rest.is_empty() {
-        let sct = block(&mut rest).and_then(Sct::read).ok_or_else(truncated)?;
+        let sct = block(&mut rest).and_then(Sct::read).ok_or(ListError::Truncated)?;
         let id: String = sct.log.iter().map(|b| format!("{b:02x}")).collect();
         let Some(log) = logs.iter().find(|log| log.is(&id)) else {
-            return Err("ctfe public key not found for payload. Check your TUF root (see cosign initialize) or set a custom key with env var SIGSTORE_CT_LOG_PUBLIC_KEY_FILE".into());
+            return Err(Error::UnknownLog);
         };
         if sct.version != 0 {
-            return Err(format!("error verifying embedded SCT: unknown SCT version {}", sct.version));
+            return Err(Error::Version(sct.version));
         }
         let mut signed = vec![0, 0];
         signed.extend(sct.time);
         signed.extend([0, 1]);
         signed.extend(Sha256::digest(issuer_key));
-        let length = u32::try_from(plain.len()).map_err(|_| truncated())?.to_be_bytes();
+        let length = u32::try_from(plain.len()).map_err(|_| ListError::Truncated)?.to_be_bytes();
         signed.extend(length.get(1..).unwrap_or_default());
         signed.extend(&plain);
-        let more = u16::try_from(sct.extensions.len()).map_err(|_| truncated())?;
+        let more = u16::try_from(sct.extensions.len()).map_err(|_| ListError::Truncated)?;
         signed.extend(more.to_be_bytes());
         signed.extend(sct.extensions);
         let algorithm = match log.key() {
             PublicKey::Rsa(_) => [SHA256, RSA],
             PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_) => [SHA256, ECDSA],
-            PublicKey::Ed25519(_) => {
-                return Err("error verifying embedded SCT: unsupported public key type".into());
-            }
+            PublicKey::Ed25519(_) => return Err(Error::KeyType),
         };
         if sct.algorithm != algorithm {
-            return Err("error verifying embedded SCT: signature algorithm and public key do not fit".into());
+            return Err(Error::Algorithm);
         }
         log.key().verify_der(Hash::Sha256, &signed, sct.signature).map_err(|e| match log.key() {
-            PublicKey::Rsa(_) => format!("error verifying embedded SCT: failed to verify rsa signature: {e}"),
-            _ => "error verifying embedded SCT: failed to verify ECDSA signature".to_owned(),
+            PublicKey::Rsa(_) => Error::Rsa(e),
+            _ => Error::Ecdsa,
         })?;
         let seconds = i64::try_from(u64::from_be_bytes(*sct.time) / 1000).unwrap_or(i64::MAX);
         if !(own.from..=own.until).contains(&seconds) {
-            return Err(
-                "error verifying embedded SCT: its timestamp is outside of the certificate's validity".into(),
-            );
+            return Err(Error::Time);
         }
     }
     Ok(())

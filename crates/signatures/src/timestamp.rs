@@ -6,6 +6,8 @@
 //! [`TsaRoots`]. Semantics: RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
 //! (`docs/images.md`). Nothing is fetched.
 
+mod error;
+
 use sha1::Digest;
 
 use crate::public_key::Hash;
@@ -15,14 +17,15 @@ use crate::x509::pem_all;
 
 use crate::chain::{self, Leaf, Link};
 use crate::cms::{self, SignedData, Signer};
-use crate::path::{self, Purpose};
+use crate::path::{self, NoPath, Purpose};
+
+pub use error::{Error, SigningTime, TrustError, Unreadable};
 
 /// The attribute that names the signer's certificate by a SHA-1 hash (RFC 2634).
 const SIGNING_CERTIFICATE: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 0x10, 2, 0x0c];
 /// The same with a hash of the SHA-2 family (RFC 5035).
 const SIGNING_CERTIFICATE_V2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 0x10, 2, 0x2f];
 const GENERALIZED_TIME: u8 = 0x18;
-const MALFORMED: &str = "asn1: structure error";
 
 /// What an authority states (`TSTInfo`).
 struct Info<'a> {
@@ -110,13 +113,13 @@ impl<'a> Info<'a> {
     }
 
     /// Whether it is about a message.
-    fn is_about(&self, message: &[u8]) -> Result<(), String> {
+    fn is_about(&self, message: &[u8]) -> Result<(), Error> {
         let (Some(hash), found) = self.imprint else {
-            return Err("weak hash algorithm: must be SHA-256, SHA-384, or SHA-512".into());
+            return Err(Error::WeakHash);
         };
         match hash.of(message) == found {
             true => Ok(()),
-            false => Err("hashed messages don't match".into()),
+            false => Err(Error::OtherMessage),
         }
     }
 }
@@ -136,7 +139,7 @@ impl<'a> Token<'a> {
 }
 
 /// When a signer says that it signed; `None` = it does not say.
-fn signing_time(signer: &Signer<'_>) -> Result<Option<Time>, String> {
+fn signing_time(signer: &Signer<'_>) -> Result<Option<Time>, SigningTime> {
     const UTC_TIME: u8 = 0x17;
     if !signer.has(cms::SIGNING_TIME) {
         return Ok(None);
@@ -153,7 +156,7 @@ fn signing_time(signer: &Signer<'_>) -> Result<Option<Time>, String> {
             _ => None,
         }
     };
-    read().map(Some).ok_or_else(|| MALFORMED.to_owned())
+    read().map(Some).ok_or(SigningTime::Malformed)
 }
 
 /// Whether a signed attribute names the certificate of the signer by its hash, and none names another; `sha1`: whether the
@@ -203,13 +206,12 @@ impl TsaTrust {
     /// Reads a chain.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn read(pem: &str) -> Result<TsaTrust, String> {
-        let failed = |e: &str| format!("error splitting tsa certificates: {e}");
-        let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding"))?;
+    /// A certificate cannot be read, or there are several leaves.
+    pub fn read(pem: &str) -> Result<TsaTrust, TrustError> {
+        let ders = pem_all(pem).ok_or(TrustError::NotPem)?;
         let mut trust = TsaTrust::default();
         for der in &ders {
-            let link = Link::of_der(der).map_err(|e| failed(&e))?;
+            let link = Link::of_der(der).map_err(TrustError::Member)?;
             let of = match (link.is_issuer(), link.is_self_issued()) {
                 (false, _) => &mut trust.leaves,
                 (true, false) => &mut trust.intermediates,
@@ -219,60 +221,56 @@ impl TsaTrust {
         }
         match trust.leaves.len() {
             0 | 1 => Ok(trust),
-            _ => Err("certificate chain must contain at most one TSA certificate".into()),
+            _ => Err(TrustError::Leaves),
         }
     }
 
     /// The moment, in Unix seconds, of a response of an authority about a message.
     ///
     /// # Errors
-    /// Kyverno's text.
-    pub fn moment(&self, response: &[u8], message: &[u8]) -> Result<i64, String> {
-        let unread = |e: String| format!("error parsing response into Timestamp: {e}");
+    /// It does not count.
+    pub fn moment(&self, response: &[u8], message: &[u8]) -> Result<i64, Error> {
         if response.is_empty() {
-            return Err(unread("asn1: syntax error: sequence truncated".into()));
+            return Err(Unreadable::Empty.into());
         }
-        let (status, token) = parts(response).ok_or_else(|| unread(MALFORMED.into()))?;
+        let (status, token) = parts(response).ok_or(Unreadable::Malformed)?;
         match status {
             [0] => {}
-            [1] => return Err(unread("the request is granted with modifications:  ()".into())),
-            _ => return Err(unread("the request is rejected:  ()".into())),
+            [1] => return Err(Unreadable::Modified.into()),
+            _ => return Err(Unreadable::Rejected.into()),
         }
-        let token = token.and_then(Token::read).ok_or_else(|| unread(MALFORMED.into()))?;
+        let token = token.and_then(Token::read).ok_or(Unreadable::Malformed)?;
         if self.roots.is_empty() {
-            return Err("no TSA root certificate(s) provided to verify timestamp".into());
+            return Err(Error::NoRoots);
         }
         // The certificate of the trusted chain stands for those of the token where it has none.
         let embedded = &token.data.certificates;
         let certificates = if embedded.is_empty() { &self.leaves } else { embedded };
         let signer = &token.data.signer;
         let certificate = signer.certificate(certificates);
-        let certificate = certificate.ok_or_else(|| unread("pkcs7: No certificate for signer".into()))?;
-        signer.verify(token.data.content, certificate).map_err(unread)?;
-        within_validity(signer, certificate).map_err(unread)?;
+        let certificate = certificate.ok_or(Unreadable::NoCertificate)?;
+        signer.verify(token.data.content, certificate).map_err(Unreadable::from)?;
+        within_validity(signer, certificate).map_err(Unreadable::from)?;
         self.check(&token, certificate)?;
         token.info.is_about(message)?;
         Ok(i64::try_from(token.info.at.unix_nanos().div_euclid(1_000_000_000)).unwrap_or(i64::MAX))
     }
 
     /// Whether a signer's certificate is the one of an authority that is trusted.
-    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), String> {
+    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), Error> {
         if self.leaves.first().is_some_and(|own| own.der != certificate.der) {
-            return Err("certificate embedded in the TSR does not match the provided TSA certificate".into());
+            return Err(Error::OtherCertificate);
         }
         certificate.is_tsa()?;
         if !names_certificate(&token.data.signer, certificate, true) {
-            return Err(
-                "failed to verify TSA certificate: the timestamp does not name its signer's certificate"
-                    .into(),
-            );
+            return Err(Error::Unnamed);
         }
         let others = self.intermediates.iter().chain(&token.data.certificates);
         let intermediates: Vec<&[u8]> = others.map(|link| &*link.der).collect();
         let roots: Vec<&[u8]> = self.roots.iter().map(|link| &*link.der).collect();
         path::find(certificate, &intermediates, &roots, Purpose::TimeStamping, &token.info.at)
             .map(|_| ())
-            .map_err(|e| format!("failed to verify TSA certificate chain: {}", path::text(&e)))
+            .map_err(|error| Error::Path(NoPath::from(error)))
     }
 }
 
@@ -290,16 +288,13 @@ fn parts(response: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 }
 
 /// Whether a signer says that it signed when its certificate was valid, where it says when.
-fn within_validity(signer: &Signer<'_>, certificate: &Link) -> Result<(), String> {
+fn within_validity(signer: &Signer<'_>, certificate: &Link) -> Result<(), SigningTime> {
     let Some(time) = signing_time(signer)? else { return Ok(()) };
-    let text = |t: &Time| format!("\"{}\"", t.rfc3339_nano());
-    certificate.is_valid_at(&time).map_err(|_| {
-        format!(
-            "pkcs7: signing time {} is outside of certificate validity {} to {}",
-            text(&time),
-            text(&Time::from_unix(certificate.from)),
-            text(&Time::from_unix(certificate.until))
-        )
+    let text = |t: &Time| format!("\"{}\"", t.rfc3339_nano()).into();
+    certificate.is_valid_at(&time).map_err(|_| SigningTime::OutsideValidity {
+        at: text(&time),
+        from: text(&Time::from_unix(certificate.from)),
+        until: text(&Time::from_unix(certificate.until)),
     })
 }
 
@@ -313,12 +308,12 @@ impl TsaRoots {
     ///
     /// # Errors
     /// One is no certificate of a root.
-    pub fn read(pem: &str) -> Result<TsaRoots, String> {
-        let ders = pem_all(pem).ok_or("failed to parse certificates: error during PEM decoding")?;
+    pub fn read(pem: &str) -> Result<TsaRoots, TrustError> {
+        let ders = pem_all(pem).ok_or(TrustError::RootsNotPem)?;
         let roots: Vec<Link> = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>()?;
         match roots.iter().all(|root| root.is_issuer() && root.is_self_issued()) {
             true => Ok(TsaRoots { roots }),
-            false => Err("trust store of type tsa must hold certificates of roots only".into()),
+            false => Err(TrustError::NotRoot),
         }
     }
 
@@ -326,15 +321,15 @@ impl TsaRoots {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn moments(&self, token: &[u8], signature: &[u8]) -> Result<[Time; 2], String> {
-        let token = Token::read(token).ok_or("malformed timestamp token")?;
+    pub fn moments(&self, token: &[u8], signature: &[u8]) -> Result<[Time; 2], Error> {
+        let token = Token::read(token).ok_or(Error::MalformedToken)?;
         let signer = &token.data.signer;
         let certificate = signer.certificate(&token.data.certificates);
-        let certificate = certificate.ok_or("no certificate of the signer of the timestamp")?;
+        let certificate = certificate.ok_or(Error::NoCertificate)?;
         signer.verify(token.data.content, certificate)?;
         within_validity(signer, certificate)?;
         if !names_certificate(signer, certificate, false) {
-            return Err("the timestamp does not name its signer's certificate".into());
+            return Err(Error::UnnamedToken);
         }
         self.check(&token, certificate)?;
         token.info.is_about(signature)?;
@@ -343,14 +338,14 @@ impl TsaRoots {
     }
 
     /// Whether a signer's certificate is the one of an authority that is trusted.
-    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), String> {
+    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), Error> {
         let intermediates: Vec<&[u8]> = token.data.certificates.iter().map(|link| &*link.der).collect();
         let roots: Vec<&[u8]> = self.roots.iter().map(|link| &*link.der).collect();
         let path = path::find(certificate, &intermediates, &roots, Purpose::TimeStamping, &token.info.at)
-            .map_err(|e| format!("failed to verify timestamp certificate chain: {}", path::text(&e)))?;
+            .map_err(|error| Error::TokenPath(NoPath::from(error)))?;
         chain::fits(&path, Leaf::Tsa)?;
         match path.iter().rev().skip(1).any(|link| link.revocable) {
-            true => Err("timestamp certificate revocation status is unknown".into()),
+            true => Err(Error::Revocation),
             false => Ok(()),
         }
     }

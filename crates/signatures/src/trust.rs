@@ -5,7 +5,7 @@
 //! verifies nothing.
 
 use crate::external::registry::place;
-use crate::public_key::{Hash, PublicKey};
+use crate::public_key::{self, Hash, PublicKey};
 use crate::value::{Map, Value};
 use crate::x509::pem_block;
 
@@ -17,7 +17,37 @@ use crate::cosign::{
 use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
 use crate::options::certificate;
-use crate::timestamp::TsaTrust;
+use crate::timestamp::{TrustError, TsaTrust};
+
+/// Why an attestor cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Signatures of a kind that is not known.
+    #[error("attestor uses no signatures that are known")]
+    UnknownKind,
+    /// What it names would have to be fetched.
+    #[error("{}", OFFLINE)]
+    Fetched,
+    /// Timestamp authorities that cannot be read.
+    #[error(transparent)]
+    Tsa(#[from] TrustError),
+    /// A key that is no PEM.
+    #[error("PEM decoding failed")]
+    NotPem,
+    /// A key that cannot be read.
+    #[error(transparent)]
+    Key(#[from] public_key::Error),
+    /// A hash that is not known.
+    #[error("invalid signature algorithm provided {0}")]
+    Algorithm(Box<str>),
+    /// Certificates that cannot be read, or lead to no root.
+    #[error(transparent)]
+    Certificate(#[from] certificates::Error),
+    /// A repository that is no place, in the words of the reader of places.
+    #[error("{0}")]
+    Place(Box<str>),
+}
 
 /// Who must have signed.
 pub struct Trust {
@@ -38,16 +68,16 @@ fn text<'v>(v: &'v Value, path: &[&str]) -> &'v str {
 ///
 /// # Errors
 /// What cannot be read, or would have to be fetched.
-pub fn read(attestor: &Value) -> Result<Trust, String> {
+pub fn read(attestor: &Value) -> Result<Trust, Error> {
     let Some(cosign) = attestor.get("cosign").filter(|v| !v.is_null()) else {
-        return Err("attestor uses no signatures that are known".into());
+        return Err(Error::UnknownKind);
     };
     let on = |path: &[&str]| cosign.at(path).and_then(Value::as_bool) == Some(true);
     let is_given = |key: &str| cosign.get(key).is_some_and(|v| !v.is_null());
     // Who has a key and wants no log needs no roots: these are not even read then.
     let is_enough = is_given("key") && on(&["ctlog", "insecureIgnoreTlog"]);
     if !is_enough && (is_given("trustedRoot") || is_given("tuf")) {
-        return Err(OFFLINE.into());
+        return Err(Error::Fetched);
     }
     let tsa = match text(cosign, &["ctlog", "tsaCertChain"]) {
         "" => None,
@@ -58,8 +88,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
         false => Some(vec![log_key(text(cosign, &["ctlog", "rekorPubKey"]))?]),
     };
     let algorithm = text(cosign, &["key", "hashAlgorithm"]);
-    let hash =
-        Hash::named(algorithm).ok_or_else(|| format!("invalid signature algorithm provided {algorithm}"))?;
+    let hash = Hash::named(algorithm).ok_or_else(|| Error::Algorithm(algorithm.into()))?;
     let mut identities = Vec::new();
     let mut ct_logs = None;
     let by = if is_given("key") {
@@ -75,12 +104,12 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
         let roots = text(cosign, &["keyless", "roots"]);
         match Certificate::all(roots)? {
             roots if !roots.is_empty() => RequiredSigner::Roots(roots),
-            _ => return Err(OFFLINE.into()),
+            _ => return Err(Error::Fetched),
         }
     };
     let repository = match text(cosign, &["source", "repository"]) {
         "" => None,
-        name => Some(place(name)?.0),
+        name => Some(place(name).map_err(|error| Error::Place(error.to_string().into()))?.0),
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
@@ -91,25 +120,25 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     })
 }
 
-fn log_key(pem: &str) -> Result<LogKey, String> {
+fn log_key(pem: &str) -> Result<LogKey, Error> {
     if pem.is_empty() {
-        return Err(OFFLINE.into());
+        return Err(Error::Fetched);
     }
-    let der = pem_block(pem, "PUBLIC KEY").ok_or("PEM decoding failed")?;
-    LogKey::of_der(&der).ok_or_else(|| "x509: unknown public key algorithm".into())
+    let der = pem_block(pem, "PUBLIC KEY").ok_or(Error::NotPem)?;
+    LogKey::of_der(&der).ok_or(Error::Key(public_key::Error::UnknownAlgorithm))
 }
 
-fn key(cosign: &Value) -> Result<RequiredSigner, String> {
+fn key(cosign: &Value) -> Result<RequiredSigner, Error> {
     match text(cosign, &["key", "data"]) {
-        "" => Err(OFFLINE.into()),
+        "" => Err(Error::Fetched),
         data => {
-            let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or("PEM decoding failed")?;
+            let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or(Error::NotPem)?;
             Ok(RequiredSigner::Key(Box::new(PublicKey::of_der(&der)?)))
         }
     }
 }
 
-fn by_certificate(cosign: &Value) -> Result<RequiredSigner, String> {
+fn by_certificate(cosign: &Value) -> Result<RequiredSigner, Error> {
     let value = |key: &str| text(cosign, &["certificate", key, "value"]);
     let chain = certificates::chain(value("certChain"))?;
     match value("cert") {
@@ -198,23 +227,24 @@ impl Trust {
         if self.identities.is_empty() {
             return Ok(all);
         }
-        let mut wrong = String::from("certificate not found");
+        let mut wrong = None;
         let mut good = Vec::new();
         for signed in all {
             let Some(certificate) = &signed.certificate else { continue };
-            let mut fits = Err(String::new());
-            for identity in &self.identities {
-                fits = identity.fits(certificate).and_then(|()| cosign::facts_fit(&self.facts, certificate));
-                if fits.is_ok() {
-                    break;
-                }
-            }
-            match fits {
-                Ok(()) => good.push(signed),
-                Err(text) => wrong = text,
+            let fits = |identity: &Identity| {
+                identity.fits(certificate).and_then(|()| cosign::facts_fit(&self.facts, certificate))
+            };
+            let mut last = None;
+            match self.identities.iter().any(|identity| fits(identity).map_err(|e| last = Some(e)).is_ok()) {
+                true => good.push(signed),
+                false => wrong = last,
             }
         }
-        if good.is_empty() { Err(VerificationError::found(wrong)) } else { Ok(good) }
+        match (good.is_empty(), wrong) {
+            (false, _) => Ok(good),
+            (true, Some(mismatch)) => Err(VerificationError::found(mismatch)),
+            (true, None) => Err(VerificationError::found("certificate not found")),
+        }
     }
 
     /// Whether a signature has the annotations: those of its layer, not of its payload, as in Kyverno.

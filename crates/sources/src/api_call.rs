@@ -3,6 +3,7 @@
 //! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went wrong. The URL, every address and
 //! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
+use super::http::guard::Refusal;
 use super::http::{Client, Failure, RequestError, Unread};
 use super::service;
 use crate::document::json;
@@ -12,39 +13,98 @@ use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 use crate::value::url::split;
 
+/// Why a call has no answer, in Kyverno's words.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its URL is none.
+    #[error("failed to validate URL for APICall {entry}: invalid URL: parse {}: {why}", quote(.url))]
+    Url {
+        /// The name of the entry.
+        entry: Box<str>,
+        /// The URL.
+        url: Box<str>,
+        /// Why not, in the words of the reader of URLs.
+        why: Box<str>,
+    },
+    /// Its URL may not be called. The address of a name is not disclosed.
+    #[error("failed to validate URL for APICall {entry}: {}", .cause.text(false))]
+    Refused {
+        /// The name of the entry.
+        entry: Box<str>,
+        /// Why not.
+        #[source]
+        cause: Box<Refusal>,
+    },
+    /// Its bundle holds no certificate.
+    #[error("failed to parse PEM CA bundle for APICall {0}")]
+    Bundle(Box<str>),
+    /// The request fails. The address of a name is not disclosed.
+    #[error("failed to execute HTTP request for APICall {entry}: {}: {}", .cause.request, undisclosed(.cause))]
+    Request {
+        /// The name of the entry.
+        entry: Box<str>,
+        /// Why.
+        #[source]
+        cause: Box<RequestError>,
+    },
+    /// The answer is larger than so many bytes.
+    #[error("response length must be less than max allowed response length of {0}")]
+    TooLarge(u64),
+    /// The answer does not come to its end.
+    #[error("failed to read data from APICall {entry}: {cause}")]
+    Body {
+        /// The name of the entry.
+        entry: Box<str>,
+        /// Why not.
+        #[source]
+        cause: Unread,
+    },
+    /// The status is none of success.
+    #[error("HTTP {status}: {text}")]
+    Status {
+        /// The status.
+        status: ureq::http::StatusCode,
+        /// The answer.
+        text: Box<str>,
+    },
+    /// The answer is no JSON, in the words of its decoder.
+    #[error("{0}")]
+    Json(Box<str>),
+}
+
 /// Calls a service; its answer must be JSON.
 ///
 /// # Errors
-/// Kyverno's text; also for every status but those of success.
-pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
-    let invalid = |e: String| format!("failed to validate URL for APICall {entry}: {e}");
-    split(call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(call.url))))?;
-    client.settings().guard.check_url(call.url).map_err(|refusal| invalid(refusal.text(false)))?;
+/// There is no answer, or one with a status that is none of success.
+pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
+    let (entry, url) = (|| entry.into(), call.url);
+    split(url).map_err(|e| Error::Url { entry: entry(), url: url.into(), why: e.to_string().into() })?;
+    let refused = |refusal| Error::Refused { entry: entry(), cause: Box::new(refusal) };
+    client.settings().guard.check_url(url).map_err(refused)?;
     let request = service::request(call);
-    let answer = client.send(request).map_err(|failed| error_text(entry, &failed))?;
+    let answer = client.send(request).map_err(|failed| match failed.failure {
+        Failure::Bundle => Error::Bundle(entry()),
+        _ => Error::Request { entry: entry(), cause: Box::new(failed) },
+    })?;
     let status = answer.status;
     let most = client.settings().largest_answer;
     let bytes = answer.bytes(most).map_err(|unread| match unread {
-        Unread::TooLarge => {
-            format!("response length must be less than max allowed response length of {most}")
-        }
-        unread => format!("failed to read data from APICall {entry}: {unread}"),
+        Unread::TooLarge => Error::TooLarge(most),
+        cause => Error::Body { entry: entry(), cause },
     })?;
     let text = lossy(&bytes);
     if !status.is_success() {
-        return Err(format!("HTTP {status}: {text}"));
+        return Err(Error::Status { status, text: text.into() });
     }
-    json::parse(&text)
+    json::parse(&text).map_err(|error| Error::Json(error.to_string().into()))
 }
 
-fn error_text(entry: &str, failed: &RequestError) -> String {
-    let why = match &failed.failure {
-        Failure::Bundle => return format!("failed to parse PEM CA bundle for APICall {entry}"),
-        // The address of a name is not disclosed.
+/// A failure without the address of a name.
+fn undisclosed(failed: &RequestError) -> String {
+    match &failed.failure {
         Failure::Refused(refusal) => refusal.text(false),
-        Failure::Other(text) => text.clone(),
-    };
-    format!("failed to execute HTTP request for APICall {entry}: {}: {why}", failed.request)
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -56,7 +116,7 @@ mod tests {
     fn error(url: &str, ca_bundle: &str) -> String {
         let answer = Answer::Json(Reader::Entry("x"));
         let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle };
-        call("x", &wanted, &Client::new(Settings::default())).expect_err("refused")
+        call("x", &wanted, &Client::new(Settings::default())).expect_err("refused").to_string()
     }
 
     /// Texts of Kyverno 1.19.1, recorded.

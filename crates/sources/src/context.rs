@@ -18,14 +18,34 @@ pub struct Context {
     pub images: Vec<Value>,
 }
 
+/// Why a context file cannot be used, in Kyverno's words.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot be read.
+    #[error("open {path}: {}", super::files::reason(.cause))]
+    File {
+        /// Its path.
+        path: Box<str>,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// It is no YAML, in the words of its decoder.
+    #[error("error converting YAML to JSON: {0}")]
+    Yaml(Box<str>),
+    /// A field that is not known.
+    #[error("error unmarshaling JSON: while decoding JSON: json: unknown field \"{0}\"")]
+    UnknownField(Box<str>),
+}
+
 /// Reads a context file.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn read(path: &str) -> Result<Context, String> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| format!("open {path}: {}", super::files::reason(&e)))?;
-    let document = document::yaml_value(&text).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
+/// It cannot be read, or is no `Context` document.
+pub fn read(path: &str) -> Result<Context, Error> {
+    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
+    let document = document::yaml_value(&text).map_err(|error| Error::Yaml(error.to_string().into()))?;
     Context::of(&document)
 }
 
@@ -34,7 +54,7 @@ impl Context {
     ///
     /// # Errors
     /// It is of another kind, or has fields that are not known.
-    pub fn of(document: &Value) -> Result<Context, String> {
+    pub fn of(document: &Value) -> Result<Context, Error> {
         let spec = document.get("spec").unwrap_or(&Value::Null);
         for (at, known) in [
             (document, &["apiVersion", "kind", "metadata", "spec"][..]),
@@ -42,9 +62,7 @@ impl Context {
         ] {
             let unknown = at.as_map().into_iter().flat_map(Map::iter).find(|(k, _)| !known.contains(&&***k));
             if let Some((key, _)) = unknown {
-                return Err(format!(
-                    "error unmarshaling JSON: while decoding JSON: json: unknown field \"{key}\""
-                ));
+                return Err(Error::UnknownField((&**key).into()));
             }
         }
         let list = |key: &str| spec.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();

@@ -5,7 +5,7 @@
 //! request is sent, and every address is an error.
 
 #[cfg(feature = "network")]
-use super::http::{Request, client};
+use super::http::{Request, RequestError, Unread, client};
 
 /// The largest download.
 #[cfg(feature = "network")]
@@ -13,6 +13,39 @@ const LARGEST: u64 = 50 * 1024 * 1024;
 /// How long a download may take from the first connection to the last byte.
 #[cfg(feature = "network")]
 const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Why there are no bytes at an address.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no answer.
+    #[cfg(feature = "network")]
+    #[error(transparent)]
+    Request(#[from] Box<RequestError>),
+    /// The answer has another status than 200.
+    #[cfg(feature = "network")]
+    #[error("failed to fetch resource from {url}: HTTP {status}")]
+    Status {
+        /// The address.
+        url: Box<str>,
+        /// The status.
+        status: ureq::http::StatusCode,
+    },
+    /// The answer does not come to its end.
+    #[cfg(feature = "network")]
+    #[error("Get \"{url}\": {cause}")]
+    Body {
+        /// The address.
+        url: Box<str>,
+        /// Why not.
+        #[source]
+        cause: Unread,
+    },
+    /// The library is built without a network client.
+    #[cfg(not(feature = "network"))]
+    #[error("failed to fetch resource from {0}: built without the feature `network`")]
+    NoNetwork(Box<str>),
+}
 
 /// Whether an argument is an address and not a file.
 pub fn is_url(argument: &str) -> bool {
@@ -24,12 +57,12 @@ pub fn is_url(argument: &str) -> bool {
 /// # Errors
 /// Why there are none, with the address.
 #[cfg(feature = "network")]
-pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
-    let answer = client().send(Request::get(url, LONGEST)).map_err(|failed| failed.to_string())?;
+pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
+    let answer = client().send(Request::get(url, LONGEST)).map_err(Box::new)?;
     if answer.status != 200 {
-        return Err(format!("failed to fetch resource from {url}: HTTP {}", answer.status));
+        return Err(Error::Status { url: url.into(), status: answer.status });
     }
-    answer.bytes(LARGEST).map_err(|unread| format!("Get \"{url}\": {unread}"))
+    answer.bytes(LARGEST).map_err(|cause| Error::Body { url: url.into(), cause })
 }
 
 /// The bytes at an address; this library is built without a network client.
@@ -37,6 +70,6 @@ pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
 /// # Errors
 /// Always, with the address.
 #[cfg(not(feature = "network"))]
-pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
-    Err(format!("failed to fetch resource from {url}: built without the feature `network`"))
+pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
+    Err(Error::NoNetwork(url.into()))
 }

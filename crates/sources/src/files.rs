@@ -7,7 +7,7 @@
 //!
 //! Resources: the first entry decides. `-` reads standard input and a directory its direct `.yaml`
 //! and `.yml` files; other entries are ignored then. Everything else is a file of any name or an
-//! address.
+//! address. [`Reading`] says when all entries count, folders are read with those below them, and patterns are expanded.
 //!
 //! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
 //!
@@ -112,9 +112,24 @@ pub fn served_data(place: &str) -> Loaded {
     loaded
 }
 
+/// How resource arguments are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// All arguments count, and of folders all below.
+    pub recursive: bool,
+    /// A pattern is expanded when no file has that very name.
+    pub patterns: bool,
+}
+
 /// The texts that resource arguments mean.
-pub fn resources<S: AsRef<str>>(arguments: &[S]) -> Loaded {
+pub fn resources<S: AsRef<str>>(arguments: &[S], reading: Reading) -> Loaded {
     let mut loaded = Loaded::default();
+    if reading.recursive {
+        for argument in arguments {
+            loaded.any_resources(argument.as_ref());
+        }
+        return loaded;
+    }
     let Some((first, others)) = arguments.split_first() else { return loaded };
     let first = first.as_ref();
     let alone = if first == "-" && !io::stdin().is_terminal() {
@@ -123,6 +138,9 @@ pub fn resources<S: AsRef<str>>(arguments: &[S]) -> Loaded {
     } else if Path::new(first).is_dir() {
         loaded.directory(Path::new(first), false);
         true
+    } else if reading.patterns && is_pattern(first) {
+        loaded.pattern(first);
+        false
     } else {
         loaded.resource_argument(first, "stat");
         false
@@ -130,6 +148,8 @@ pub fn resources<S: AsRef<str>>(arguments: &[S]) -> Loaded {
     for other in others {
         if alone {
             loaded.note(other.as_ref(), Cause::Superseded, format!("ignored because of `{first}`"));
+        } else if reading.patterns && is_pattern(other.as_ref()) {
+            loaded.pattern(other.as_ref());
         } else {
             loaded.resource_argument(other.as_ref(), "open");
         }
@@ -169,6 +189,19 @@ impl Loaded {
         }
     }
 
+    /// An argument with all that is below it.
+    fn any_resources(&mut self, argument: &str) {
+        if argument == "-" && !io::stdin().is_terminal() {
+            self.stdin();
+        } else if Path::new(argument).is_dir() {
+            self.directory(Path::new(argument), true);
+        } else if is_pattern(argument) {
+            self.pattern(argument);
+        } else {
+            self.resource_argument(argument, "stat");
+        }
+    }
+
     fn stdin(&mut self) {
         let mut bytes = Vec::new();
         let read = match &self.served {
@@ -184,7 +217,7 @@ impl Loaded {
     fn download(&mut self, url: &str) {
         match fetch(url) {
             Ok(bytes) => self.text(url, bytes),
-            Err(text) => self.note(url, Cause::Unreadable, text),
+            Err(error) => self.note(url, Cause::Unreadable, error.to_string()),
         }
     }
 
@@ -240,7 +273,13 @@ impl Loaded {
             served.root = None;
         }
         if self.sources.len() == files && self.notices.len() == notices {
-            self.note(&root.to_string_lossy(), Cause::NoMatch, "directory without .yaml or .yml file");
+            let has_folders = !deep
+                && fs::read_dir(root).is_ok_and(|mut all| {
+                    all.any(|e| e.is_ok_and(|e| e.file_type().is_ok_and(|t| t.is_dir())))
+                });
+            let hint = if has_folders { "; --recursive reads the folders in it" } else { "" };
+            let text = format!("directory without .yaml or .yml file{hint}");
+            self.note(&root.to_string_lossy(), Cause::NoMatch, text);
         }
     }
 
@@ -271,7 +310,7 @@ impl Loaded {
     /// Reads a file that is shown under another name.
     pub(super) fn file_as(&mut self, name: &str, path: &Path) {
         let read = match &self.served {
-            Some(served) => served::read(path, served.root.as_deref()),
+            Some(served) => served::read(path, served.root.as_deref()).map_err(|error| error.to_string()),
             None => fs::read(path).map_err(|e| format!("open {name}: {}", reason(&e))),
         };
         match read {
@@ -284,7 +323,7 @@ impl Loaded {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(e) => {
-                let text = split::utf8(e.as_bytes()).err().unwrap_or_default();
+                let text = split::utf8(e.as_bytes()).err().map(|e| e.to_string()).unwrap_or_default();
                 return self.note(name, Cause::Unreadable, text);
             }
         };
@@ -293,6 +332,11 @@ impl Loaded {
         }
         self.sources.push(SourceText { name: name.to_string(), text });
     }
+}
+
+/// Whether an argument is a pattern and no file of that name.
+fn is_pattern(argument: &str) -> bool {
+    argument.contains(['*', '?', '[']) && !is_url(argument) && !Path::new(argument).exists()
 }
 
 /// Whether a file begins as the IR of policies does, which is JSON.

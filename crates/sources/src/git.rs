@@ -6,14 +6,82 @@
 //! the user has set up. Files are named by their path in the repository. Semantics: `docs/cli.md`.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::download::is_url;
 use super::files::{Loaded, reason};
+
+/// Why a repository is not read, in Kyverno's words.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address of another form; its path.
+    #[error(
+        "failed to parse URL (invalid URL path /{0} - expected https://<any_git_source_domain>/:owner/:repository/:branch (without --git-branch flag) OR https://<any_git_source_domain>/:owner/:repository/:directory (with --git-branch flag))"
+    )]
+    Address(Box<str>),
+    /// The same where tests are looked for.
+    #[error(
+        "invalid URL path /{0} - expected https://github.com/:owner/:repository/:branch (without --git-branch flag) OR https://github.com/:owner/:repository/:directory (with --git-branch flag)"
+    )]
+    TestAddress(Box<str>),
+    /// There is no checkout.
+    #[error("failed to clone repository ({0})")]
+    Clone(#[source] CloneError),
+    /// The same where tests are looked for.
+    #[error("error: failed to clone repository \nCause: {0}\n")]
+    TestClone(#[source] CloneError),
+    /// The directory is not in the repository.
+    #[error("failed to list YAMLs in repository (file does not exist)")]
+    NoDirectory,
+    /// The same where tests are looked for.
+    #[error("open {0}: file does not exist")]
+    NoTestDirectory(Box<str>),
+    /// The directory cannot be read.
+    #[error("failed to list YAMLs in repository ({})", reason(.0))]
+    Directory(#[source] io::Error),
+}
+
+/// Why there is no checkout.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CloneError {
+    /// There is no folder for it.
+    #[error(transparent)]
+    Folder(io::Error),
+    /// The program `git` cannot be run.
+    #[error("git: {}", reason(.0))]
+    Program(#[source] io::Error),
+    /// The repository does not have the branch.
+    #[error("couldn't find remote ref \"refs/heads/{0}\"")]
+    NoBranch(Box<str>),
+    /// There is no such repository.
+    #[error("repository not found: ")]
+    NoRepository,
+    /// Anything else: the last line that `git` printed.
+    #[error("{0}")]
+    Git(Box<str>),
+}
+
+impl CloneError {
+    /// What `git` printed, which has no other form than its text.
+    fn of(printed: &str, branch: &str) -> CloneError {
+        if printed.contains("Remote branch") && printed.contains("not found") {
+            return CloneError::NoBranch(branch.into());
+        }
+        let last = printed.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("git failed");
+        let last = last.trim_start_matches("fatal: ");
+        match last.starts_with("repository") && last.ends_with("not found") {
+            true => CloneError::NoRepository,
+            false => CloneError::Git(last.into()),
+        }
+    }
+}
 
 /// How repositories are read.
 #[derive(Clone, Debug, Default)]
@@ -37,22 +105,20 @@ impl Access {
     /// The YAML files at an address.
     ///
     /// # Errors
-    /// Kyverno's text for an address of another form, a failed clone or a missing directory.
-    pub fn policies(&self, address: &str) -> Result<Loaded, String> {
+    /// The address has another form, the clone fails or the directory is missing.
+    pub fn policies(&self, address: &str) -> Result<Loaded, Error> {
         let place = Place::parse(address, &self.branch)?;
-        let failed = |cause: String| format!("failed to clone repository ({cause})");
-        let folder = tempfile::tempdir().map_err(|e| failed(e.to_string()))?;
-        self.clone_into(&place, folder.path()).map_err(failed)?;
-        let listing = |cause: &str| format!("failed to list YAMLs in repository ({cause})");
+        let folder = tempfile::tempdir().map_err(|e| Error::Clone(CloneError::Folder(e)))?;
+        self.clone_into(&place, folder.path()).map_err(Error::Clone)?;
         let top = folder.path().join(place.directory);
         let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
         if outside || !top.exists() {
-            return Err(listing("file does not exist"));
+            return Err(Error::NoDirectory);
         }
         let mut loaded = Loaded::default();
         // A single file is no directory to list: Kyverno reads nothing from it.
         let folders = if top.is_dir() { vec![top] } else { Vec::new() };
-        for path in yaml_files(folders).map_err(|e| listing(&reason(&e)))? {
+        for path in yaml_files(folders).map_err(Error::Directory)? {
             let name = path.strip_prefix(folder.path()).unwrap_or(&path).to_string_lossy();
             loaded.file_as(&format!("/{name}"), &path);
         }
@@ -62,36 +128,37 @@ impl Access {
     /// A checkout for tests; the folder is that of the address.
     ///
     /// # Errors
-    /// Kyverno's text for an address of another form or a failed clone.
-    pub fn tests(&self, address: &str) -> Result<Checkout, String> {
+    /// The address has another form, the clone fails or the directory leads out of it.
+    pub fn tests(&self, address: &str) -> Result<Checkout, Error> {
         let place = Place::parse(address, &self.branch).map_err(|_| {
-            let path = address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, p)| p);
-            format!(
-                "invalid URL path /{path} - expected https://github.com/:owner/:repository/:branch (without --git-branch flag) OR https://github.com/:owner/:repository/:directory (with --git-branch flag)"
-            )
+            let path =
+                address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, p)| p);
+            Error::TestAddress(path.into())
         })?;
-        let failed = |cause: String| format!("error: failed to clone repository \nCause: {cause}\n");
-        let root = tempfile::tempdir().map_err(|e| failed(e.to_string()))?;
-        self.clone_into(&place, root.path()).map_err(failed)?;
+        let root = tempfile::tempdir().map_err(|e| Error::TestClone(CloneError::Folder(e)))?;
+        self.clone_into(&place, root.path()).map_err(Error::TestClone)?;
         let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
         if outside && !place.directory.is_empty() {
-            return Err(format!("open {}: file does not exist", place.directory));
+            return Err(Error::NoTestDirectory(place.directory.into()));
         }
         Ok(Checkout { folder: root.path().join(place.directory), root })
     }
 
-    fn clone_into(&self, place: &Place<'_>, folder: &Path) -> Result<(), String> {
+    fn clone_into(&self, place: &Place<'_>, folder: &Path) -> Result<(), CloneError> {
+        const NOT_SHALLOW: &str = "dumb http transport does not support shallow";
+        let printed = |ran: &Output| String::from_utf8_lossy(&ran.stderr).into_owned();
+        let mut ran = self.git(place, folder, &["--depth=1"]).map_err(CloneError::Program)?;
         // Servers of plain files cannot give a part of the history.
-        let shallow = self.git(place, folder, &["--depth=1"]);
-        match shallow {
-            Err(text) if text.contains("dumb http transport does not support shallow") => {
-                self.git(place, folder, &[]).map_err(|text| cause(&text, place.branch))
-            }
-            other => other.map_err(|text| cause(&text, place.branch)),
+        if !ran.status.success() && printed(&ran).contains(NOT_SHALLOW) {
+            ran = self.git(place, folder, &[]).map_err(CloneError::Program)?;
+        }
+        match ran.status.success() {
+            true => Ok(()),
+            false => Err(CloneError::of(&printed(&ran), place.branch)),
         }
     }
 
-    fn git(&self, place: &Place<'_>, folder: &Path, more: &[&str]) -> Result<(), String> {
+    fn git(&self, place: &Place<'_>, folder: &Path, more: &[&str]) -> io::Result<Output> {
         let mut git = Command::new("git");
         // A link in the repository must not lead to files of the machine.
         git.args(["-c", "core.symlinks=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60"])
@@ -109,11 +176,7 @@ impl Access {
                 .env("GIT_CONFIG_KEY_0", "http.extraHeader")
                 .env("GIT_CONFIG_VALUE_0", format!("Authorization: Basic {both}"));
         }
-        let ran = git.output().map_err(|e| format!("git: {}", reason(&e)))?;
-        match ran.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&ran.stderr).into_owned()),
-        }
+        git.output()
     }
 }
 
@@ -140,14 +203,12 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn parse(address: &'a str, branch: &'a str) -> Result<Self, String> {
+    fn parse(address: &'a str, branch: &'a str) -> Result<Self, Error> {
         let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let mut parts = path.splitn(3, '/');
         let (Some(owner), Some(name)) = (parts.next(), parts.next()) else {
-            return Err(format!(
-                "failed to parse URL (invalid URL path /{path} - expected https://<any_git_source_domain>/:owner/:repository/:branch (without --git-branch flag) OR https://<any_git_source_domain>/:owner/:repository/:directory (with --git-branch flag))"
-            ));
+            return Err(Error::Address(path.into()));
         };
         let repository = format!("{scheme}://{host}/{owner}/{name}");
         let rest = parts.next().unwrap_or("").trim_matches('/');
@@ -156,19 +217,6 @@ impl<'a> Place<'a> {
             ("", branch) => Place { repository, branch, directory: "" },
             (branch, directory) => Place { repository, branch, directory },
         })
-    }
-}
-
-/// Why a clone failed, in Kyverno's words where it has some.
-fn cause(text: &str, branch: &str) -> String {
-    if text.contains("Remote branch") && text.contains("not found") {
-        return format!("couldn't find remote ref \"refs/heads/{branch}\"");
-    }
-    let last = text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("git failed");
-    let last = last.trim_start_matches("fatal: ");
-    match last.starts_with("repository") && last.ends_with("not found") {
-        true => "repository not found: ".to_owned(),
-        false => last.to_owned(),
     }
 }
 
@@ -212,6 +260,7 @@ mod tests {
 
     #[test]
     fn the_causes_are_those_of_kyverno_where_it_has_some() {
+        let cause = |printed: &str, branch: &str| CloneError::of(printed, branch).to_string();
         let no_branch = "warning: Could not find remote branch x to clone.\nfatal: Remote branch x not found in upstream origin\n";
         assert_eq!(cause(no_branch, "x"), "couldn't find remote ref \"refs/heads/x\"");
         assert_eq!(cause("fatal: repository 'http://h/o/r/' not found\n", "x"), "repository not found: ");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::external::{
-    Address, ApiError, ApiRequest, Authorizer, ExternalData, Found, Offers, Place, Reader, Roles,
+    Address, ApiError, ApiRequest, Authorizer, ExternalData, Found, LookupError, Offers, Place, Reader, Roles,
 };
 use crate::kubernetes::defaults::completed;
 use crate::kubernetes::{Kinds, Types};
@@ -35,6 +35,11 @@ impl Default for Objects {
         Objects::new(Vec::new())
     }
 }
+
+/// A resource of which there is no object at all: none were given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no data of {0}: give it with --data, or --cluster")]
+pub struct NoData(Box<str>);
 
 /// What is known of a cluster besides objects.
 #[derive(Clone)]
@@ -115,7 +120,7 @@ impl Objects {
     ///
     /// # Errors
     /// There is no object of the resource at all: none were given.
-    fn find(&self, at: &Place<'_>) -> Result<Value, String> {
+    fn find(&self, at: &Place<'_>) -> Result<Value, NoData> {
         let (group, version) = at.api_version.split_once('/').unwrap_or(("", at.api_version));
         let is_of = |o: &&Value| {
             let plural = self.kinds.plural_of(group, version, o.text_at(&["kind"]));
@@ -124,10 +129,7 @@ impl Objects {
         let mut found = self.offline.objects.iter().filter(is_of).peekable();
         if found.peek().is_none() {
             let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-            return Err(format!(
-                "there is no data of {}{group}: give it with --data, or --cluster",
-                at.resource
-            ));
+            return Err(NoData(format!("{}{group}", at.resource).into()));
         }
         let namespace = |o: &Value| o.text_at(&["metadata", "namespace"]) == at.namespace;
         if !at.name.is_empty() {
@@ -158,7 +160,7 @@ impl ExternalData for Objects {
         Some(&self.offline)
     }
 
-    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, LookupError>> {
         Some(Ok(self.kinds.clone()))
     }
 
@@ -203,7 +205,7 @@ impl ExternalData for Objects {
 
     fn config_map(&self, namespace: &str, name: &str) -> Found {
         let found = self.config_maps.get(&(Str::from(namespace), Str::from(name)));
-        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
+        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found").into()))
     }
 
     fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
@@ -211,7 +213,7 @@ impl ExternalData for Objects {
         if request.body.is_some() {
             return None;
         }
-        Some(self.find(at).map_err(ApiError::from))
+        Some(self.find(at).map_err(|error| ApiError::from(error.to_string())))
     }
 
     fn selects_by_labels(&self) -> bool {

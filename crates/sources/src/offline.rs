@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
 use crate::kubernetes::Types;
 use crate::kubernetes::kinds::guessed_plural as plural;
-use crate::value::{Map, Str, Value};
+use crate::value::{Fault, Map, Str, Value};
 
 use super::context::Context;
 use super::http::client;
@@ -48,6 +48,40 @@ struct ApiPath<'p> {
     namespace: Option<&'p str>,
     resource: &'p str,
     name: Option<&'p str>,
+}
+
+/// Why a path of the Kubernetes API has no answer, in Kyverno's words where it has some.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to GET resource with raw url: {path}: {cause}")]
+struct PathError {
+    path: Box<str>,
+    #[source]
+    cause: PathCause,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum PathCause {
+    #[error("the server could not find the requested resource")]
+    NoPath,
+    #[error("there is no data of {0}: give it with --data, or --cluster")]
+    NoData(Box<str>),
+    #[error("failed to get resource {version}/{kind}/{name}: {resource} \"{name}\" not found")]
+    Missing { version: Box<str>, kind: Box<str>, name: Box<str>, resource: Box<str> },
+}
+
+/// Why a global entry has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProjectionError {
+    /// It has no such projection.
+    #[error("no data available")]
+    Absent,
+    /// The projection is no query, in the words of its compiler.
+    #[error("{0}")]
+    Query(Box<str>),
+    /// The projection has no value.
+    #[error(transparent)]
+    Value(#[from] Fault),
 }
 
 fn parse_path(path: &str) -> Option<ApiPath<'_>> {
@@ -131,15 +165,14 @@ impl Offline {
         self.strict && self.matching(&everywhere).next().is_none()
     }
 
-    fn answer(&self, path: &str) -> Result<Value, String> {
-        let wanted = parse_path(path).ok_or_else(|| {
-            format!("failed to GET resource with raw url: {path}: the server could not find the requested resource")
-        })?;
+    fn answer(&self, path: &str) -> Result<Value, PathError> {
+        self.found(path).map_err(|cause| PathError { path: path.into(), cause })
+    }
+
+    fn found(&self, path: &str) -> Result<Value, PathCause> {
+        let wanted = parse_path(path).ok_or(PathCause::NoPath)?;
         if self.lacks(&wanted) {
-            return Err(format!(
-                "failed to GET resource with raw url: {path}: there is no data of {}: give it with --data, or --cluster",
-                wanted.resource
-            ));
+            return Err(PathCause::NoData(wanted.resource.into()));
         }
         let mut found = self.matching(&wanted);
         if let Some(name) = wanted.name {
@@ -152,10 +185,13 @@ impl Offline {
                     "" => wanted.version.to_string(),
                     group => format!("{group}/{}", wanted.version),
                 };
-                let kind = kind_of(wanted.resource);
-                format!(
-                    "failed to GET resource with raw url: {path}: failed to get resource {version}/{kind}/{name}: {resource} \"{name}\" not found"
-                )
+                let kind = kind_of(wanted.resource).into();
+                PathCause::Missing {
+                    version: version.into(),
+                    kind,
+                    name: name.into(),
+                    resource: resource.into(),
+                }
             };
             return found.next().cloned().ok_or_else(missing);
         }
@@ -186,7 +222,9 @@ impl ExternalData for Offline {
 
     fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
         match request.at {
-            Address::Path { path, .. } => Some(self.answer(path).map_err(ApiError::from)),
+            Address::Path { path, .. } => {
+                Some(self.answer(path).map_err(|error| ApiError::from(error.to_string())))
+            }
             Address::Objects(_) if request.body.is_some() => None,
             Address::Objects(at) => self.context.as_ref()?.find(at).map(Ok),
         }
@@ -194,14 +232,14 @@ impl ExternalData for Offline {
 
     fn service(&self, call: &ServiceCall<'_>) -> Found {
         let is_entry = matches!(call.answer, Answer::Json(Reader::Entry(_)));
-        (is_entry || self.context.is_some()).then(|| service::answer(call, client()))
+        (is_entry || self.context.is_some()).then(|| service::answer(call, client()).map_err(Into::into))
     }
 
     fn image(&self, reference: &str) -> Found {
         let known = self.context.as_ref()?.image(reference);
         known.map(Ok).or_else(|| {
             let registry = self.registry.as_deref()?;
-            Some(facts::for_expressions(registry, reference).map_err(|f| f.text))
+            Some(facts::for_expressions(registry, reference).map_err(Into::into))
         })
     }
 
@@ -210,7 +248,9 @@ impl ExternalData for Offline {
             return None;
         }
         let found = self.globals.iter().find(|g| g.text_at(&["metadata", "name"]) == entry);
-        let Some(found) = found else { return Some(Err(format!("failed to fetch entry key={entry}"))) };
+        let Some(found) = found else {
+            return Some(Err(format!("failed to fetch entry key={entry}").into()));
+        };
         let resource = found.at(&["spec", "kubernetesResource"])?;
         let namespace = resource.text_at(&["namespace"]);
         let wanted = ApiPath {
@@ -221,10 +261,10 @@ impl ExternalData for Offline {
             name: None,
         };
         if self.lacks(&wanted) {
-            return Some(Err(format!("there is no data of {}", wanted.resource)));
+            return Some(Err(format!("there is no data of {}", wanted.resource).into()));
         }
         let items = Value::list(self.matching(&wanted).cloned().collect());
-        Some(projected(found, items, projection))
+        Some(projected(found, items, projection).map_err(Into::into))
     }
 }
 
@@ -232,18 +272,18 @@ impl ExternalData for Offline {
 ///
 /// # Errors
 /// There is no such projection, or it fails.
-pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, String> {
+pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, ProjectionError> {
     if projection.is_empty() {
         return Ok(data);
     }
     let list = entry.at(&["spec", "projections"]).and_then(Value::as_list).unwrap_or_default();
     let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
-        return Err("no data available".into());
+        return Err(ProjectionError::Absent);
     };
     let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
-    let expr = query.expr.as_ref().map_err(ToString::to_string)?;
+    let expr = query.expr.as_ref().map_err(|error| ProjectionError::Query(error.to_string().into()))?;
     let data = data.with_float_numbers();
     let context = crate::functions::Context::default();
     let env = crate::engine::eval::Env::new(&data, &context);
-    crate::engine::eval::eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|e| e.to_string())
+    Ok(crate::engine::eval::eval(expr, env)?.into_owned())
 }

@@ -7,7 +7,8 @@ use std::io::Read;
 use std::time::Duration;
 
 use super::api_call;
-use super::http::{Caller, Client, Failure, LATE_BODY, Request, Unread, is_timeout};
+use super::http::guard::Refusal;
+use super::http::{Caller, Client, Failure, LATE_BODY, Request, RequestError, Unread, is_timeout};
 use crate::document::{decode_first_json, decode_json};
 use crate::external::{Answer, Reader, ServiceCall};
 use crate::value::bytes::lossy;
@@ -22,13 +23,61 @@ const LARGEST_KEYS: u64 = 10 * 1024 * 1024;
 /// How long a call may take, redirects included.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Why a call has no answer, in the words of Kyverno 1.19.1, which depend on what reads it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A context entry reads it.
+    #[error(transparent)]
+    Entry(#[from] api_call::Error),
+    /// The URL is none.
+    #[error("invalid URL: parse {}: {why}", quote(.url))]
+    Url {
+        /// The URL.
+        url: Box<str>,
+        /// Why not, in the words of the reader of URLs.
+        why: Box<str>,
+    },
+    /// The URL may not be called.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// The bundle holds no certificate.
+    #[error("failed to parse PEM CA bundle for APICall")]
+    Bundle,
+    /// The request fails.
+    #[error("request failed: {0}")]
+    Request(#[from] Box<RequestError>),
+    /// The answer does not come in time.
+    #[error("{}", LATE_BODY)]
+    Late,
+    /// The answer has no end within its limit.
+    #[error("response length must be less than max allowed response length of {}", LARGEST)]
+    TooLarge,
+    /// The URL of a set of keys is none.
+    #[error("failed to create new request: parse {}: {why}", quote(.url))]
+    KeysUrl {
+        /// The URL.
+        url: Box<str>,
+        /// Why not, in the words of the reader of URLs.
+        why: Box<str>,
+    },
+    /// A set of keys comes with another status than 200.
+    #[error("request returned status {0}, expected 200")]
+    KeysStatus(u16),
+    /// A set of keys is too large; its URL.
+    #[error("response body for {} exceeded max size of {} bytes", quote(.0), LARGEST_KEYS)]
+    KeysTooLarge(Box<str>),
+    /// A set of keys does not come to its end; its URL.
+    #[error("failed to read response body for {}: unexpected EOF", quote(.0))]
+    KeysBody(Box<str>),
+}
+
 /// Calls a service.
 ///
 /// # Errors
-/// The text of Kyverno 1.19.1, depending on what reads the answer.
-pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
+/// There is no answer.
+pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
     match call.answer {
-        Answer::Json(Reader::Entry(entry)) => api_call::call(entry, call, client),
+        Answer::Json(Reader::Entry(entry)) => Ok(api_call::call(entry, call, client)?),
         Answer::Json(Reader::Expression) => first_json(call, client),
         Answer::KeySet => key_set(call.url, client).map(Value::from),
     }
@@ -50,13 +99,13 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
 /// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
 ///
 /// # Errors
-/// Kyverno's text; no status is an error.
-fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
-    split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
-    client.settings().guard.check_url(call.url).map_err(|refusal| refusal.to_string())?;
+/// There is no answer; no status is an error.
+fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
+    split(call.url).map_err(|e| Error::Url { url: call.url.into(), why: e.to_string().into() })?;
+    client.settings().guard.check_url(call.url).map_err(|refusal| Error::Refused(Box::new(refusal)))?;
     let answer = client.send(request(call)).map_err(|failed| match failed.failure {
-        Failure::Bundle => "failed to parse PEM CA bundle for APICall".to_string(),
-        _ => format!("request failed: {failed}"),
+        Failure::Bundle => Error::Bundle,
+        _ => Error::Request(Box::new(failed)),
     })?;
     let status = Value::Int(i64::from(answer.status.as_u16()));
     let mut m = match first_value(&mut answer.reader())? {
@@ -70,36 +119,34 @@ fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> 
 /// The text of a set of keys.
 ///
 /// # Errors
-/// Kyverno's text.
-fn key_set(url: &str, client: &Client) -> Result<String, String> {
-    split(url).map_err(|e| format!("failed to create new request: parse {}: {e}", quote(url)))?;
+/// There is none.
+fn key_set(url: &str, client: &Client) -> Result<String, Error> {
+    split(url).map_err(|e| Error::KeysUrl { url: url.into(), why: e.to_string().into() })?;
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
         caller: Caller::Policy,
         ..Request::get(url, LONGEST)
     };
-    let answer = client.send(request).map_err(|failed| format!("request failed: {failed}"))?;
+    let answer = client.send(request).map_err(Box::new)?;
     if answer.status != 200 {
-        return Err(format!("request returned status {}, expected 200", answer.status.as_u16()));
+        return Err(Error::KeysStatus(answer.status.as_u16()));
     }
     match answer.bytes(LARGEST_KEYS) {
         Ok(bytes) => Ok(lossy(&bytes)),
-        Err(Unread::TooLarge) => {
-            Err(format!("response body for {} exceeded max size of {LARGEST_KEYS} bytes", quote(url)))
-        }
-        Err(_) => Err(format!("failed to read response body for {}: unexpected EOF", quote(url))),
+        Err(Unread::TooLarge) => Err(Error::KeysTooLarge(url.into())),
+        Err(_) => Err(Error::KeysBody(url.into())),
     }
 }
 
 /// The first JSON value that comes; `None` when it is something else.
-fn first_value(reader: &mut impl Read) -> Result<Option<Value>, String> {
+fn first_value(reader: &mut impl Read) -> Result<Option<Value>, Error> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 1 << 16];
     let mut tried = 0;
     loop {
         let read = match reader.read(&mut chunk) {
             Ok(read) => read,
-            Err(e) if is_timeout(&e) => return Err(LATE_BODY.into()),
+            Err(e) if is_timeout(&e) => return Err(Error::Late),
             // As where the answer ends too early.
             Err(_) => 0,
         };
@@ -111,11 +158,7 @@ fn first_value(reader: &mut impl Read) -> Result<Option<Value>, String> {
             match decode_first_json(&lossy(&bytes)) {
                 Ok(Some(value)) => return Ok(Some(value)),
                 Ok(None) if read == 0 => return Ok(decode_json(&lossy(&bytes)).ok()),
-                Ok(None) if is_over => {
-                    return Err(format!(
-                        "response length must be less than max allowed response length of {LARGEST}"
-                    ));
-                }
+                Ok(None) if is_over => return Err(Error::TooLarge),
                 Ok(None) => {}
                 Err(_) => return Ok(None),
             }
@@ -143,7 +186,7 @@ mod tests {
         let get = |url| {
             let answer = Answer::Json(Reader::Expression);
             let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
-            first_json(&wanted, &Client::new(Settings::default())).expect_err("guarded")
+            first_json(&wanted, &Client::new(Settings::default())).expect_err("guarded").to_string()
         };
         assert_eq!(
             get("http://127.0.0.1:1/"),
@@ -159,11 +202,13 @@ mod tests {
     #[test]
     fn keys_are_not_fetched_from_guarded_places() {
         assert_eq!(
-            key_set("http://127.0.0.1:1/", &Client::new(Settings::default())).expect_err("guarded"),
+            key_set("http://127.0.0.1:1/", &Client::new(Settings::default()))
+                .expect_err("guarded")
+                .to_string(),
             "request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
         );
         assert_eq!(
-            key_set("http://a b/", &Client::new(Settings::default())).expect_err("no URL"),
+            key_set("http://a b/", &Client::new(Settings::default())).expect_err("no URL").to_string(),
             "failed to create new request: parse \"http://a b/\": invalid character \" \" in host name"
         );
     }
@@ -191,7 +236,7 @@ mod tests {
     fn body_of(url: &str) -> Result<String, String> {
         let answer = Answer::Json(Reader::Expression);
         let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
-        first_json(&wanted, &open()).map(|v| print::json(&v))
+        first_json(&wanted, &open()).map(|v| print::json(&v)).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -204,7 +249,7 @@ mod tests {
         assert_eq!(get("/garbage").as_deref(), Ok("{\"body\":null,\"statusCode\":200}"));
         assert_eq!(get("/value").as_deref(), Ok("{\"a\":1,\"statusCode\":200}"));
         assert_eq!(
-            key_set(&format!("{at}/value"), &open()),
+            key_set(&format!("{at}/value"), &open()).map_err(|e| e.to_string()),
             Err(format!("response body for \"{at}/value\" exceeded max size of 10485760 bytes"))
         );
     }
@@ -214,7 +259,7 @@ mod tests {
         let mut value = b"[".to_vec();
         value.extend(b"1,".repeat(LARGEST));
         assert_eq!(
-            first_value(&mut value.as_slice()).map(drop),
+            first_value(&mut value.as_slice()).map(drop).map_err(|e| e.to_string()),
             Err("response length must be less than max allowed response length of 10000000".into())
         );
         value.truncate(100);
@@ -232,7 +277,7 @@ mod tests {
             Err("request failed: Get \"/to/11\": stopped after 10 redirects".into())
         );
         assert_eq!(
-            key_set(&format!("{at}/to/1"), &open()),
+            key_set(&format!("{at}/to/1"), &open()).map_err(|e| e.to_string()),
             Err("request failed: Get \"/to/6\": jwk.Fetch: stopped after 5 redirects".into())
         );
         assert_eq!(body_of(&format!("{at}/x")).as_deref(), Ok("{\"body\":\"there\",\"statusCode\":200}"));

@@ -3,6 +3,7 @@
 //! Semantics: Go's `netip.ParseAddr`. The standard library reads the same addresses but gives no reason.
 
 use crate::quote::quote;
+use crate::url;
 
 /// Bytes of an address of version 6.
 const SIZE: usize = 16;
@@ -11,59 +12,137 @@ const SIZE: usize = 16;
 ///
 /// # Errors
 /// The cause as Go's URL parser names it.
-pub(super) fn check(text: &str) -> Result<(), String> {
+pub(super) fn check(text: &str) -> Result<(), url::Error> {
     match text.bytes().find(|b| b".:%".contains(b)) {
         Some(b'.') => {
             version_4(text, text)?;
-            Err("invalid IP-literal".into())
+            Err(url::Error::IpLiteral)
         }
-        Some(b':') => version_6(text),
-        Some(_) => Err(bad(text, "missing IPv6 address", "")),
-        None => Err(bad(text, "unable to parse IP", "")),
+        Some(b':') => Ok(version_6(text)?),
+        Some(_) => Err(bad(text, Reason::OnlyZone, "").into()),
+        None => Err(bad(text, Reason::NoColon, "").into()),
     }
 }
 
-fn bad(text: &str, why: &str, at: &str) -> String {
-    let at = if at.is_empty() { String::new() } else { format!(" (at {})", quote(at)) };
-    format!("invalid host: ParseAddr({}): {why}{at}", quote(text))
+/// A text is no address, in the words of Go's `netip`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ParseAddr({}): {why}{}", quote(.text), place(.at))]
+pub struct Error {
+    /// What was read.
+    pub text: Box<str>,
+    /// Why it is none.
+    pub why: Reason,
+    /// What follows the place, or nothing where the whole text is meant.
+    pub at: Box<str>,
+}
+
+/// Why a text is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Neither points nor colons.
+    #[error("unable to parse IP")]
+    NoColon,
+    /// A zone without an address.
+    #[error("missing IPv6 address")]
+    OnlyZone,
+    /// A percent sign without a zone.
+    #[error("zone must be a non-empty string")]
+    EmptyZone,
+    /// A number of version 4 starts with a zero.
+    #[error("IPv4 field has octet with leading zero")]
+    LeadingZero,
+    /// A number of version 4 needs more than a byte.
+    #[error("IPv4 field has value >255")]
+    Over255,
+    /// A point without a number.
+    #[error("IPv4 field must have at least one digit")]
+    EmptyField,
+    /// More than four numbers.
+    #[error("IPv4 address too long")]
+    TooLongIpv4,
+    /// Less than four numbers.
+    #[error("IPv4 address too short")]
+    TooShortIpv4,
+    /// A character that version 4 does not have.
+    #[error("unexpected character")]
+    Character,
+    /// A group of more than four digits.
+    #[error("each group must have 4 or less digits")]
+    LongGroup,
+    /// A colon without digits before it.
+    #[error("each colon-separated field must have at least one digit")]
+    EmptyGroup,
+    /// An embedded address of version 4 that is not the end.
+    #[error("embedded IPv4 address must replace the final 2 fields of the address")]
+    EmbeddedTooEarly,
+    /// An embedded address of version 4 behind too many groups.
+    #[error("too many hex fields to fit an embedded IPv4 at the end of the address")]
+    EmbeddedTooLate,
+    /// A group that no colon follows.
+    #[error("unexpected character, want colon")]
+    NoColonAfterGroup,
+    /// A colon at the end.
+    #[error("colon must be followed by more characters")]
+    EndsWithColon,
+    /// Groups are left out twice.
+    #[error("multiple :: in address")]
+    SecondEllipsis,
+    /// Text after the last group.
+    #[error("trailing garbage after address")]
+    Trailing,
+    /// Less than eight groups.
+    #[error("address string too short")]
+    TooShort,
+    /// No group is left out by `::`.
+    #[error("the :: must expand to at least one field of zeros")]
+    EmptyEllipsis,
+}
+
+fn place(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!(" (at {})", quote(at)) }
+}
+
+fn bad(text: &str, why: Reason, at: &str) -> Error {
+    Error { text: text.into(), why, at: at.into() }
 }
 
 /// Checks four numbers with points between them; `text` is what the message shows.
-fn version_4(text: &str, fields: &str) -> Result<(), String> {
+fn version_4(text: &str, fields: &str) -> Result<(), Error> {
     let (mut points, mut digits, mut value) = (0, 0, 0u32);
     let mut last = '.';
     for (i, c) in fields.char_indices() {
         let rest = fields.get(i..).unwrap_or_default();
         match c.to_digit(10) {
             Some(_) if digits == 1 && value == 0 => {
-                return Err(bad(text, "IPv4 field has octet with leading zero", ""));
+                return Err(bad(text, Reason::LeadingZero, ""));
             }
             Some(digit) => {
                 (digits, value) = (digits + 1, value * 10 + digit);
                 if value > 255 {
-                    return Err(bad(text, "IPv4 field has value >255", ""));
+                    return Err(bad(text, Reason::Over255, ""));
                 }
             }
             None if c == '.' => {
                 if last == '.' || rest.len() == 1 {
-                    return Err(bad(text, "IPv4 field must have at least one digit", rest));
+                    return Err(bad(text, Reason::EmptyField, rest));
                 }
                 if points == 3 {
-                    return Err(bad(text, "IPv4 address too long", ""));
+                    return Err(bad(text, Reason::TooLongIpv4, ""));
                 }
                 (points, digits, value) = (points + 1, 0, 0);
             }
-            None => return Err(bad(text, "unexpected character", rest)),
+            None => return Err(bad(text, Reason::Character, rest)),
         }
         last = c;
     }
-    if points < 3 { Err(bad(text, "IPv4 address too short", "")) } else { Ok(()) }
+    if points < 3 { Err(bad(text, Reason::TooShortIpv4, "")) } else { Ok(()) }
 }
 
-fn version_6(text: &str) -> Result<(), String> {
+fn version_6(text: &str) -> Result<(), Error> {
     let (mut s, zone) = text.split_once('%').map_or((text, None), |(s, zone)| (s, Some(zone)));
     if zone == Some("") {
-        return Err(bad(text, "zone must be a non-empty string", ""));
+        return Err(bad(text, Reason::EmptyZone, ""));
     }
     let mut ellipsis = false;
     if let Some(rest) = s.strip_prefix("::") {
@@ -76,20 +155,18 @@ fn version_6(text: &str) -> Result<(), String> {
     while read < SIZE {
         let digits = s.bytes().take_while(u8::is_ascii_hexdigit).count();
         if digits > 4 {
-            return Err(bad(text, "each group must have 4 or less digits", s));
+            return Err(bad(text, Reason::LongGroup, s));
         }
         if digits == 0 {
-            return Err(bad(text, "each colon-separated field must have at least one digit", s));
+            return Err(bad(text, Reason::EmptyGroup, s));
         }
         let rest = s.get(digits..).unwrap_or_default();
         if rest.starts_with('.') {
             if !ellipsis && read != SIZE - 4 {
-                let why = "embedded IPv4 address must replace the final 2 fields of the address";
-                return Err(bad(text, why, s));
+                return Err(bad(text, Reason::EmbeddedTooEarly, s));
             }
             if read + 4 > SIZE {
-                let why = "too many hex fields to fit an embedded IPv4 at the end of the address";
-                return Err(bad(text, why, s));
+                return Err(bad(text, Reason::EmbeddedTooLate, s));
             }
             version_4(text, s)?;
             (s, read) = ("", read + 4);
@@ -101,15 +178,15 @@ fn version_6(text: &str) -> Result<(), String> {
             break;
         }
         let Some(after) = s.strip_prefix(':') else {
-            return Err(bad(text, "unexpected character, want colon", s));
+            return Err(bad(text, Reason::NoColonAfterGroup, s));
         };
         if after.is_empty() {
-            return Err(bad(text, "colon must be followed by more characters", s));
+            return Err(bad(text, Reason::EndsWithColon, s));
         }
         s = after;
         if let Some(after) = s.strip_prefix(':') {
             if ellipsis {
-                return Err(bad(text, "multiple :: in address", s));
+                return Err(bad(text, Reason::SecondEllipsis, s));
             }
             (s, ellipsis) = (after, true);
             if s.is_empty() {
@@ -118,9 +195,9 @@ fn version_6(text: &str) -> Result<(), String> {
         }
     }
     match (s.is_empty(), read < SIZE, ellipsis) {
-        (false, ..) => Err(bad(text, "trailing garbage after address", s)),
-        (true, true, false) => Err(bad(text, "address string too short", "")),
-        (true, false, true) => Err(bad(text, "the :: must expand to at least one field of zeros", "")),
+        (false, ..) => Err(bad(text, Reason::Trailing, s)),
+        (true, true, false) => Err(bad(text, Reason::TooShort, "")),
+        (true, false, true) => Err(bad(text, Reason::EmptyEllipsis, "")),
         _ => Ok(()),
     }
 }
@@ -128,6 +205,7 @@ fn version_6(text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::check;
+    use crate::url::Error;
 
     #[test]
     fn addresses_are_accepted() {
@@ -166,8 +244,9 @@ mod tests {
             ),
         ];
         for (text, why) in cases {
-            assert_eq!(check(text), Err(format!("invalid host: ParseAddr(\"{text}\"): {why}")));
+            let shown = check(text).map_err(|e| e.to_string());
+            assert_eq!(shown, Err(format!("invalid host: ParseAddr(\"{text}\"): {why}")));
         }
-        assert_eq!(check("1.2.3.4"), Err("invalid IP-literal".into()));
+        assert_eq!(check("1.2.3.4"), Err(Error::IpLiteral));
     }
 }

@@ -11,7 +11,27 @@ use std::fmt::Write;
 pub const SECOND: i64 = 1_000_000_000;
 const LIMIT: u64 = 1 << 63;
 
-/// Why a text is no duration.
+/// Why a text is no duration, with the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No number where one belongs, or more than 64 bits have room for.
+    #[error("time: invalid duration {}", quote(.0.as_bytes()))]
+    Invalid(Box<str>),
+    /// A number without a unit.
+    #[error("time: missing unit in duration {}", quote(.0.as_bytes()))]
+    MissingUnit(Box<str>),
+    /// A number with something else than a unit.
+    #[error("time: unknown unit {} in duration {}", quote(.unit.as_bytes()), quote(.text.as_bytes()))]
+    UnknownUnit {
+        /// What follows the number.
+        unit: Box<str>,
+        /// The whole text.
+        text: Box<str>,
+    },
+}
+
+/// Why a text is no duration, before the text is copied.
 enum Bad<'a> {
     Invalid,
     MissingUnit,
@@ -23,15 +43,15 @@ enum Bad<'a> {
 /// # Errors
 /// The reference's text: `time: invalid duration "x"` (also for overflow), `time: missing unit in
 /// duration "5"` or `time: unknown unit "d" in duration "1d"`.
-pub fn parse(text: &str) -> Result<i64, String> {
+pub fn parse(text: &str) -> Result<i64, Error> {
     read(text).map_err(|bad| match bad {
-        Bad::Invalid => format!("time: invalid duration {}", quote(text)),
-        Bad::MissingUnit => format!("time: missing unit in duration {}", quote(text)),
-        Bad::UnknownUnit(u) => format!("time: unknown unit {} in duration {}", quote(u), quote(text)),
+        Bad::Invalid => Error::Invalid(text.into()),
+        Bad::MissingUnit => Error::MissingUnit(text.into()),
+        Bad::UnknownUnit(unit) => Error::UnknownUnit { unit: unit.into(), text: text.into() },
     })
 }
 
-/// Reads a duration as nanoseconds without building a text for a failure.
+/// Reads a duration as nanoseconds without the cost of an error.
 pub fn parse_ok(text: &str) -> Option<i64> {
     read(text).ok()
 }
@@ -218,7 +238,7 @@ mod tests {
             ("2562047h47m16.854775808s", "time: invalid duration \"2562047h47m16.854775808s\""),
             ("9999999999999999999999h", "time: invalid duration \"9999999999999999999999h\""),
         ] {
-            assert_eq!(parse(text), Err(error.to_string()));
+            assert_eq!(parse(text).map_err(|e| e.to_string()), Err(error.to_string()));
         }
     }
 }

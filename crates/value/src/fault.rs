@@ -20,22 +20,14 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The text of a result that is larger than any sensible one; see [`Fault::is_final`].
+    /// The text of a result that is larger than any sensible one.
     pub const TOO_LARGE: &str = "result is too large";
 
     /// The text of an evaluation that its deadline ended.
     pub const INTERRUPTED: &str = "the evaluation took too long and was interrupted";
 
-    /// Whether no part of an expression absorbs it: where a bound is hit, null would be a wrong answer.
-    pub fn is_final(&self) -> bool {
-        match self {
-            Fault::NotFound(_) => false,
-            Fault::Error(text) => **text == *Fault::TOO_LARGE,
-            Fault::Budget | Fault::Abort(_) => true,
-        }
-    }
-
-    /// Whether it ends the evaluation, whatever else is in the expression.
+    /// Whether it ends the evaluation, whatever else is in the expression: where a bound is hit, null would be a wrong
+    /// answer.
     pub fn ends(&self) -> bool {
         matches!(self, Fault::Budget | Fault::Abort(_))
     }
@@ -43,6 +35,11 @@ impl Fault {
     /// A failure with this text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Fault::Error(text.into())
+    }
+
+    /// A failure with the text of `error`.
+    pub fn from_error(error: impl std::error::Error) -> Self {
+        Fault::new(error.to_string())
     }
 
     /// The text as CEL shows it.

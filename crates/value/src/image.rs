@@ -12,6 +12,47 @@ const MAX_PATH: usize = 255;
 /// The longest tag.
 const MAX_TAG: usize = 128;
 
+/// A text is no image reference.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "bad image: {image}, defaultRegistry: {default_registry}, enableDefaultRegistryMutation: {mutate}: {cause}"
+)]
+pub struct Error {
+    /// What was read: the text, after the default registry where it names none.
+    pub image: Box<str>,
+    /// The default registry.
+    pub default_registry: Box<str>,
+    /// Whether references get the default registry.
+    pub mutate: bool,
+    /// Why it is none.
+    #[source]
+    pub cause: Reason,
+}
+
+/// Why a text is no image reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is one once it is in lower case.
+    #[error("repository name must be lowercase")]
+    UpperCase,
+    /// It is none in any case.
+    #[error("invalid reference format")]
+    Syntax,
+    /// The path of the repository is too long.
+    #[error("repository name must not be more than 255 characters")]
+    LongPath,
+    /// Upper case in the digest.
+    #[error("invalid checksum digest format")]
+    Digest,
+    /// A digest of an algorithm that is not known.
+    #[error("unsupported digest algorithm")]
+    DigestAlgorithm,
+    /// A digest of another length than its algorithm gives.
+    #[error("invalid checksum digest length")]
+    DigestLength,
+}
+
 /// A parsed image reference. Parts that are absent are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageRef {
@@ -34,13 +75,14 @@ impl ImageRef {
     ///
     /// # Errors
     /// `bad image: <full>, defaultRegistry: <r>, enableDefaultRegistryMutation: <m>: <cause>`.
-    pub fn parse(text: &str, default_registry: &str, mutate: bool) -> Result<ImageRef, String> {
+    pub fn parse(text: &str, default_registry: &str, mutate: bool) -> Result<ImageRef, Error> {
         let added = lacks_registry(text);
         let full = if added { format!("{default_registry}/{text}") } else { text.to_string() };
-        let raw = parse_reference(&full).map_err(|cause| {
-            format!(
-                "bad image: {full}, defaultRegistry: {default_registry}, enableDefaultRegistryMutation: {mutate}: {cause}"
-            )
+        let raw = parse_reference(&full).map_err(|cause| Error {
+            image: full.as_str().into(),
+            default_registry: default_registry.into(),
+            mutate,
+            cause,
         })?;
         let (mut registry, mut path) = (raw.domain, raw.path);
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -96,16 +138,16 @@ struct Raw<'a> {
     digest: &'a str,
 }
 
-fn parse_reference(text: &str) -> Result<Raw<'_>, &'static str> {
+fn parse_reference(text: &str) -> Result<Raw<'_>, Reason> {
     let Some(raw) = split_reference(text) else {
         return Err(if split_reference(&text.to_lowercase()).is_some() {
-            "repository name must be lowercase"
+            Reason::UpperCase
         } else {
-            "invalid reference format"
+            Reason::Syntax
         });
     };
     if raw.path.len() > MAX_PATH {
-        return Err("repository name must not be more than 255 characters");
+        return Err(Reason::LongPath);
     }
     if !raw.digest.is_empty() {
         check_digest(raw.digest)?;
@@ -194,22 +236,22 @@ fn is_digest_syntax(s: &str) -> bool {
         && hex.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn check_digest(digest: &str) -> Result<(), &'static str> {
+fn check_digest(digest: &str) -> Result<(), Reason> {
     let (algorithm, hex) = digest.split_once(':').unwrap_or((digest, ""));
     let length = match algorithm {
         "sha256" => 64,
         "sha384" => 96,
         "sha512" => 128,
         _ if algorithm.bytes().any(|b| b.is_ascii_uppercase()) => {
-            return Err("invalid checksum digest format");
+            return Err(Reason::Digest);
         }
-        _ => return Err("unsupported digest algorithm"),
+        _ => return Err(Reason::DigestAlgorithm),
     };
     if hex.len() != length {
-        return Err("invalid checksum digest length");
+        return Err(Reason::DigestLength);
     }
     if hex.bytes().any(|b| b.is_ascii_uppercase()) {
-        return Err("invalid checksum digest format");
+        return Err(Reason::Digest);
     }
     Ok(())
 }
@@ -223,7 +265,7 @@ mod tests {
     fn parts(text: &str, mutate: bool) -> String {
         match ImageRef::parse(text, "docker.io", mutate) {
             Ok(i) => format!("{}|{}|{}|{}|{}|{}", i.registry, i.path, i.name, i.tag, i.digest, i.reference()),
-            Err(e) => e.rsplit(": ").next().unwrap_or_default().to_string(),
+            Err(e) => e.cause.to_string(),
         }
     }
 
@@ -255,6 +297,14 @@ mod tests {
         assert_eq!(parts("o/x:1", false), "|o/x|x|1||o/x:1");
         assert_eq!(parts("my_reg/x/y:1", false), "my_reg|x/y|y|1||my_reg/x/y:1");
         assert_eq!(parts("docker.io/x:1", false), "docker.io|x|x|1||docker.io/x:1");
+    }
+
+    #[test]
+    fn an_error_names_the_settings() {
+        assert_eq!(
+            ImageRef::parse("Foo", "docker.io", true).unwrap_err().to_string(),
+            "bad image: docker.io/Foo, defaultRegistry: docker.io, enableDefaultRegistryMutation: true: repository name must be lowercase"
+        );
     }
 
     #[test]

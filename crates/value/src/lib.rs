@@ -10,7 +10,7 @@
 //! messages and reports. The module knows nothing of policies.
 #![forbid(unsafe_code)]
 
-mod address;
+pub mod address;
 pub mod budget;
 pub mod bytes;
 pub mod cron;

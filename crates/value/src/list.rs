@@ -10,7 +10,7 @@ use super::{Str, Value, stack};
 /// A list may be *opaque*: JMESPath's `items()` returns an array of a type of its own that most
 /// array functions refuse (Kyverno 1.19.1's behaviour). Every projection of it is an ordinary list.
 ///
-/// A list may be without order, as schemas declare it: CEL compares and adds such lists by their items.
+/// With the feature `declared-lists`, a list may be without order, as schemas declare it: CEL compares and adds such lists by their items.
 #[derive(Clone, Debug)]
 pub struct List {
     items: Arc<Items>,
@@ -20,8 +20,15 @@ pub struct List {
 #[derive(Clone, Debug)]
 struct Items {
     values: Vec<Value>,
+    #[cfg(feature = "declared-lists")]
+    declared: Option<Arc<Declared>>,
+}
+
+/// What a schema says of a list.
+#[derive(Debug)]
+struct Declared {
     order: Order,
-    reader: Option<Arc<dyn Reader>>,
+    reader: Arc<dyn Reader>,
 }
 
 /// What items are declared to be: it reads those that are added to them.
@@ -43,7 +50,11 @@ pub enum Order {
 }
 
 fn plain(values: Vec<Value>) -> Arc<Items> {
-    Arc::new(Items { values, order: Order::Positions, reader: None })
+    Arc::new(Items {
+        values,
+        #[cfg(feature = "declared-lists")]
+        declared: None,
+    })
 }
 
 impl List {
@@ -64,33 +75,44 @@ impl List {
 
     /// Other items in a list of the same kind.
     pub fn with_items(&self, values: Vec<Value>) -> List {
-        let (order, reader) = (self.items.order.clone(), self.items.reader.clone());
-        List { items: Arc::new(Items { values, order, reader }), opaque: self.opaque }
-    }
-
-    /// A list whose items are known otherwise than by their positions.
-    pub fn ordered(values: Vec<Value>, order: Order) -> List {
-        List { items: Arc::new(Items { values, order, reader: None }), opaque: false }
+        let items = Items {
+            values,
+            #[cfg(feature = "declared-lists")]
+            declared: self.items.declared.clone(),
+        };
+        List { items: Arc::new(items), opaque: self.opaque }
     }
 
     /// A list whose items are declared.
+    #[cfg(feature = "declared-lists")]
     pub fn declared(values: Vec<Value>, order: Order, reader: Arc<dyn Reader>) -> List {
-        List { items: Arc::new(Items { values, order, reader: Some(reader) }), opaque: false }
+        let declared = Some(Arc::new(Declared { order, reader }));
+        List { items: Arc::new(Items { values, declared }), opaque: false }
     }
 
     /// Whether its items are declared.
     pub fn is_declared(&self) -> bool {
-        self.items.reader.is_some()
+        self.declaration().is_some()
     }
 
     /// An item as it is when it is added.
     pub fn read(&self, item: &Value) -> Value {
-        self.items.reader.as_ref().map_or_else(|| item.clone(), |reader| reader.read(item))
+        self.declaration().map_or_else(|| item.clone(), |declared| declared.reader.read(item))
     }
 
     /// How its items are known.
     pub fn order(&self) -> &Order {
-        &self.items.order
+        self.declaration().map_or(&Order::Positions, |declared| &declared.order)
+    }
+
+    #[cfg(feature = "declared-lists")]
+    fn declaration(&self) -> Option<&Declared> {
+        self.items.declared.as_deref()
+    }
+
+    #[cfg(not(feature = "declared-lists"))]
+    fn declaration(&self) -> Option<&Declared> {
+        None
     }
 
     /// The items for changing; copied first when they are shared.

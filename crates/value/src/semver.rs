@@ -12,7 +12,117 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::number::{self, Reason};
 use super::quote::quote;
+
+/// Why a text is no version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no text.
+    #[error("Version string empty")]
+    Empty,
+    /// Less than three parts between points.
+    #[error("No Major.Minor.Patch elements found")]
+    NoElements,
+    /// One of the three parts is no number.
+    #[error("Invalid character(s) found in {} number {}", .part.to_string().to_ascii_lowercase(), quote(.text))]
+    Character {
+        /// Which one.
+        part: Part,
+        /// What is there.
+        text: Box<str>,
+    },
+    /// One of the three parts starts with a zero.
+    #[error("{part} number must not contain leading zeroes {}", quote(.text))]
+    LeadingZero {
+        /// Which one.
+        part: Part,
+        /// What is there.
+        text: Box<str>,
+    },
+    /// A number is empty, or more than 64 bits have room for.
+    #[error(transparent)]
+    Number(#[from] number::Error),
+    /// An identifier of the pre-release is empty.
+    #[error("Prerelease is empty")]
+    EmptyPreRelease,
+    /// A number of the pre-release starts with a zero.
+    #[error("Numeric PreRelease version must not contain leading zeroes {}", quote(.0))]
+    PreReleaseLeadingZero(Box<str>),
+    /// An identifier of the pre-release has other characters than letters, digits and `-`.
+    #[error("Invalid character(s) found in prerelease {}", quote(.0))]
+    PreReleaseCharacter(Box<str>),
+    /// An identifier of the build is empty.
+    #[error("Build meta data is empty")]
+    EmptyBuild,
+    /// An identifier of the build has other characters than letters, digits and `-`.
+    #[error("Invalid character(s) found in build meta data {}", quote(.0))]
+    BuildCharacter(Box<str>),
+}
+
+/// The numbers of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Part {
+    /// The first one.
+    #[error("Major")]
+    Major,
+    /// The second one.
+    #[error("Minor")]
+    Minor,
+    /// The third one.
+    #[error("Patch")]
+    Patch,
+}
+
+/// Why a text is no range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RangeError {
+    /// Nothing stands before the first `||`.
+    #[error("First element in range is '||'")]
+    StartsWithOr,
+    /// Nothing stands after the last `||`, or there is no term at all.
+    #[error("Last element in range is '||'")]
+    EndsWithOr,
+    /// A term without a digit.
+    #[error("Could not get version from string: {}", quote(.0))]
+    NoVersion(Box<str>),
+    /// What stands before the version of a term is no operator.
+    #[error(
+        "Could not parse Range {}: Could not parse comparator {} in {}",
+        quote(.word), quote(.operator), both(.operator, .version)
+    )]
+    Comparator {
+        /// The term.
+        word: Box<str>,
+        /// What stands before the first digit.
+        operator: Box<str>,
+        /// What follows.
+        version: Box<str>,
+    },
+    /// The version of a term is none.
+    #[error(
+        "Could not parse Range {}: Could not parse version {} in {}: {cause}",
+        quote(.word), quote(.version), both(.operator, .version)
+    )]
+    Version {
+        /// The term.
+        word: Box<str>,
+        /// What stands before the first digit.
+        operator: Box<str>,
+        /// What follows.
+        version: Box<str>,
+        /// Why it is no version.
+        #[source]
+        cause: Error,
+    },
+}
+
+/// Operator and version without the blanks between them.
+fn both(operator: &str, version: &str) -> String {
+    quote(&format!("{operator}{version}"))
+}
 
 /// A version. Build data takes no part in the order and in equality.
 #[derive(Clone, Debug, Default)]
@@ -95,29 +205,29 @@ impl Version {
     ///
     /// # Errors
     /// Kyverno's text, for example `No Major.Minor.Patch elements found`.
-    pub fn parse(text: &str) -> Result<Version, String> {
+    pub fn parse(text: &str) -> Result<Version, Error> {
         if text.is_empty() {
-            return Err("Version string empty".into());
+            return Err(Error::Empty);
         }
         let mut parts = text.splitn(3, '.');
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err("No Major.Minor.Patch elements found".into());
+            return Err(Error::NoElements);
         };
-        let major = number(major, "Major")?;
-        let minor = number(minor, "Minor")?;
+        let major = number(major, Part::Major)?;
+        let minor = number(minor, Part::Minor)?;
         let (rest, build) = split_at_sign(rest, '+');
         let (patch, pre) = split_at_sign(rest, '-');
-        let patch = number(patch, "Patch")?;
+        let patch = number(patch, Part::Patch)?;
         let mut identifiers = Vec::new();
         for part in pre.into_iter().flat_map(|p| p.split('.')) {
             identifiers.push(identifier(part)?);
         }
         for part in build.into_iter().flat_map(|b| b.split('.')) {
             if part.is_empty() {
-                return Err("Build meta data is empty".into());
+                return Err(Error::EmptyBuild);
             }
             if !part.bytes().all(is_identifier_byte) {
-                return Err(format!("Invalid character(s) found in build meta data {}", quote(part)));
+                return Err(Error::BuildCharacter(part.into()));
             }
         }
         let build = build.unwrap_or_default().into();
@@ -153,36 +263,35 @@ fn has_leading_zero(s: &str) -> bool {
     s.len() > 1 && s.starts_with('0')
 }
 
-fn number(s: &str, part: &str) -> Result<u64, String> {
+fn number(s: &str, part: Part) -> Result<u64, Error> {
     if !is_number(s) {
-        let part = part.to_ascii_lowercase();
-        return Err(format!("Invalid character(s) found in {part} number {}", quote(s)));
+        return Err(Error::Character { part, text: s.into() });
     }
     if has_leading_zero(s) {
-        return Err(format!("{part} number must not contain leading zeroes {}", quote(s)));
+        return Err(Error::LeadingZero { part, text: s.into() });
     }
     parse_u64(s)
 }
 
-fn parse_u64(digits: &str) -> Result<u64, String> {
+fn parse_u64(digits: &str) -> Result<u64, Error> {
     digits.parse().map_err(|_| {
-        let why = if digits.is_empty() { "invalid syntax" } else { "value out of range" };
-        format!("strconv.ParseUint: parsing {}: {why}", quote(digits))
+        let why = if digits.is_empty() { Reason::Syntax } else { Reason::Range };
+        number::Error { function: "ParseUint", text: digits.into(), why }.into()
     })
 }
 
-fn identifier(s: &str) -> Result<Identifier, String> {
+fn identifier(s: &str) -> Result<Identifier, Error> {
     if s.is_empty() {
-        return Err("Prerelease is empty".into());
+        return Err(Error::EmptyPreRelease);
     }
     if is_number(s) {
         if has_leading_zero(s) {
-            return Err(format!("Numeric PreRelease version must not contain leading zeroes {}", quote(s)));
+            return Err(Error::PreReleaseLeadingZero(s.into()));
         }
         return parse_u64(s).map(Identifier::Number);
     }
     if !s.bytes().all(is_identifier_byte) {
-        return Err(format!("Invalid character(s) found in prerelease {}", quote(s)));
+        return Err(Error::PreReleaseCharacter(s.into()));
     }
     Ok(Identifier::Word(s.into()))
 }
@@ -213,13 +322,13 @@ impl Range {
     /// # Errors
     /// Kyverno's text, for example `Could not parse Range "^1.0.0": Could not parse comparator
     /// "^" in "^1.0.0"`.
-    pub fn parse(text: &str) -> Result<Range, String> {
+    pub fn parse(text: &str) -> Result<Range, RangeError> {
         let mut branches = vec![Vec::new()];
         let words = words(text);
         for (i, word) in words.iter().enumerate() {
             if word == "||" {
                 if i == 0 {
-                    return Err("First element in range is '||'".into());
+                    return Err(RangeError::StartsWithOr);
                 }
                 branches.push(Vec::new());
             } else if let Some(branch) = branches.last_mut() {
@@ -227,7 +336,7 @@ impl Range {
             }
         }
         if branches.last().is_none_or(Vec::is_empty) {
-            return Err("Last element in range is '||'".into());
+            return Err(RangeError::EndsWithOr);
         }
         // Wildcards are expanded in every branch before any term is read: this decides which error wins.
         let mut expanded = Vec::new();
@@ -286,15 +395,15 @@ fn words(text: &str) -> Vec<String> {
 
 static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\p{Nd}").ok());
 
-fn split_operator(word: &str) -> Result<(&str, &str), String> {
+fn split_operator(word: &str) -> Result<(&str, &str), RangeError> {
     let at = DIGIT.as_ref().and_then(|r| r.find(word)).map(|m| m.start());
-    let at = at.ok_or_else(|| format!("Could not get version from string: {}", quote(word)))?;
+    let at = at.ok_or_else(|| RangeError::NoVersion(word.into()))?;
     let (op, version) = word.split_at(at);
     Ok((op.trim(), version))
 }
 
 /// Replaces a term with the wildcard `x` by terms without.
-fn expand(word: &str, out: &mut Vec<String>) -> Result<(), String> {
+fn expand(word: &str, out: &mut Vec<String>) -> Result<(), RangeError> {
     if !word.contains('x') {
         out.push(word.into());
         return Ok(());
@@ -341,9 +450,8 @@ fn increment(version: &str, part: usize) -> String {
     parts.join(".")
 }
 
-fn term(word: &str) -> Result<Term, String> {
+fn term(word: &str) -> Result<Term, RangeError> {
     let (op_text, version_text) = split_operator(word)?;
-    let both = quote(&format!("{op_text}{version_text}"));
     let op = match op_text {
         "" | "=" | "==" => Op::Eq,
         "!" | "!=" => Op::Ne,
@@ -352,13 +460,18 @@ fn term(word: &str) -> Result<Term, String> {
         "<" => Op::Lt,
         "<=" => Op::Le,
         _ => {
-            let why = format!("Could not parse comparator {} in {both}", quote(op_text));
-            return Err(format!("Could not parse Range {}: {why}", quote(word)));
+            return Err(RangeError::Comparator {
+                word: word.into(),
+                operator: op_text.into(),
+                version: version_text.into(),
+            });
         }
     };
-    let version = Version::parse(version_text).map_err(|cause| {
-        let why = format!("Could not parse version {} in {both}: {cause}", quote(version_text));
-        format!("Could not parse Range {}: {why}", quote(word))
+    let version = Version::parse(version_text).map_err(|cause| RangeError::Version {
+        word: word.into(),
+        operator: op_text.into(),
+        version: version_text.into(),
+        cause,
     })?;
     Ok(Term { op, version })
 }
@@ -395,6 +508,26 @@ mod tests {
         ] {
             assert_eq!(Range::parse(range).unwrap().contains(&v), holds, "{range}");
         }
-        assert_eq!(Range::parse("1 2 3").unwrap_err(), "Last element in range is '||'");
+        assert_eq!(Range::parse("1 2 3").unwrap_err(), RangeError::EndsWithOr);
+    }
+
+    #[test]
+    fn errors_have_the_text_of_the_reference() {
+        for (range, text) in [
+            ("1 2 3", "Last element in range is '||'"),
+            ("|| 1.0.0", "First element in range is '||'"),
+            (">>", "Could not get version from string: \">>\""),
+            ("^1.0.0", "Could not parse Range \"^1.0.0\": Could not parse comparator \"^\" in \"^1.0.0\""),
+            (
+                "> 1.a.0",
+                "Could not parse Range \">1.a.0\": Could not parse version \"1.a.0\" in \">1.a.0\": Invalid character(s) found in minor number \"a\"",
+            ),
+        ] {
+            assert_eq!(Range::parse(range).unwrap_err().to_string(), text);
+        }
+        assert_eq!(
+            Version::parse("01.0.0").unwrap_err().to_string(),
+            "Major number must not contain leading zeroes \"01\""
+        );
     }
 }

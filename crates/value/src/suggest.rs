@@ -9,8 +9,13 @@ pub fn did_you_mean<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let limit = word.chars().count().div_ceil(3).min(3);
     candidates
         .iter()
-        .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), *c))
+        .map(|c| (distance(word, c), *c))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, c)| c)
+}
+
+/// How many letters of `word` are missing, added, other ones or exchanged with their neighbour in `other`; case does not count.
+pub fn distance(word: &str, other: &str) -> usize {
+    strsim::damerau_levenshtein(&word.to_lowercase(), &other.to_lowercase())
 }

@@ -111,7 +111,8 @@ fn texts_that_are_no_integer_have_the_error_of_the_first_digit_or_character_that
         ("9223372036854775808x", "invalid syntax"),
         ("99999999999999999999x", "value out of range"),
     ] {
-        assert_eq!(strconv("Atoi", text), Err(format!("strconv.Atoi: parsing \"{text}\": {why}")));
+        let text_of = strconv("Atoi", text).map_err(|e| e.to_string());
+        assert_eq!(text_of, Err(format!("strconv.Atoi: parsing \"{text}\": {why}")));
     }
     assert_eq!(strconv("Atoi", "+9223372036854775807"), Ok(i64::MAX));
 }

@@ -16,6 +16,51 @@ const NANOS: i128 = 1_000_000_000;
 /// Seconds from 0001-01-01 to 1970-01-01; truncation counts from there.
 const YEAR_ONE: i128 = 62_135_596_800;
 
+/// Why a text is no time of a layout.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text does not fit an element of the layout.
+    #[error(
+        "parsing time {} as {}: cannot parse {} as {}",
+        quote(.text.as_bytes()), quote(.layout.as_bytes()), quote(.rest), quote(.element.as_bytes())
+    )]
+    Element {
+        /// What was read.
+        text: Box<str>,
+        /// The layout.
+        layout: Box<str>,
+        /// What is left of the text.
+        rest: Box<[u8]>,
+        /// The element, or the literal text before one.
+        element: Box<str>,
+    },
+    /// A number is too small or too large.
+    #[error("parsing time {}: {what} out of range", quote(.text.as_bytes()))]
+    Range {
+        /// What was read.
+        text: Box<str>,
+        /// What the number counts.
+        what: &'static str,
+    },
+    /// The day of the year is on another date.
+    #[error("parsing time {}: day-of-year does not match {part}", quote(.text.as_bytes()))]
+    YearDay {
+        /// What was read.
+        text: Box<str>,
+        /// The part of the date that differs.
+        part: &'static str,
+    },
+    /// The text is longer than the layout.
+    #[error("parsing time {}: extra text: {}", quote(.text.as_bytes()), quote(.rest))]
+    Extra {
+        /// What was read.
+        text: Box<str>,
+        /// What is left of it.
+        rest: Box<[u8]>,
+    },
+}
+
 /// An instant, with the offset in which it is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
@@ -68,7 +113,7 @@ impl Time {
     ///
     /// # Errors
     /// As [`Time::parse`].
-    pub fn parse_rfc3339(text: &str) -> Result<Time, String> {
+    pub fn parse_rfc3339(text: &str) -> Result<Time, Error> {
         Time::parse(RFC3339, text)
     }
 
@@ -76,7 +121,7 @@ impl Time {
     ///
     /// # Errors
     /// The reference's text, for example `parsing time "x" as "2006": cannot parse "x" as "2006"`.
-    pub fn parse(layout: &str, text: &str) -> Result<Time, String> {
+    pub fn parse(layout: &str, text: &str) -> Result<Time, Error> {
         super::time_layout::parse(layout, text)
     }
 
@@ -251,15 +296,4 @@ fn date_of(days: i64) -> (i64, u32, u32) {
     let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month as u32, day as u32)
-}
-
-/// The error of a text that does not fit an element of the layout.
-pub(super) fn cannot_parse(text: &str, layout: &str, rest: &[u8], element: &str) -> String {
-    format!(
-        "parsing time {} as {}: cannot parse {} as {}",
-        quote(text),
-        quote(layout),
-        quote(rest),
-        quote(element)
-    )
 }

@@ -6,7 +6,50 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
+use crate::address;
 use crate::quote::quote;
+
+/// Why a text is no URL, without `parse "<url>": ` before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no text.
+    #[error("empty url")]
+    Empty,
+    /// A byte below the blank, or DEL.
+    #[error("net/url: invalid control character in URL")]
+    ControlCharacter,
+    /// A request has neither a scheme nor an absolute path.
+    #[error("invalid URI for request")]
+    NotOfRequest,
+    /// A relative path begins with what could be a scheme.
+    #[error("first path segment in URL cannot contain colon")]
+    ColonInPath,
+    /// A colon stands first.
+    #[error("missing protocol scheme")]
+    NoScheme,
+    /// A character that the user or password cannot have.
+    #[error("net/url: invalid userinfo")]
+    User,
+    /// Brackets in the middle of a host, or an address of version 4 in them.
+    #[error("invalid IP-literal")]
+    IpLiteral,
+    /// A bracket of the host is not closed.
+    #[error("missing ']' in host")]
+    NoBracket,
+    /// What follows the host is no port; with its colon.
+    #[error("invalid port {} after host", quote(.0))]
+    Port(Box<str>),
+    /// A percent sign without two hexadecimal digits, or with some that a host cannot have.
+    #[error("invalid URL escape {}", quote(.0))]
+    Escape(Box<str>),
+    /// A character that a host cannot have.
+    #[error("invalid character {} in host name", quote(.0.encode_utf8(&mut [0; 4])))]
+    HostCharacter(char),
+    /// What stands in the brackets of a host is no address.
+    #[error("invalid host: {0}")]
+    Address(#[from] address::Error),
+}
 
 /// The pieces of a URL. Shown: the URL in the way that Go writes it.
 #[derive(Default)]
@@ -42,8 +85,8 @@ pub struct Parts<'a> {
 /// Takes a URL apart.
 ///
 /// # Errors
-/// The cause as Go's parser names it, without `parse "<url>": ` before.
-pub fn split(url: &str) -> Result<Parts<'_>, String> {
+/// The cause as Go's parser names it.
+pub fn split(url: &str) -> Result<Parts<'_>, Error> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
     let mut parts = split_before_fragment(url, false)?;
     check_escapes(fragment)?;
@@ -56,16 +99,16 @@ pub fn split(url: &str) -> Result<Parts<'_>, String> {
 ///
 /// # Errors
 /// As [`split`].
-pub fn split_request(url: &str) -> Result<Parts<'_>, String> {
+pub fn split_request(url: &str) -> Result<Parts<'_>, Error> {
     if url.is_empty() {
-        return Err("empty url".into());
+        return Err(Error::Empty);
     }
     split_before_fragment(url, true)
 }
 
-fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, String> {
+fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, Error> {
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return Err("net/url: invalid control character in URL".into());
+        return Err(Error::ControlCharacter);
     }
     let mut parts = Parts::default();
     if url == "*" {
@@ -94,10 +137,10 @@ fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, Strin
             return Ok(parts);
         }
         if is_request {
-            return Err("invalid URI for request".into());
+            return Err(Error::NotOfRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err("first path segment in URL cannot contain colon".into());
+            return Err(Error::ColonInPath);
         }
     } else {
         parts.omits_host = !scheme.is_empty();
@@ -152,12 +195,12 @@ impl fmt::Display for Parts<'_> {
 }
 
 /// The scheme, if there is one, and what follows it.
-fn split_scheme(url: &str) -> Result<(&str, &str), String> {
+fn split_scheme(url: &str) -> Result<(&str, &str), Error> {
     for (i, b) in url.bytes().enumerate() {
         match b {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if i > 0 => {}
-            b':' if i == 0 => return Err("missing protocol scheme".into()),
+            b':' if i == 0 => return Err(Error::NoScheme),
             b':' => return Ok((url.get(..i).unwrap_or_default(), url.get(i + 1..).unwrap_or_default())),
             _ => break,
         }
@@ -165,21 +208,21 @@ fn split_scheme(url: &str) -> Result<(&str, &str), String> {
     Ok(("", url))
 }
 
-fn check_user(user: &str) -> Result<(), String> {
+fn check_user(user: &str) -> Result<(), Error> {
     let valid = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
     if !user.bytes().all(valid) {
-        return Err("net/url: invalid userinfo".into());
+        return Err(Error::User);
     }
     check_escapes(user)
 }
 
 /// Host and port, and the host without port and brackets; both unescaped.
-fn split_host(host: &str) -> Result<(String, String), String> {
+fn split_host(host: &str) -> Result<(String, String), Error> {
     if let Some(open) = host.find('[') {
         if open > 0 {
-            return Err("invalid IP-literal".into());
+            return Err(Error::IpLiteral);
         }
-        let close = host.rfind(']').ok_or("missing ']' in host")?;
+        let close = host.rfind(']').ok_or(Error::NoBracket)?;
         let port = host.get(close + 1..).unwrap_or_default();
         check_port(port)?;
         let inner = host.get(1..close).unwrap_or_default();
@@ -193,7 +236,7 @@ fn split_host(host: &str) -> Result<(String, String), String> {
             Some(zone) => format!("{address}%{zone}"),
             None => address.to_string(),
         };
-        super::address::check(&literal)?;
+        address::check(&literal)?;
         return Ok((format!("[{literal}]{port}"), literal));
     }
     let (name, port) = match host.find(':') {
@@ -207,36 +250,35 @@ fn split_host(host: &str) -> Result<(String, String), String> {
     Ok((format!("{name}{port}"), name))
 }
 
-fn check_port(port: &str) -> Result<(), String> {
+fn check_port(port: &str) -> Result<(), Error> {
     let digits = port.strip_prefix(':');
     let valid = port.is_empty() || digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
-    if valid { Ok(()) } else { Err(format!("invalid port {} after host", quote(port))) }
+    if valid { Ok(()) } else { Err(Error::Port(port.into())) }
 }
 
 /// Characters and escapes of a host: only bytes beyond ASCII may be escaped.
-fn check_host_text(host: &str) -> Result<(), String> {
+fn check_host_text(host: &str) -> Result<(), Error> {
     for (i, b) in host.bytes().enumerate() {
         if b == b'%' {
             let escape = host.get(i..(i + 3).min(host.len())).unwrap_or("%");
             let high = escape.as_bytes().get(1).copied().and_then(|b| char::from(b).to_digit(16));
             let low = escape.as_bytes().get(2).copied().and_then(|b| char::from(b).to_digit(16));
             if !(high.is_some_and(|h| h >= 8) && low.is_some()) {
-                return Err(format!("invalid URL escape {}", quote(escape)));
+                return Err(Error::Escape(escape.into()));
             }
         } else if b.is_ascii() && !b.is_ascii_alphanumeric() && !b"-_.~!$&'()*+,;=:[]<>\"".contains(&b) {
-            let c = quote(&char::from(b).to_string());
-            return Err(format!("invalid character {c} in host name"));
+            return Err(Error::HostCharacter(b.into()));
         }
     }
     Ok(())
 }
 
-fn unescape_zone(zone: &str) -> Result<String, String> {
+fn unescape_zone(zone: &str) -> Result<String, Error> {
     check_escapes(zone)?;
     Ok(crate::bytes::lossy(&percent_decode(zone)))
 }
 
-fn check_escapes(s: &str) -> Result<(), String> {
+fn check_escapes(s: &str) -> Result<(), Error> {
     for (i, _) in s.match_indices('%') {
         let digits = s.as_bytes().get(i + 1..i + 3);
         if !digits.is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit)) {
@@ -244,7 +286,7 @@ fn check_escapes(s: &str) -> Result<(), String> {
             while !s.is_char_boundary(end) {
                 end += 1;
             }
-            return Err(format!("invalid URL escape {}", quote(s.get(i..end).unwrap_or("%"))));
+            return Err(Error::Escape(s.get(i..end).unwrap_or("%").into()));
         }
     }
     Ok(())

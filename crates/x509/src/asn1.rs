@@ -4,8 +4,9 @@
 //! Elements are those of [`super::der`]. Certificate requests are read this way; certificates are not, and their texts are
 //! others. What follows the last field of a structure does not count.
 
-use super::Parsed;
 use super::der::{self, BOOLEAN, Element, Head, OCTET_STRING, Reader, SEQUENCE, SET};
+use super::error::TagMismatch;
+use super::{Error, Parsed};
 
 /// A type of Go, as far as its fields are distinguished.
 #[derive(Clone, Copy)]
@@ -25,8 +26,6 @@ pub(super) const LIST: Type = structure("");
 pub(super) const ATTRIBUTES: Type = Type { name: "", tag: 0xa0 };
 /// A set without a name of its own.
 pub(super) const VALUES: Type = Type { name: "", tag: SET };
-
-const CUT: &str = "asn1: syntax error: data truncated";
 
 /// A structure of this name.
 pub(super) const fn structure(name: &'static str) -> Type {
@@ -52,12 +51,8 @@ impl<'a> Fields<'a> {
         self.rest.is_empty()
     }
 
-    /// The next field, once its head is as it must be; `cut` = the text where it is not whole.
-    fn element(
-        &mut self,
-        cut: &'static str,
-        check: impl Fn(Head, usize) -> Parsed<()>,
-    ) -> Parsed<Element<'a>> {
+    /// The next field, once its head is as it must be; `cut` = the error where it is not whole.
+    fn element(&mut self, cut: der::Error, check: impl Fn(Head, usize) -> Parsed<()>) -> Parsed<Element<'a>> {
         let from = self.rest;
         let head = self.rest.head()?;
         check(head, self.length - self.rest.0.len())?;
@@ -66,7 +61,7 @@ impl<'a> Fields<'a> {
 
     /// The next field, whatever it is.
     pub fn any(&mut self) -> Parsed<Element<'a>> {
-        self.element(CUT, |_, _| Ok(()))
+        self.element(der::Error::Truncated, |_, _| Ok(()))
     }
 
     /// The next field of any type, if there is one.
@@ -76,24 +71,23 @@ impl<'a> Fields<'a> {
 
     /// The next field, which must have a type.
     pub fn field(&mut self, of: Type) -> Parsed<Element<'a>> {
-        self.element(CUT, |head, at| {
+        self.element(der::Error::Truncated, |head, at| {
             if head.tag == of.tag {
                 return Ok(());
             }
             // The reference shows where it keeps the tag of a context, another place each time.
             let own = if of.tag & 0x80 == 0 { "<nil>" } else { "0x0" };
-            Err(format!(
-                "asn1: structure error: tags don't match ({} vs {{class:{} tag:{} length:{} isCompound:{}}}) \
-                 {{optional:false explicit:false application:false private:false defaultValue:<nil> tag:{own} \
-                 stringType:0 timeType:0 set:{} omitEmpty:false}} {} @{at}",
-                of.tag & 0x1f,
-                head.tag >> 6,
-                head.number,
-                head.length,
-                head.tag & 0x20 != 0,
-                of.tag == SET && of.name.is_empty(),
-                of.name
-            ))
+            Err(Error::Tag(Box::new(TagMismatch {
+                wanted: of.tag & 0x1f,
+                class: head.tag >> 6,
+                number: head.number,
+                length: head.length,
+                compound: head.tag & 0x20 != 0,
+                own,
+                set: of.tag == SET && of.name.is_empty(),
+                name: of.name,
+                at,
+            })))
         })
     }
 
@@ -115,16 +109,11 @@ pub(super) fn items(bytes: &[u8], of: Option<Type>) -> Parsed<Vec<Element<'_>>> 
     let mut all = Fields::of(bytes);
     let mut found = Vec::new();
     while !all.is_at_end() {
-        let item = all.element("asn1: syntax error: truncated sequence", |head, _| match of {
-            Some(of) if head.tag != of.tag => Err("asn1: structure error: sequence tag mismatch".into()),
+        let item = all.element(der::Error::TruncatedSequence, |head, _| match of {
+            Some(of) if head.tag != of.tag => Err(Error::ItemTag),
             _ => Ok(()),
         });
         found.push(item?);
     }
     Ok(found)
-}
-
-/// A string whose signs are not those of its type.
-pub(super) fn wrong_signs<T>(kind: &str) -> Parsed<T> {
-    Err(format!("asn1: syntax error: {kind} contains invalid character"))
 }

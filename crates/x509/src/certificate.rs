@@ -2,7 +2,7 @@
 
 use super::der::{self, Reader};
 use super::extensions::{self, Extension};
-use super::{Parsed, bytes, keys, names, number};
+use super::{Error, Parsed, bytes, keys, names, number};
 use crate::value::{Map, Value};
 
 /// The tag of the version.
@@ -13,52 +13,52 @@ const EXTENSIONS: u8 = 0xa3;
 /// Decodes one certificate.
 pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let mut outer = Reader(der_bytes);
-    let whole = outer.tagged(der::SEQUENCE).ok_or("x509: malformed certificate")?;
+    let whole = outer.tagged(der::SEQUENCE).ok_or(Error::Malformed("certificate"))?;
     let mut parts = whole.inside();
-    let signed = parts.tagged(der::SEQUENCE).ok_or("x509: malformed tbs certificate")?;
+    let signed = parts.tagged(der::SEQUENCE).ok_or(Error::Malformed("tbs certificate"))?;
     let mut r = signed.inside();
 
-    let version = match r.optional(VERSION).ok_or("x509: malformed version")? {
+    let version = match r.optional(VERSION).ok_or(Error::Malformed("version"))? {
         None => 0,
         Some(e) => {
             let mut inside = e.inside();
             let version = inside.tagged(der::INTEGER).and_then(|e| der::small(e.body));
-            version.filter(|_| inside.is_empty()).ok_or("x509: malformed version")?
+            version.filter(|_| inside.is_empty()).ok_or(Error::Malformed("version"))?
         }
     };
     if version > 2 {
-        return Err("x509: invalid version".into());
+        return Err(Error::Invalid("version"));
     }
-    let serial = r.tagged(der::INTEGER).and_then(keys::integer).ok_or("x509: malformed serial number")?;
+    let serial = r.tagged(der::INTEGER).and_then(keys::integer).ok_or(Error::Malformed("serial number"))?;
     if serial.sign() == num_bigint::Sign::Minus {
-        return Err("x509: negative serial number".into());
+        return Err(Error::NegativeSerial);
     }
-    let bad_algorithm = "x509: malformed signature algorithm identifier";
+    let bad_algorithm = Error::Malformed("signature algorithm identifier");
     let inner = r.tagged(der::SEQUENCE).ok_or(bad_algorithm)?;
-    let outer_algorithm = parts.tagged(der::SEQUENCE).ok_or("x509: malformed algorithm identifier")?;
+    let outer_algorithm = parts.tagged(der::SEQUENCE).ok_or(Error::Malformed("algorithm identifier"))?;
     if inner.raw != outer_algorithm.raw {
-        return Err("x509: inner and outer signature algorithm identifiers don't match".into());
+        return Err(Error::TwoAlgorithms);
     }
     let (algorithm, parameters) = keys::identified(inner)?;
-    let issuer = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
+    let issuer = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("issuer"))?;
     let issuer_name = names::name(issuer)?;
-    let validity = r.tagged(der::SEQUENCE).ok_or("x509: malformed validity")?;
+    let validity = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("validity"))?;
     let (not_before, not_after) = names::validity(validity.inside())?;
-    let subject = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
+    let subject = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("issuer"))?;
     let subject_name = names::name(subject)?;
-    let info = r.tagged(der::SEQUENCE).ok_or("x509: malformed spki")?;
+    let info = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("spki"))?;
     // Keys of other algorithms are refused when everything else is read.
     let mut key = keys::rsa_key(info);
-    if key.as_ref().is_err_and(|why| why != keys::NOT_RSA) {
+    if key.as_ref().is_err_and(|why| *why != Error::NotRsa) {
         key = Ok(key?);
     }
     let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
 
     let found = read_extensions(&mut r, version)?;
     let fields = extensions::fields(&found)?;
-    let (signature, _) = signature.ok_or("x509: malformed signature")?;
+    let (signature, _) = signature.ok_or(Error::Malformed("signature"))?;
     if !outer.is_empty() {
-        return Err("x509: trailing data".into());
+        return Err(Error::Trailing);
     }
 
     let mut out = Map::new();
@@ -98,11 +98,11 @@ pub(super) fn low_serial(der_bytes: &[u8]) -> Option<i64> {
 fn read_extensions<'a>(r: &mut Reader<'a>, version: i64) -> Parsed<Vec<Extension<'a>>> {
     // Unique identifiers of issuer and subject are skipped.
     for tag in [0x81, 0x82] {
-        r.optional(tag).ok_or("x509: malformed issuerUniqueID")?;
+        r.optional(tag).ok_or(Error::Malformed("issuerUniqueID"))?;
     }
-    match r.optional(EXTENSIONS).ok_or("x509: malformed extensions")? {
+    match r.optional(EXTENSIONS).ok_or(Error::Malformed("extensions"))? {
         Some(e) if version == 2 => {
-            let all = e.inside().tagged(der::SEQUENCE).ok_or("x509: malformed extensions")?;
+            let all = e.inside().tagged(der::SEQUENCE).ok_or(Error::Malformed("extensions"))?;
             extensions::read(all.inside())
         }
         _ => Ok(Vec::new()),

@@ -4,8 +4,70 @@
 //! must be minimal and fit; nothing is copied and nothing recurses. Errors are the texts of Go's `encoding/asn1`, which
 //! refuses the same bytes as the reader that Go has for certificates; who needs no text drops it.
 
-/// What is read, or Go's text of what is wrong with it.
-pub type Read<T> = Result<T, &'static str>;
+/// What is read, or what is wrong with it.
+pub type Read<T> = Result<T, Error>;
+
+/// Why bytes are no DER, in the words of Go's `encoding/asn1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The content of an element is cut.
+    #[error("asn1: syntax error: data truncated")]
+    Truncated,
+    /// The content of an item of a list is cut.
+    #[error("asn1: syntax error: truncated sequence")]
+    TruncatedSequence,
+    /// Nothing where an element must be.
+    #[error("asn1: syntax error: sequence truncated")]
+    NoElement,
+    /// The tag or the length is cut.
+    #[error("asn1: syntax error: truncated tag or length")]
+    TruncatedHead,
+    /// A number of a tag that needs fewer bytes.
+    #[error("asn1: syntax error: non-minimal tag")]
+    LongTag,
+    /// A length that is not stated.
+    #[error("asn1: syntax error: indefinite length found (not DER)")]
+    Indefinite,
+    /// A length of more than 31 bits.
+    #[error("asn1: structure error: length too large")]
+    LargeLength,
+    /// A length that begins with zeros.
+    #[error("asn1: structure error: superfluous leading zeros in length")]
+    ZerosInLength,
+    /// A length that needs fewer bytes.
+    #[error("asn1: structure error: non-minimal length")]
+    LongLength,
+    /// A number of more than 31 bits in groups of seven.
+    #[error("asn1: structure error: base 128 integer too large")]
+    LargeArc,
+    /// A number in groups of seven that needs fewer of them.
+    #[error("asn1: syntax error: integer is not minimally encoded")]
+    LongArc,
+    /// A number in groups of seven is cut.
+    #[error("asn1: syntax error: truncated base 128 integer")]
+    TruncatedArc,
+    /// A truth value that is neither of the two.
+    #[error("asn1: syntax error: invalid boolean")]
+    Boolean,
+    /// An object identifier without arcs.
+    #[error("asn1: syntax error: zero length OBJECT IDENTIFIER")]
+    EmptyOid,
+    /// An integer without bytes.
+    #[error("asn1: structure error: empty integer")]
+    EmptyInteger,
+    /// An integer that needs fewer bytes.
+    #[error("asn1: structure error: integer not minimally-encoded")]
+    LongInteger,
+    /// An integer of more than 64 bits.
+    #[error("asn1: structure error: integer too large")]
+    LargeInteger,
+    /// Unused bits of a bit string that are set, or that it does not have.
+    #[error("asn1: syntax error: invalid padding bits in BIT STRING")]
+    Padding,
+    /// A bit string without its number of unused bits.
+    #[error("asn1: syntax error: zero length BIT STRING")]
+    EmptyBits,
+}
 
 /// An element.
 #[derive(Clone, Copy, Debug)]
@@ -71,34 +133,34 @@ impl<'a> Reader<'a> {
 
     /// The tag and the length of the next element; its content is what follows.
     pub(super) fn head(&mut self) -> Read<Head> {
-        const CUT: &str = "asn1: syntax error: truncated tag or length";
-        let tag = self.byte().ok_or("asn1: syntax error: sequence truncated")?;
+        const CUT: Error = Error::TruncatedHead;
+        let tag = self.byte().ok_or(Error::NoElement)?;
         let mut number = u64::from(tag & LONG);
         if tag & LONG == LONG {
             number = self.base_128()?;
             if number < u64::from(LONG) {
-                return Err("asn1: syntax error: non-minimal tag");
+                return Err(Error::LongTag);
             }
         }
         let size = self.byte().ok_or(CUT)?;
         let mut length = usize::from(size & 0x7f);
         if size & 0x80 != 0 {
             if length == 0 {
-                return Err("asn1: syntax error: indefinite length found (not DER)");
+                return Err(Error::Indefinite);
             }
             let digits = std::mem::take(&mut length);
             for _ in 0..digits {
                 let digit = self.byte().ok_or(CUT)?;
                 if length >= 1 << 23 {
-                    return Err("asn1: structure error: length too large");
+                    return Err(Error::LargeLength);
                 }
                 length = length << 8 | usize::from(digit);
                 if length == 0 {
-                    return Err("asn1: structure error: superfluous leading zeros in length");
+                    return Err(Error::ZerosInLength);
                 }
             }
             if length < 0x80 {
-                return Err("asn1: structure error: non-minimal length");
+                return Err(Error::LongLength);
             }
         }
         Ok(Head { tag, number, length })
@@ -106,7 +168,7 @@ impl<'a> Reader<'a> {
 
     /// A number of at most 31 bits, in groups of seven.
     fn base_128(&mut self) -> Read<u64> {
-        const TOO_LARGE: &str = "asn1: structure error: base 128 integer too large";
+        const TOO_LARGE: Error = Error::LargeArc;
         let mut number = 0u64;
         for place in 0.. {
             let Some(byte) = self.byte() else { break };
@@ -114,18 +176,18 @@ impl<'a> Reader<'a> {
                 return Err(TOO_LARGE);
             }
             if place == 0 && byte == 0x80 {
-                return Err("asn1: syntax error: integer is not minimally encoded");
+                return Err(Error::LongArc);
             }
             number = number << 7 | u64::from(byte & 0x7f);
             if byte & 0x80 == 0 {
                 return if number < 1 << 31 { Ok(number) } else { Err(TOO_LARGE) };
             }
         }
-        Err("asn1: syntax error: truncated base 128 integer")
+        Err(Error::TruncatedArc)
     }
 
-    /// The element that begins at `from` and whose head was read; `cut` = the text where it is not whole.
-    pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: &'static str) -> Read<Element<'a>> {
+    /// The element that begins at `from` and whose head was read; `cut` = the error where it is not whole.
+    pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: Error) -> Read<Element<'a>> {
         let (body, after) = self.0.split_at_checked(head.length).ok_or(cut)?;
         let raw = from.0.get(..from.0.len() - after.len()).ok_or(cut)?;
         self.0 = after;
@@ -137,7 +199,7 @@ impl<'a> Reader<'a> {
         let mut ahead = *self;
         // Certificates have no tags of several bytes.
         let head = ahead.head().ok().filter(|head| head.tag & LONG != LONG)?;
-        let element = ahead.content(*self, head, "").ok()?;
+        let element = ahead.content(*self, head, Error::Truncated).ok()?;
         *self = ahead;
         Some(element)
     }
@@ -177,7 +239,7 @@ pub fn flag(body: &[u8]) -> Read<bool> {
     match body {
         [0] => Ok(false),
         [0xff] => Ok(true),
-        _ => Err("asn1: syntax error: invalid boolean"),
+        _ => Err(Error::Boolean),
     }
 }
 
@@ -188,7 +250,7 @@ pub fn flag(body: &[u8]) -> Read<bool> {
 pub fn oid(body: &[u8]) -> Read<Vec<u64>> {
     let mut numbers = Reader(body);
     if numbers.is_empty() {
-        return Err("asn1: syntax error: zero length OBJECT IDENTIFIER");
+        return Err(Error::EmptyOid);
     }
     let first = numbers.base_128()?;
     let head = (first / 40).min(2);
@@ -215,9 +277,9 @@ pub(super) fn is_minimal(body: &[u8]) -> bool {
 /// It is longer, or not minimal.
 pub fn int(body: &[u8]) -> Read<i64> {
     match body {
-        [] => return Err("asn1: structure error: empty integer"),
-        _ if !is_minimal(body) => return Err("asn1: structure error: integer not minimally-encoded"),
-        _ if body.len() > 8 => return Err("asn1: structure error: integer too large"),
+        [] => return Err(Error::EmptyInteger),
+        _ if !is_minimal(body) => return Err(Error::LongInteger),
+        _ if body.len() > 8 => return Err(Error::LargeInteger),
         _ => {}
     }
     let sign = if body.first().is_some_and(|b| b & 0x80 != 0) { -1 } else { 0 };
@@ -234,8 +296,8 @@ pub fn small(body: &[u8]) -> Option<i64> {
 /// # Errors
 /// It says of more bits than it has that they are unused, or one of these is set.
 pub fn bits(body: &[u8]) -> Read<(&[u8], usize)> {
-    const PADDING: &str = "asn1: syntax error: invalid padding bits in BIT STRING";
-    let (padding, bytes) = body.split_first().ok_or("asn1: syntax error: zero length BIT STRING")?;
+    const PADDING: Error = Error::Padding;
+    let (padding, bytes) = body.split_first().ok_or(Error::EmptyBits)?;
     let last = bytes.last().copied().unwrap_or(0);
     if *padding > 7 || last.trailing_zeros() < u32::from(*padding) {
         return Err(PADDING);
@@ -309,26 +371,39 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_go() {
-        let head = |bytes: &[u8]| Reader(bytes).head().map(|head| (head.number, head.length));
+        let head = |bytes: &[u8]| {
+            Reader(bytes).head().map(|head| (head.number, head.length)).map_err(|e| e.to_string())
+        };
+        let wrong = |text: &str| Err(text.to_owned());
         assert_eq!(head(&[0x1f, 0x1f, 0]), Ok((31, 0)));
-        assert_eq!(head(&[]), Err("asn1: syntax error: sequence truncated"));
-        assert_eq!(head(&[4]), Err("asn1: syntax error: truncated tag or length"));
-        assert_eq!(head(&[0x1f, 0x1e, 0]), Err("asn1: syntax error: non-minimal tag"));
-        assert_eq!(head(&[0x1f, 0x80, 0]), Err("asn1: syntax error: integer is not minimally encoded"));
-        assert_eq!(head(&[4, 0x80]), Err("asn1: syntax error: indefinite length found (not DER)"));
-        assert_eq!(head(&[4, 0x82, 0, 1]), Err("asn1: structure error: superfluous leading zeros in length"));
-        assert_eq!(head(&[4, 0x81, 1]), Err("asn1: structure error: non-minimal length"));
-        assert_eq!(head(&[4, 0x84, 0x80, 0, 0, 0]), Err("asn1: structure error: length too large"));
-        let large = Err("asn1: structure error: base 128 integer too large");
+        assert_eq!(head(&[]), wrong("asn1: syntax error: sequence truncated"));
+        assert_eq!(head(&[4]), wrong("asn1: syntax error: truncated tag or length"));
+        assert_eq!(head(&[0x1f, 0x1e, 0]), wrong("asn1: syntax error: non-minimal tag"));
+        assert_eq!(head(&[0x1f, 0x80, 0]), wrong("asn1: syntax error: integer is not minimally encoded"));
+        assert_eq!(head(&[4, 0x80]), wrong("asn1: syntax error: indefinite length found (not DER)"));
+        assert_eq!(
+            head(&[4, 0x82, 0, 1]),
+            wrong("asn1: structure error: superfluous leading zeros in length")
+        );
+        assert_eq!(head(&[4, 0x81, 1]), wrong("asn1: structure error: non-minimal length"));
+        assert_eq!(head(&[4, 0x84, 0x80, 0, 0, 0]), wrong("asn1: structure error: length too large"));
+
         assert_eq!(oid(&[0x2b, 0x87, 0xff, 0xff, 0xff, 0x7f]), Ok(vec![1, 3, (1 << 31) - 1]));
-        assert_eq!(oid(&[0x2b, 0x88, 0x80, 0x80, 0x80, 0]), large);
-        assert_eq!(oid(&[0x2b, 0x86]), Err("asn1: syntax error: truncated base 128 integer"));
-        assert_eq!(int(&[0, 1]), Err("asn1: structure error: integer not minimally-encoded"));
+        assert_eq!(oid(&[0x2b, 0x88, 0x80, 0x80, 0x80, 0]), Err(Error::LargeArc));
+        assert_eq!(Error::LargeArc.to_string(), "asn1: structure error: base 128 integer too large");
+        assert_eq!(oid(&[0x2b, 0x86]), Err(Error::TruncatedArc));
+        assert_eq!(Error::TruncatedArc.to_string(), "asn1: syntax error: truncated base 128 integer");
+        assert_eq!(int(&[0, 1]), Err(Error::LongInteger));
+        assert_eq!(Error::LongInteger.to_string(), "asn1: structure error: integer not minimally-encoded");
         assert_eq!((int(&[0xff]), small(&[0xff])), (Ok(-1), None));
         assert_eq!(bits(&[4, 0xf0]), Ok((&[0xf0][..], 4)));
         for wrong in [&[5, 0xf0][..], &[8, 0], &[1]] {
-            assert_eq!(bits(wrong), Err("asn1: syntax error: invalid padding bits in BIT STRING"));
+            assert_eq!(bits(wrong), Err(Error::Padding));
         }
-        assert_eq!(flag(&[1]), Err("asn1: syntax error: invalid boolean"));
+        assert_eq!(Error::Padding.to_string(), "asn1: syntax error: invalid padding bits in BIT STRING");
+        assert_eq!(
+            flag(&[1]).map_err(|e| e.to_string()),
+            Err("asn1: syntax error: invalid boolean".to_owned())
+        );
     }
 }

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::der::{self, Element, Reader};
-use super::{Parsed, bytes, list_or_null, number, object, oid_value};
+use super::{Error, Parsed, bytes, list_or_null, number, object, oid_value};
 use crate::value::bytes::lossy;
-use crate::value::quote::quote;
+use crate::value::url::{self, Parts};
 use crate::value::{Map, Str, Value};
 
 /// An extension as written.
@@ -24,17 +24,17 @@ pub(super) fn repeat(all: &[Extension<'_>]) -> bool {
 pub(super) fn read(mut all: Reader<'_>) -> Parsed<Vec<Extension<'_>>> {
     let mut found: Vec<Extension<'_>> = Vec::new();
     while !all.is_empty() {
-        let e = all.tagged(der::SEQUENCE).ok_or("x509: malformed extension")?;
+        let e = all.tagged(der::SEQUENCE).ok_or(Error::Malformed("extension"))?;
         let mut r = e.inside();
         let id = r.tagged(der::OID).and_then(|e| der::oid(e.body).ok());
-        let id = id.ok_or("x509: malformed extension OID field")?;
+        let id = id.ok_or(Error::Malformed("extension OID field"))?;
         let critical = r.optional(der::BOOLEAN).and_then(flag);
-        let critical = critical.ok_or("x509: malformed extension critical field")?;
-        let value = r.tagged(der::OCTET_STRING).ok_or("x509: malformed extension value field")?;
+        let critical = critical.ok_or(Error::Malformed("extension critical field"))?;
+        let value = r.tagged(der::OCTET_STRING).ok_or(Error::Malformed("extension value field"))?;
         found.push(Extension { id, critical, value: value.body });
     }
     if repeat(&found) {
-        return Err("x509: certificate contains duplicate extensions".into());
+        return Err(Error::Duplicate);
     }
     Ok(found)
 }
@@ -119,66 +119,62 @@ pub(super) fn alternative_names(found: &[Extension<'_>]) -> Parsed<Map> {
 
 /// Reads one extension into the fields; false when it is not understood.
 fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
-    let invalid = |what: &str| format!("x509: invalid {what}");
+    let invalid = Error::Invalid;
     let mut r = Reader(e.value);
     match e.id.as_slice() {
         [2, 5, 29, 14] => {
             if e.critical {
-                return Err("x509: subject key identifier incorrectly marked critical".into());
+                return Err(Error::Critical("subject key identifier"));
             }
-            let id = r.tagged(der::OCTET_STRING).ok_or_else(|| invalid("subject key identifier"))?;
+            let id = r.tagged(der::OCTET_STRING).ok_or(invalid("subject key identifier"))?;
             out.insert("SubjectKeyId", bytes(id.body));
         }
         [2, 5, 29, 15] => {
-            let (usage, length) = r
-                .tagged(der::BIT_STRING)
-                .and_then(|e| der::bits(e.body).ok())
-                .ok_or_else(|| invalid("key usage"))?;
+            let (usage, length) =
+                r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok()).ok_or(invalid("key usage"))?;
             let set = |i: usize| usage.get(i / 8).is_some_and(|b| b >> (7 - i % 8) & 1 == 1);
             let bits: i64 = (0..length.min(9)).filter(|i| set(*i)).map(|i| 1 << i).sum();
             out.insert("KeyUsage", number(bits));
         }
         [2, 5, 29, 17] => return subject_names(e.value, out),
         [2, 5, 29, 19] => {
-            basic_constraints(r, out).ok_or_else(|| invalid("basic constraints"))?;
+            basic_constraints(r, out).ok_or(invalid("basic constraints"))?;
         }
         [2, 5, 29, 30] => return name_constraints(e, out),
         [2, 5, 29, 31] => {
             out.insert("CRLDistributionPoints", list_or_null(crl_points(r)?));
         }
-        [2, 5, 29, 32] => policies(r, out).ok_or_else(|| invalid("certificate policies"))?,
+        [2, 5, 29, 32] => policies(r, out).ok_or(invalid("certificate policies"))?,
         [2, 5, 29, 33] => {
-            let mappings = policy_mappings(r).ok_or_else(|| invalid("policy mappings extension"))?;
+            let mappings = policy_mappings(r).ok_or(invalid("policy mappings extension"))?;
             out.insert("PolicyMappings", list_or_null(mappings));
         }
         [2, 5, 29, 35] => {
             if e.critical {
-                return Err("x509: authority key identifier incorrectly marked critical".into());
+                return Err(Error::Critical("authority key identifier"));
             }
-            let all = r.tagged(der::SEQUENCE).ok_or_else(|| invalid("authority key identifier"))?;
-            if let Some(id) =
-                all.inside().optional(0x80).ok_or_else(|| invalid("authority key identifier"))?
-            {
+            let all = r.tagged(der::SEQUENCE).ok_or(invalid("authority key identifier"))?;
+            if let Some(id) = all.inside().optional(0x80).ok_or(invalid("authority key identifier"))? {
                 out.insert("AuthorityKeyId", bytes(id.body));
             }
         }
         [2, 5, 29, 36] => {
-            policy_constraints(r, out).ok_or_else(|| invalid("policy constraints extension"))?;
+            policy_constraints(r, out).ok_or(invalid("policy constraints extension"))?;
         }
         [2, 5, 29, 37] => {
-            extended_usage(r, out).ok_or_else(|| invalid("extended key usages"))?;
+            extended_usage(r, out).ok_or(invalid("extended key usages"))?;
         }
         [2, 5, 29, 54] => {
             let skip = r.tagged(der::INTEGER).and_then(|e| der::small(e.body));
-            let skip = skip.ok_or_else(|| invalid("inhibit any policy extension"))?;
+            let skip = skip.ok_or(invalid("inhibit any policy extension"))?;
             out.insert("InhibitAnyPolicy", number(skip));
             out.insert("InhibitAnyPolicyZero", Value::Bool(skip == 0));
         }
         [1, 3, 6, 1, 5, 5, 7, 1, 1] => {
             if e.critical {
-                return Err("x509: authority info access incorrectly marked critical".into());
+                return Err(Error::Critical("authority info access"));
             }
-            information_access(r, out).ok_or_else(|| invalid("authority info access"))?;
+            information_access(r, out).ok_or(invalid("authority info access"))?;
         }
         _ => return Ok(false),
     }
@@ -205,8 +201,8 @@ fn basic_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
 }
 
 fn crl_points(mut r: Reader<'_>) -> Parsed<Vec<Value>> {
-    const POINTS: &str = "x509: invalid CRL distribution points";
-    const POINT: &str = "x509: invalid CRL distribution point";
+    const POINTS: Error = Error::Invalid("CRL distribution points");
+    const POINT: Error = Error::Invalid("CRL distribution point");
     let mut out = Vec::new();
     let mut points = r.tagged(der::SEQUENCE).ok_or(POINTS)?.inside();
     while !points.is_empty() {
@@ -339,24 +335,22 @@ fn ia5(e: Element<'_>) -> Option<&str> {
 
 /// Names of the subject; false when there is none that is understood.
 fn subject_names(value: &[u8], out: &mut Map) -> Parsed<bool> {
-    let all = Reader(value).tagged(der::SEQUENCE).ok_or("x509: invalid subject alternative names")?;
+    let all = Reader(value).tagged(der::SEQUENCE).ok_or(Error::Invalid("subject alternative names"))?;
     let (mut dns, mut emails, mut addresses, mut uris) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut all = all.inside();
     while !all.is_empty() {
-        let name = all.any().ok_or("x509: invalid subject alternative name")?;
+        let name = all.any().ok_or(Error::Invalid("subject alternative name"))?;
         match name.tag ^ 0x80 {
-            1 => emails.push(ia5(name).ok_or("x509: SAN rfc822Name is malformed")?.into()),
-            2 => dns.push(ia5(name).ok_or("x509: SAN dNSName is malformed")?.into()),
+            1 => emails.push(ia5(name).ok_or(Error::AlternativeName("rfc822Name"))?.into()),
+            2 => dns.push(ia5(name).ok_or(Error::AlternativeName("dNSName"))?.into()),
             6 => {
-                let uri = ia5(name).ok_or("x509: SAN uniformResourceIdentifier is malformed")?;
-                uris.push(
-                    url_fields(uri).map_err(|why| format!("x509: cannot parse URI {}: {why}", quote(uri)))?,
-                );
+                let uri = ia5(name).ok_or(Error::AlternativeName("uniformResourceIdentifier"))?;
+                let fields = url_fields(uri);
+                uris.push(fields.map_err(|cause| Error::Uri { uri: uri.into(), cause: Box::new(cause) })?);
             }
             7 => {
                 let length = name.body.len();
-                let wrong = || format!("x509: cannot parse IP address of length {length}");
-                addresses.push(address(name.body).ok_or_else(wrong)?);
+                addresses.push(address(name.body).ok_or(Error::Address(length))?);
             }
             _ => {}
         }
@@ -377,9 +371,12 @@ fn address(b: &[u8]) -> Option<Value> {
     Some(six.to_ipv4_mapped().map_or_else(|| six.to_string(), |four| four.to_string()).into())
 }
 
+fn split(url: &str) -> Parsed<Parts<'_>> {
+    url::split(url).map_err(|why| Error::Url { url: url.into(), why: why.to_string().into() })
+}
+
 /// A URI in the fields of Go's `url.URL`.
 fn url_fields(uri: &str) -> Parsed<Value> {
-    let split = |text| crate::value::url::split(text).map_err(|why| format!("parse {}: {why}", quote(text)));
     // Go parses what stands before a fragment first, and its error names no more than that.
     split(uri.split_once('#').map_or(uri, |(before, _)| before))?;
     let parts = split(uri)?;
@@ -400,13 +397,13 @@ fn url_fields(uri: &str) -> Parsed<Value> {
 
 /// Name constraints; false when some kind of name is not understood.
 fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
-    const INVALID: &str = "x509: invalid NameConstraints extension";
+    const INVALID: Error = Error::Invalid("NameConstraints extension");
     let all = Reader(e.value).tagged(der::SEQUENCE).ok_or(INVALID)?;
     let mut rest = all.inside();
     let permitted = rest.optional(0xa0).ok_or(INVALID)?;
     let excluded = rest.optional(0xa1).ok_or(INVALID)?;
     if all.inside().is_empty() || !rest.is_empty() {
-        return Err(INVALID.into());
+        return Err(INVALID);
     }
     let mut understood = true;
     let kinds = [("Permitted", permitted), ("Excluded", excluded)];
@@ -436,12 +433,12 @@ fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
 }
 
 fn address_range(b: &[u8]) -> Parsed<Value> {
-    let wrong = || format!("x509: IP constraint contained value of length {}", b.len());
+    let wrong = Error::AddressRange(b.len());
     if !matches!(b.len(), 8 | 32) {
-        return Err(wrong());
+        return Err(wrong);
     }
     let (ip, mask) = b.split_at(b.len() / 2);
-    Ok(object([("IP", address(ip).ok_or_else(wrong)?), ("Mask", bytes(mask))]))
+    Ok(object([("IP", address(ip).ok_or(wrong)?), ("Mask", bytes(mask))]))
 }
 
 #[cfg(test)]
@@ -463,7 +460,7 @@ mod tests {
 
     #[test]
     fn texts_of_wrong_addresses_are_those_of_go() {
-        let error = |uri: &str| url_fields(uri).unwrap_err();
+        let error = |uri: &str| url_fields(uri).unwrap_err().to_string();
         assert_eq!(
             error("ht|ps://example.com#c"),
             "parse \"ht|ps://example.com\": first path segment in URL cannot contain colon"

@@ -3,13 +3,11 @@
 use num_bigint::{BigInt, Sign};
 
 use super::der::{self, Element, Reader};
-use super::{Parsed, object};
+use super::{Error, Parsed, object};
 use crate::value::Value;
 
 /// The identifier of RSA keys.
 pub(super) const RSA: [u64; 7] = [1, 2, 840, 113549, 1, 1, 1];
-/// What is said of other keys.
-pub(super) const NOT_RSA: &str = "certificate should use rsa algorithm";
 
 /// The algorithm identifier: object identifier and what follows it.
 pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
@@ -20,10 +18,10 @@ pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
 
 /// The same with what is wrong with it.
 pub(super) fn identified(e: Element<'_>) -> Parsed<(Vec<u64>, Reader<'_>)> {
-    let (oid, parameters) = algorithm(e).ok_or("x509: malformed OID")?;
+    let (oid, parameters) = algorithm(e).ok_or(Error::Malformed("OID"))?;
     match parameters.is_empty() || parameters.clone().any().is_some() {
         true => Ok((oid, parameters)),
-        false => Err("x509: malformed parameters".into()),
+        false => Err(Error::Malformed("parameters")),
     }
 }
 
@@ -69,24 +67,24 @@ fn pss(mut parameters: Reader<'_>) -> Option<i64> {
 /// An RSA key of a subject public key info.
 pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     let mut r = info.inside();
-    let algorithm = r.tagged(der::SEQUENCE).ok_or("x509: malformed public key algorithm identifier")?;
+    let algorithm = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("public key algorithm identifier"))?;
     let (oid, mut parameters) = identified(algorithm)?;
     let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
-    let (key, _) = bits.ok_or("x509: malformed subjectPublicKey")?;
+    let (key, _) = bits.ok_or(Error::Malformed("subjectPublicKey"))?;
     if oid != RSA {
-        return Err(NOT_RSA.into());
+        return Err(Error::NotRsa);
     }
     if parameters.any().is_none_or(|e| e.raw != [5, 0]) {
-        return Err("x509: RSA key missing NULL parameters".into());
+        return Err(Error::RsaParameters);
     }
-    let mut key = Reader(key).tagged(der::SEQUENCE).ok_or("x509: invalid RSA public key")?.inside();
-    let modulus = key.tagged(der::INTEGER).and_then(integer).ok_or("x509: invalid RSA modulus")?;
-    let exponent = key.tagged(der::INTEGER).and_then(integer).ok_or("x509: invalid RSA public exponent")?;
+    let mut key = Reader(key).tagged(der::SEQUENCE).ok_or(Error::Invalid("RSA public key"))?.inside();
+    let modulus = key.tagged(der::INTEGER).and_then(integer).ok_or(Error::Invalid("RSA modulus"))?;
+    let exponent = key.tagged(der::INTEGER).and_then(integer).ok_or(Error::Invalid("RSA public exponent"))?;
     if modulus.sign() != Sign::Plus {
-        return Err("x509: RSA modulus is not a positive number".into());
+        return Err(Error::RsaSign("modulus"));
     }
     if exponent.sign() != Sign::Plus {
-        return Err("x509: RSA public exponent is not a positive number".into());
+        return Err(Error::RsaSign("public exponent"));
     }
     Ok(object([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
 }

@@ -8,6 +8,7 @@
 mod asn1;
 mod certificate;
 pub mod der;
+mod error;
 mod extensions;
 mod keys;
 mod names;
@@ -21,19 +22,20 @@ use ephor_value as value;
 
 use crate::value::{Map, Str, Value};
 
-/// The reference's text for what is wrong with the encoding.
-type Parsed<T> = Result<T, String>;
+pub use error::{Error, TagMismatch};
+
+type Parsed<T> = Result<T, Error>;
 
 /// The fields of the first PEM block of a text.
 ///
 /// # Errors
 /// There is no block, or it is no certificate or request that Kyverno 1.19.1 reads.
-pub fn decode(text: &str) -> Result<Value, String> {
-    let block = pem::first_block(text).ok_or("failed to decode PEM block")?;
+pub fn decode(text: &str) -> Result<Value, Error> {
+    let block = pem::first_block(text).ok_or(Error::NoBlock)?;
     let fields = match block.kind {
         "CERTIFICATE" => certificate::decode(&block.bytes),
         "CERTIFICATE REQUEST" => request::decode(&block.bytes),
-        _ => Err("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST".to_string()),
+        _ => Err(Error::OtherBlock),
     };
     fields.map(Value::Map)
 }
@@ -72,10 +74,10 @@ pub fn pem_holds(text: &str, kind: &str) -> bool {
 /// Whether bytes are a certificate as Go reads it, of any kind of key.
 ///
 /// # Errors
-/// Go's text of what is wrong with it.
-pub fn check_certificate(der: &[u8]) -> Result<(), String> {
+/// What is wrong with it, as Go says it.
+pub fn check_certificate(der: &[u8]) -> Result<(), Error> {
     match certificate::decode(der) {
-        Err(why) if why != keys::NOT_RSA => Err(why),
+        Err(why) if why != Error::NotRsa => Err(why),
         _ => Ok(()),
     }
 }
@@ -84,7 +86,7 @@ pub fn check_certificate(der: &[u8]) -> Result<(), String> {
 pub fn is_certificate(text: &str) -> bool {
     pem::first_block(text).is_some_and(|block| {
         block.kind == "CERTIFICATE"
-            && certificate::decode(&block.bytes).err().is_none_or(|e| e != "x509: malformed certificate")
+            && certificate::decode(&block.bytes).err().is_none_or(|e| e != Error::Malformed("certificate"))
     })
 }
 

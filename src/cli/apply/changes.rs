@@ -17,6 +17,7 @@ use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_value::Value;
 
 use super::results::path;
+use crate::cli::Error;
 
 /// Where objects are written.
 #[derive(Clone, Debug)]
@@ -47,19 +48,18 @@ pub struct Changes {
 ///
 /// # Errors
 /// Kyverno's text.
-pub fn destination(output: &str, named: bool) -> Result<Destination, String> {
+pub fn destination(output: &str, named: bool) -> Result<Destination, Error> {
     if output.is_empty() {
         return Ok(Destination::Output { named });
     }
     let target = Path::new(output);
-    let failed = |e: std::io::Error| format!("failed to create file/folder ({e})");
+    let failed = |cause: std::io::Error| Error::Create { cause };
     // What follows the last dot counts, and all of a name without one.
     if matches!(output.rsplit('.').next(), Some("yaml" | "yml")) {
         if let Some(parent) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        std::fs::write(target, "")
-            .map_err(|e| format!("failed to truncate the existing file at {output} ({e})"))?;
+        std::fs::write(target, "").map_err(|cause| Error::Truncate { path: output.into(), cause })?;
         return Ok(Destination::File(target.into()));
     }
     std::fs::create_dir_all(target).map_err(failed)?;
@@ -76,7 +76,7 @@ impl Destination {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn append(&self, files: &[(String, String)]) -> Result<(), String> {
+    pub fn append(&self, files: &[(String, String)]) -> Result<(), Error> {
         for (name, text) in files {
             let file = match self {
                 Destination::Output { .. } => continue,
@@ -89,7 +89,7 @@ impl Destination {
                 .append(true)
                 .open(&file)
                 .and_then(|mut f| f.write_all(text.as_bytes()));
-            written.map_err(|e| format!("failed to write {}: {e}", file.display()))?;
+            written.map_err(|cause| Error::Append { path: file, cause })?;
         }
         Ok(())
     }

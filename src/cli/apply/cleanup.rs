@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use ephor_engine::error::ConditionError;
 use ephor_engine::expressions::deletion::Subject;
 use ephor_engine::images::Images;
 use ephor_engine::{RuleOutcome, Status};
@@ -20,6 +21,7 @@ use ephor_value::Value;
 use super::evaluate::Run;
 use super::finish::Sink;
 use super::results::{self, Rendered, Style};
+use crate::cli::Error;
 
 impl Run<'_> {
     /// Every cleanup policy meets every resource.
@@ -50,7 +52,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The first fault, which ends the run.
-    pub(super) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
+    pub(super) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
         if !engine.set().policies().iter().any(|p| p.stage == Stage::Schedule) {
             return Ok(Vec::new());
         }
@@ -59,11 +61,11 @@ impl Run<'_> {
         let payloads = self.payloads.iter().map(|p| (usize::MAX, p, Subject::Payload));
         let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
         for (i, object, subject) in objects.chain(payloads) {
-            let request = self.requests.of(object.clone(), None, engine)?;
+            let request = self.requests.of(object.clone(), None, engine).map_err(Error::input)?;
             for outcome in engine.deletions(&request, subject) {
                 if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
                     let what = if subject == Subject::Payload { "json" } else { "resource" };
-                    return Err(format!("failed to apply deleting policies on {what}: {}", fault.message));
+                    return Err(Error::Deletion { what, cause: fault.message.to_string() });
                 }
                 all.push((outcome.policy.id(), i, object, outcome));
             }
@@ -77,11 +79,11 @@ impl Run<'_> {
     }
 }
 
-fn outcome(cleanup: &Cleanup, verdict: Result<bool, String>) -> Outcome {
+fn outcome(cleanup: &Cleanup, verdict: Result<bool, ConditionError>) -> Outcome {
     let (status, text) = match verdict {
         Ok(true) => (Status::Pass, "resource matched".to_owned()),
         Ok(false) => (Status::Fail, "resource did not match".to_owned()),
-        Err(text) => (Status::Error, text),
+        Err(error) => (Status::Error, error.to_string()),
     };
     let policy = cleanup.policy.clone();
     let rules = vec![RuleOutcome::new(&policy.name, RuleKind::Validation, status, text)];

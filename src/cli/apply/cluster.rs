@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::flags::Parsed;
+use crate::cli::{Error, Global, given};
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_ir::constraints::ResourceRule;
@@ -20,6 +20,9 @@ use ephor_policies::load::Policies;
 use ephor_server::cluster::{self, Cluster};
 use ephor_value::Value;
 
+use super::log::Log;
+use super::options::{Args, ClusterOptions};
+
 /// The address that Kyverno calls when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
@@ -27,30 +30,30 @@ const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 ///
 /// # Errors
 /// The configuration that flags name is missing or cannot be used.
-pub(super) fn find_cluster(parsed: &Parsed) -> Result<Result<Arc<Cluster>, String>, String> {
+pub(super) fn find_cluster(
+    options: &ClusterOptions,
+    global: &Global,
+) -> Result<Result<Arc<Cluster>, String>, Error> {
     let connected = || {
-        let cluster = cluster::connect(&crate::cli::cluster_choice(parsed)).map_err(|e| e.to_string())?;
+        let cluster = cluster::connect(&crate::cli::cluster_choice(given(&options.context), global))?;
         Ok(Ok(Arc::new(cluster)))
     };
-    match parsed.text("kubeconfig") {
-        "" => {}
-        path if Path::new(path).exists() => return connected(),
-        path => return Err(format!("stat {path}: no such file or directory")),
+    match given(&global.kubeconfig) {
+        None => {}
+        Some(path) if Path::new(path).exists() => return connected(),
+        Some(path) => return Err(Error::NoFile { path: path.into() }),
     }
     if configurations().iter().any(|path| path.exists())
         || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
     {
         return connected();
     }
-    match parsed.text("context") {
-        "" => {}
-        context => return Err(format!("context \"{context}\" does not exist")),
+    if let Some(context) = given(&options.context) {
+        return Err(Error::NoContext { context: context.into() });
     }
     let cause = match TcpStream::connect_timeout(&DEFAULT, Duration::from_secs(5)) {
         Ok(_) => {
-            return Err(format!(
-                "no kubeconfig file: name one with --kubeconfig to use what listens on {DEFAULT}"
-            ));
+            return Err(Error::NoKubeconfig { address: DEFAULT });
         }
         Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
         Err(e) => e.to_string(),
@@ -74,11 +77,12 @@ pub(super) struct Found {
 /// The cluster does not answer, or no object has a name.
 pub(super) fn load(
     cluster: &Cluster,
-    parsed: &Parsed,
+    args: &Args,
     policies: &Policies,
     profile: Profile,
-) -> Result<Found, String> {
-    let failed = |e: cluster::Failure| format!("failed to load resources ({e})");
+    log: &Log,
+) -> Result<Found, Error> {
+    let failed = |cause: cluster::Failure| Error::ClusterResources { cause };
     let kinds = cluster.kinds().map_err(failed)?;
     let mut wanted: Vec<&Resource> = Vec::new();
     for resource in kinds.all().iter().filter(|r| concerns(policies, r)) {
@@ -87,8 +91,8 @@ pub(super) fn load(
             wanted.push(resource);
         }
     }
-    let namespace = parsed.text("namespace");
-    if parsed.on("cluster-wide-resources") {
+    let namespace = given(&args.cluster.namespace).unwrap_or_default();
+    if args.cluster.cluster_wide_resources {
         wanted.retain(|r| !r.namespaced || !namespace.is_empty());
     }
     let mut found = Found::default();
@@ -97,8 +101,8 @@ pub(super) fn load(
             Ok(objects) => objects,
             // Some resources cannot be listed.
             Err(e) if matches!(e.code, 404 | 405) => continue,
-            Err(e) if parsed.on("continue-on-error") => {
-                crate::cli::warn(&format!("{}: {e}", resource.plural));
+            Err(e) if args.cluster.continue_on_error => {
+                log.warn(&format!("{}: {e}", resource.plural));
                 continue;
             }
             Err(e) => return Err(failed(e)),
@@ -110,15 +114,15 @@ pub(super) fn load(
             let named = |o: Value| (o.text_at(&["metadata", "name"]).to_string(), o);
             found.namespaces.extend(namespaces.into_iter().map(named));
         }
-        Some(Err(e)) => crate::cli::warn(&format!("namespaces: {e}")),
+        Some(Err(e)) => log.warn(&format!("namespaces: {e}")),
         None => {}
     }
-    let names = parsed.list("resource");
+    let names = args.input.resources();
     if !names.is_empty() {
         let has =
             |name: &&String| found.objects.iter().any(|d| d.value.text_at(&["metadata", "name"]) == **name);
         if let Some(missing) = names.iter().find(|name| !has(name)) {
-            return Err(not_found(missing));
+            return Err(not_found(missing, log));
         }
         found.objects.retain(|d| names.iter().any(|name| d.value.text_at(&["metadata", "name"]) == *name));
     }
@@ -136,7 +140,7 @@ fn document(mut object: Value, profile: Profile) -> Document {
     if profile.float_resources {
         object = object.with_float_numbers();
     }
-    Document { value: object, source: "cluster".into(), line: 1, text: "".into() }
+    Document { value: object, source: "cluster".into(), line: 1, text: "".into(), item: None }
 }
 
 /// Whether a policy is about objects of a resource.
@@ -172,10 +176,10 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
 }
 
 /// Prints that there is no object of a name; returns the error.
-fn not_found(name: &str) -> String {
+fn not_found(name: &str, log: &Log) -> Error {
     let line = "-".repeat(70);
-    crate::cli::print(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));
-    format!("failed to load resources ({name} not found in cluster)")
+    log.notice(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));
+    Error::NotInCluster { name: name.into() }
 }
 
 /// The configuration files that are read when no flag names one.
@@ -190,10 +194,10 @@ fn configurations() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Kyverno's text for the first of them; it opens a file of that name first.
-pub(super) fn find(names: &[String]) -> Result<(), String> {
+pub(super) fn find(names: &[String], log: &Log) -> Result<(), Error> {
     let Some(first) = names.first() else { return Ok(()) };
     if !Path::new(first).exists() {
-        return Err(format!("failed to load resources (stat {first}: no such file or directory)"));
+        return Err(Error::NoResourceFile { path: first.into() });
     }
-    Err(not_found(first))
+    Err(not_found(first, log))
 }

@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::cli::flags::Parsed;
+use crate::cli::{Error, given};
 use ephor_document::Document;
+use ephor_engine::request::NoObjects;
 use ephor_engine::{Request, Status};
 use ephor_external::ExternalData;
 use ephor_ir::expressions::Proxy;
@@ -24,20 +26,27 @@ use ephor_testing::inputs::exceptions::Exceptions;
 use ephor_testing::inputs::requests::Requests;
 use ephor_value::Value;
 
+use super::baseline::Baseline;
 use super::changes::{self, Destination};
+use super::findings::Collector;
 use super::finish::Sink;
-use super::results::{self, Output, Rendered, Style};
+use super::log::Log;
+use super::options::Args;
+use super::output_options::OutputOptions;
+use super::results::{self, Rendered, Style};
 
 /// Everything that was loaded.
 pub(super) struct Run<'r> {
-    pub parsed: &'r Parsed,
+    pub args: &'r Args,
+    pub options: OutputOptions,
+    pub log: Log,
+    pub started: Instant,
     pub policies: Policies,
     pub resources: Vec<Document>,
     pub exceptions: Exceptions,
     pub payloads: Vec<Value>,
     pub checks: Vec<(Proxy, Value)>,
     pub requests: Requests,
-    pub output: Output,
     pub destination: Destination,
     /// The cluster that rules may query.
     pub live: Option<Arc<Cluster>>,
@@ -48,15 +57,15 @@ impl Run<'_> {
     ///
     /// # Errors
     /// A resource from which no request can be built.
-    pub(super) fn evaluate(self, sources: Offline) -> Result<i32, String> {
+    pub(super) fn evaluate(self, sources: Offline) -> Result<i32, Error> {
         let lowered: Vec<_> = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
         let facts: HashMap<String, PolicyFacts> =
             lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
         let first = self.resources.first().map(|d| &d.value).or(self.payloads.first());
         let context = match (first, self.context()) {
-            (Some(first), Err(text)) => {
-                let name = first.text_at(&["metadata", "name"]);
-                return Err(format!("failed to apply policies on resource {name} ({text})"));
+            (Some(first), Err(cause)) => {
+                let name = first.text_at(&["metadata", "name"]).into();
+                return Err(Error::Resource { name, cause: Box::new(cause) });
             }
             (_, context) => context.unwrap_or_default(),
         };
@@ -71,6 +80,7 @@ impl Run<'_> {
             .with_profile(self.requests.profile)
             .with_external(external)
             .with_values(self.requests.values.clone());
+        let baseline = self.baseline()?;
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         // An error of a deleting policy ends the run; no result is printed then.
         let deletes = engine.set().policies().iter().any(|p| p.stage == Stage::Schedule);
@@ -81,18 +91,29 @@ impl Run<'_> {
         if !sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
         }
+        let collector = Collector::new(
+            &engine,
+            &self.requests,
+            &self.resources,
+            &self.policies.policies,
+            !self.options.is_own() && self.options.report_file.is_none(),
+        );
+        sink.findings = collector.refused();
         let style = Style {
-            output: self.output,
-            audit_warn: self.parsed.on("audit-warn"),
-            detailed: self.parsed.on("detailed-results"),
-            colour: !self.parsed.on("remove-color") && crate::cli::shows_colours(),
+            output: self.options.output,
+            collector: &collector,
+            all_findings: self.options.needs_findings(),
+            only_failures: self.options.only_failures,
+            audit_warn: self.args.exit.audit_warn,
+            detailed: self.args.output.detailed_results,
+            colour: self.options.colour,
             facts: &facts,
             seconds: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| d.as_secs()),
         };
-        let progress = progress(self.resources.len());
-        let continues = self.parsed.on("continue-on-fail");
+        let progress = self.progress();
+        let continues = self.args.exit.continue_on_fail;
         scan(
             &engine,
             self.resources.len(),
@@ -108,6 +129,8 @@ impl Run<'_> {
             |i, rendered| {
                 if let Some(p) = &progress {
                     p.set_position(i as u64 + 1);
+                    let violations = [Status::Fail, Status::Warn, Status::Error].map(|s| sink.counts.of(s));
+                    p.set_message(format!("{} violations", violations.iter().sum::<usize>()));
                 }
                 match rendered {
                     Ok((rendered, changes)) if sink.failed.is_none() => {
@@ -119,10 +142,9 @@ impl Run<'_> {
                     Ok(_) => {}
                     Err(_) if continues => {}
                     Err(text) => {
-                        let name =
-                            self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
-                        sink.failed
-                            .get_or_insert(format!("failed to apply policies on resource {name} ({text})"));
+                        let name = self.resource(i).text_at(&["metadata", "name"]).into();
+                        let cause = Box::new(Error::input(text));
+                        sink.failed.get_or_insert(Error::Resource { name, cause });
                     }
                 }
             },
@@ -130,18 +152,19 @@ impl Run<'_> {
         if let Some(p) = progress {
             p.finish_and_clear();
         }
-        if let Some(text) = sink.failed.take() {
+        if let Some(error) = sink.failed.take() {
             let _ = out.flush();
-            return Err(text);
+            return Err(error);
         }
         let checks = self.checks(&engine, &style)?;
         let deletions = match self.policies.uncompiled(Purpose::Deletion) {
-            Some(text) if first.is_some() => return Err(text),
+            Some(text) if first.is_some() => return Err(Error::Policy(text)),
             _ => self.deletions(&engine, &style)?,
         };
         if sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
-            let _ = out.write_all(&std::mem::take(&mut sink.held));
+            let held = std::mem::take(&mut sink.held);
+            let _ = out.write_all(&held);
         }
         for payload in &self.payloads {
             let rendered = self.payload(payload, &engine, &style)?;
@@ -154,37 +177,41 @@ impl Run<'_> {
             self.take(&mut sink, rendered, &mut out, false);
         }
         self.clean_up(&engine, &style, &mut sink, &mut out);
-        let counts = self.finish(sink, &mut out);
-        if self.parsed.on("deletions") {
+        for finding in &mut sink.findings {
+            finding.is_known = finding.is_violation() && baseline.has(finding);
+        }
+        let verdict = self.finish(sink, &collector, &mut out)?;
+        if self.args.output.deletions {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0);
             self.write_deletions(&engine, now, &mut out);
         }
-        let code = self.exit_code(&counts, &mut out);
+        let code = self.exit_code(&verdict, &mut out);
         let _ = out.flush();
+        drop(collector);
         // The program ends now; freeing memory piece by piece would only take time.
         std::mem::forget((engine, self));
         Ok(code)
     }
 
     /// What expressions read, if the policies can be used at all.
-    fn context(&self) -> Result<context::Context, String> {
-        let context = match self.parsed.text("context-file") {
-            "" => context::Context::default(),
-            path => context::read(path)?,
+    fn context(&self) -> Result<context::Context, Error> {
+        let context = match given(&self.args.values.context_file) {
+            None => context::Context::default(),
+            Some(path) => context::read(path)?,
         };
-        self.policies.uncompiled(Purpose::Request).map_or(Ok(context), Err)
+        self.policies.uncompiled(Purpose::Request).map_or(Ok(context), |text| Err(Error::Policy(text)))
     }
 
     /// What policies answer to check requests of proxies.
     ///
     /// # Errors
     /// A policy that does not compile.
-    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
+    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
         for proxy in [Proxy::Http, Proxy::Envoy] {
             let is_checked = self.checks.iter().any(|(of, _)| *of == proxy);
             if let Some(text) = self.policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked) {
-                return Err(text);
+                return Err(Error::Policy(text));
             }
         }
         let render = |(proxy, request): &(Proxy, Value)| {
@@ -194,8 +221,8 @@ impl Run<'_> {
         Ok(self.checks.iter().map(render).collect())
     }
 
-    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, String> {
-        let request = self.requests.of(payload.clone(), None, engine)?;
+    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, Error> {
+        let request = self.requests.of(payload.clone(), None, engine).map_err(Error::input)?;
         Ok(results::render(style, usize::MAX, payload, &engine.evaluate_payload(&request)))
     }
 
@@ -204,12 +231,15 @@ impl Run<'_> {
         self.resources.get(i).map_or(&NOTHING, |d| &d.value)
     }
 
-    fn request(&self, i: usize, engine: &Engine) -> Result<Request, String> {
+    fn request(&self, i: usize, engine: &Engine) -> Result<Request, NoObjects> {
         self.requests.of(self.resource(i).clone(), None, engine)
     }
 
-    /// The policies that the check refused, in Kyverno's two groups.
+    /// The policies that the check refused, in Kyverno's two groups; our own formats have them among the results.
     fn refused(&self) -> String {
+        if self.options.is_own() {
+            return String::new();
+        }
         let line = "-".repeat(70);
         let mut out = String::new();
         let is_invalid = |text: &str| text.starts_with("variable 'element.name'");
@@ -225,14 +255,30 @@ impl Run<'_> {
         }
         out
     }
-}
 
-/// A progress bar for long runs on a terminal.
-fn progress(count: usize) -> Option<indicatif::ProgressBar> {
-    const LONG: usize = 2_000;
-    (count >= LONG && std::io::stderr().is_terminal() && !std::io::stdout().is_terminal()).then(|| {
-        let bar = indicatif::ProgressBar::new(count as u64);
-        bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-        bar
-    })
+    /// The known violations.
+    fn baseline(&self) -> Result<Baseline, Error> {
+        match &self.options.baseline {
+            Some(file) if !self.options.writes_baseline => Baseline::read(file),
+            _ => Ok(Baseline::default()),
+        }
+    }
+
+    /// A progress bar for long runs on a terminal: resources, violations, time left. Results that are printed on the way have
+    /// no bar between them.
+    fn progress(&self) -> Option<indicatif::ProgressBar> {
+        const LONG: usize = 2_000;
+        const FORM: &str = "{bar:30} {pos}/{len} resources, {msg}, {eta} left";
+        let is_free = self.options.is_own() || !std::io::stdout().is_terminal();
+        let shows =
+            self.resources.len() >= LONG && is_free && !self.options.quiet && std::io::stderr().is_terminal();
+        shows.then(|| {
+            let bar = indicatif::ProgressBar::new(self.resources.len() as u64);
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+            if let Ok(form) = indicatif::ProgressStyle::with_template(FORM) {
+                bar.set_style(form);
+            }
+            bar
+        })
+    }
 }

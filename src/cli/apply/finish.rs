@@ -6,15 +6,23 @@
 use std::io::Write;
 
 use ephor_engine::Status;
+use ephor_report::formats::Format;
 use ephor_report::policy_report::{self, Summary};
-use ephor_report::{formats, table};
+use ephor_report::run::{self as report, Counts, Finding};
+use ephor_report::table;
 use ephor_value::Value;
 
+use super::baseline::Baseline;
 use super::changes::Changes;
 use super::evaluate::Run;
 use super::exceptions;
+use super::findings::{Collector, Unlocated};
+use super::options::Selected;
 use super::results::{Output, Record, Rendered};
-use crate::cli::warn;
+use crate::cli::Error;
+
+/// How many errors are named before they are only counted.
+const NAMED: usize = 20;
 
 /// What has been printed and counted so far.
 #[derive(Default)]
@@ -26,19 +34,36 @@ pub(super) struct Sink {
     pub rows: Vec<Vec<String>>,
     pub namespaced: Vec<(String, String, Summary)>,
     pub records: Vec<Record>,
-    pub failed: Option<String>,
+    pub findings: Vec<Finding>,
+    /// Errors without their places.
+    pub errors: Vec<Unlocated>,
+    pub failed: Option<Error>,
     /// Results are buffered until all resources are done, because objects are printed before them.
     pub holds: bool,
     pub held: Vec<u8>,
 }
 
+/// What the exit code depends on.
+pub(super) struct Verdict {
+    /// How many results there are of each status.
+    pub counts: Summary,
+    /// Whether violations end in exit code 1.
+    pub fails: bool,
+    /// What could not be used, for `--strict`.
+    pub faults: Vec<String>,
+}
+
 impl Run<'_> {
     /// Shows changed and new objects, or writes them.
     pub(super) fn show(&self, sink: &mut Sink, changes: Changes, out: &mut impl Write) {
-        let _ = out.write_all(changes.text.as_bytes());
+        // Documents of other programs hold nothing else.
+        let is_document = matches!(self.options.output, Output::Own(format) if format != Format::Text);
+        if !is_document {
+            let _ = out.write_all(changes.text.as_bytes());
+        }
         match self.destination.append(&changes.files) {
-            Ok(()) => changes.warnings.iter().for_each(|text| warn(text)),
-            Err(text) => sink.failed = Some(text),
+            Ok(()) => changes.warnings.iter().for_each(|text| self.log.warn(text)),
+            Err(error) => sink.failed = Some(error),
         }
     }
 
@@ -57,7 +82,9 @@ impl Run<'_> {
     pub(super) fn take(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write, merged: bool) {
         sink.counts.merge(&rendered.counts);
         sink.reported.merge(&rendered.reported);
-        match self.output {
+        sink.findings.extend(rendered.findings);
+        sink.errors.extend(rendered.errors);
+        match self.options.output {
             Output::Plain => {
                 let _ = out.write_all(rendered.text.as_bytes());
             }
@@ -70,7 +97,8 @@ impl Run<'_> {
             }
             Output::ReportJson => sink.entries.push_str(&rendered.text),
             Output::Table => sink.rows.extend(rendered.rows),
-            Output::Exceptions | Output::Other => sink.records.extend(rendered.records),
+            Output::Exceptions => sink.records.extend(rendered.records),
+            Output::Own(_) => {}
         }
         for (key, text, counts) in rendered.namespaced {
             match sink.namespaced.iter_mut().find(|(k, ..)| merged && *k == key) {
@@ -83,9 +111,37 @@ impl Run<'_> {
         }
     }
 
-    /// Prints what follows all results; returns the counts.
-    pub(super) fn finish(&self, mut sink: Sink, out: &mut impl Write) -> Summary {
-        let text = match self.output {
+    /// Prints what follows all results, and writes files; returns what the exit code depends on.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn finish(
+        &self,
+        mut sink: Sink,
+        collector: &Collector<'_>,
+        out: &mut impl Write,
+    ) -> Result<Verdict, Error> {
+        let verdict = self.verdict(&sink);
+        let named = if self.options.verbose { usize::MAX } else { NAMED };
+        let shown = sink.errors.iter().take(named);
+        sink.findings.extend(shown.flat_map(|error| collector.located(error)));
+        let unshown = sink.errors.len().saturating_sub(named);
+        let mut run = self.report(std::mem::take(&mut sink.findings));
+        if let (Some(file), true) = (&self.options.baseline, self.options.writes_baseline) {
+            let baseline = Baseline::of(&run.findings);
+            self.write_file(file, &baseline.text())?;
+            self.log.warn(&format!("{} violations are written to the baseline `{file}`", baseline.len()));
+        }
+        if !self.options.is_own() {
+            self.print_errors(&run, named, unshown);
+        }
+        if self.options.only_failures {
+            run.keep_violations();
+        }
+        if let Some((format, file)) = &self.options.report_file {
+            self.write_file(file, &format.write(&run, false))?;
+        }
+        let text = match self.options.output {
             Output::Plain => format!(
                 "\npass: {}, fail: {}, warn: {}, error: {}, skip: {} \n",
                 sink.counts.of(Status::Pass),
@@ -101,10 +157,10 @@ impl Run<'_> {
                     }
                 }
                 let mut headers = vec!["ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"];
-                if self.parsed.on("detailed-results") {
+                if self.args.output.detailed_results {
                     headers.push("MESSAGE");
                 }
-                table::render(&headers, &sink.rows, !self.parsed.on("remove-color"))
+                table::render(&headers, &sink.rows, self.options.colour_of_header)
             }
             Output::ReportYaml => {
                 let mut text = if sink.started { policy_report::tail(&sink.reported) } else { String::new() };
@@ -133,17 +189,100 @@ impl Run<'_> {
                 text
             }
             Output::Exceptions => self.exceptions_for(&sink.records),
-            Output::Other => self.other_format(&sink.records),
+            // With a file for the report the run is shown as text.
+            Output::Own(format) => match self.options.report_file.is_some() {
+                true if self.options.quiet => String::new(),
+                true => Format::Text.write(&run, self.options.colour),
+                false => format.write(&run, self.options.colour),
+            },
         };
         let _ = out.write_all(text.as_bytes());
-        sink.counts
+        Ok(verdict)
+    }
+
+    fn write_file(&self, file: &str, text: &str) -> Result<(), Error> {
+        crate::cli::write_whole(file, text)
+    }
+
+    /// The run as formats show it.
+    fn report(&self, findings: Vec<Finding>) -> report::Run {
+        report::Run {
+            counts: Counts::of(&findings),
+            findings,
+            resources: self.resources.len() + self.payloads.len() + self.checks.len(),
+            policies: self.policies.policies.len() + self.policies.cleanups.len(),
+            seconds: self.started.elapsed().as_secs_f64(),
+            notes: self.log.notes(),
+            root: std::env::current_dir().ok(),
+        }
+    }
+
+    /// Why rules could not be evaluated, which Kyverno's outputs do not say: one line each.
+    fn print_errors(&self, run: &report::Run, named: usize, unshown: usize) {
+        let errors: Vec<&Finding> =
+            run.findings.iter().filter(|f| f.status == Status::Error && f.resource.is_some()).collect();
+        for error in errors.iter().take(named) {
+            let resource = error.resource.as_ref().map(|r| r.display()).unwrap_or_default();
+            let place =
+                |place: &Option<report::Place>| place.as_ref().map(|p| p.display()).unwrap_or_default();
+            let (at, by) = (place(&error.place), place(&error.decision));
+            let at = if at.is_empty() { at } else { format!(" at {at}") };
+            let by = if by.is_empty() { by } else { format!(" ({by})") };
+            let message = error.message.replace('\n', " ");
+            eprintln!("error: {}{by}: {message}: {resource}{at}", error.rule_id());
+        }
+        let more = errors.len().saturating_sub(named) + unshown;
+        if more > 0 {
+            eprintln!("error: {more} more (-v 1 lists them)");
+        }
+    }
+
+    fn verdict(&self, sink: &Sink) -> Verdict {
+        let counts = sink.counts;
+        let mut faults = Vec::new();
+        let unused = self.log.notes().iter().filter(|note| note.is_error).count();
+        let refused = self.policies.policies.iter().filter(|p| p.refused.is_some()).count();
+        let report = [
+            (unused, "policy sources or documents cannot be used"),
+            (refused, "policies are refused"),
+            (
+                usize::from(self.policies.policies.is_empty() && self.policies.cleanups.is_empty()),
+                "no policy",
+            ),
+            (
+                usize::from(self.resources.is_empty() && self.payloads.is_empty() && self.checks.is_empty()),
+                "no resource",
+            ),
+        ];
+        for (number, what) in report.into_iter().filter(|(number, _)| self.options.strict && *number > 0) {
+            faults.push(if what.starts_with("no ") { what.to_string() } else { format!("{number} {what}") });
+        }
+        let is_chosen = self.options.fail_on.is_some() || self.options.baseline.is_some();
+        let fails = match is_chosen {
+            false => counts.of(Status::Fail) > 0 || counts.of(Status::Error) > 0,
+            true => !self.options.writes_baseline && sink.findings.iter().any(|f| self.fails(f)),
+        };
+        Verdict { counts, fails, faults }
+    }
+
+    /// Whether a result ends in exit code 1: a failure of a policy without severity always does.
+    fn fails(&self, finding: &Finding) -> bool {
+        let is_grave = match (finding.policy.severity, self.options.fail_on) {
+            (Some(severity), Some(least)) => severity >= least,
+            _ => true,
+        };
+        match finding.status {
+            _ if finding.is_known => false,
+            Status::Error => true,
+            Status::Fail => is_grave,
+            Status::Pass | Status::Warn | Status::Skip => false,
+        }
     }
 
     fn exceptions_for(&self, records: &[Record]) -> String {
-        let ttl = self.parsed.text("generated-exception-ttl");
-        let ttl =
-            ephor_value::duration::parse(ttl).ok().filter(|ns| *ns > 0).map(ephor_value::duration::format);
-        let as_json = self.parsed.text("output-format") == "json";
+        let ttl = Some(self.args.output.generated_exception_ttl).filter(|nanoseconds| *nanoseconds > 0);
+        let ttl = ttl.map(ephor_value::duration::format);
+        let as_json = self.args.output.output_format == Selected(Some(Format::Json));
         let failed = records.iter().filter(|r| r.status == Status::Fail && !r.policy.contains('/'));
         failed
             .map(|r| {
@@ -153,41 +292,26 @@ impl Run<'_> {
             .collect()
     }
 
-    fn other_format(&self, records: &[Record]) -> String {
-        let findings: Vec<formats::Finding<'_>> = records
-            .iter()
-            .map(|r| {
-                let document = self.resources.get(r.index);
-                formats::Finding {
-                    policy: &r.policy,
-                    rule: &r.rule,
-                    status: r.status,
-                    message: &r.message,
-                    resource: &r.resource,
-                    file: document.map_or("", |d| &d.source),
-                    line: document.map_or(1, |d| d.line),
-                }
-            })
-            .collect();
-        match self.parsed.text("output-format") {
-            "sarif" => formats::sarif(&findings),
-            "junit" => formats::junit(&findings),
-            "github" => formats::github(&findings),
-            _ => formats::markdown(&findings),
+    pub(super) fn exit_code(&self, verdict: &Verdict, out: &mut impl Write) -> i32 {
+        let counts = &verdict.counts;
+        if !verdict.faults.is_empty() {
+            eprintln!("error: {} (--strict)", verdict.faults.join(", "));
+            return super::CANNOT_RUN;
         }
-    }
-
-    pub(super) fn exit_code(&self, counts: &Summary, out: &mut impl Write) -> i32 {
-        if counts.of(Status::Fail) > 0 || counts.of(Status::Error) > 0 {
+        if verdict.fails {
             return 1;
         }
-        let code = i32::try_from(self.parsed.number("warn-exit-code")).unwrap_or(1);
+        let code = i32::try_from(self.args.exit.warn_exit_code).unwrap_or(1);
         if counts.of(Status::Warn) > 0 && code != 0 {
-            let _ = write!(out, "exit as warnExitCode is {code}");
+            if !self.options.is_own() {
+                let _ = write!(out, "exit as warnExitCode is {code}");
+            }
             return code;
         }
-        if counts.of(Status::Pass) == 0 && self.parsed.on("warn-no-pass") {
-            let _ = writeln!(out, "exit as no objects satisfied policy");
+        if counts.of(Status::Pass) == 0 && self.args.exit.warn_no_pass {
+            if !self.options.is_own() {
+                let _ = writeln!(out, "exit as no objects satisfied policy");
+            }
             return code;
         }
         0

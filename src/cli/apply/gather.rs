@@ -8,40 +8,55 @@ use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
-use ephor_sources::files::{self, Cause, Loaded};
+use ephor_sources::files::{self, Cause, Loaded, Reading};
 use ephor_sources::git::Access;
 use ephor_testing::inputs::exceptions::{self, Exceptions};
 use ephor_testing::inputs::resources;
 use ephor_value::Value;
 
-use crate::cli::flags::Parsed;
-use crate::cli::{print, warn};
+use ephor_testing::inputs::resources::Choice;
 
-use super::results;
+use crate::cli::{Error, given};
+
+use super::log::{Log, Use};
+use super::options::Args;
+use super::output_options::OutputOptions;
+use super::results::{self, Output};
 
 /// The policies that the arguments mean.
 ///
 /// # Errors
 /// An address at which there are none.
-pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
-    let text = |flag: &str| parsed.text(flag).to_owned();
-    let access =
-        Access { branch: text("git-branch"), username: text("username"), password: text("password") };
+pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
+    let text = |flag: &Option<String>| given(flag).unwrap_or_default().to_owned();
+    let repository = &args.repository;
+    let access = Access {
+        branch: text(&repository.git_branch),
+        username: text(&repository.username),
+        password: text(&repository.password),
+    };
     let mut all = Policies::default();
-    for argument in &parsed.arguments {
+    let mut lines: Vec<(String, Use)> = Vec::new();
+    for argument in &args.policies {
         let is_git = access.means_repository(argument);
         let Loaded { sources, notices, .. } = match is_git {
             true => access.policies(argument)?,
             false => files::policies(std::slice::from_ref(argument)),
         };
         if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == Cause::Unreadable) {
-            return Err(n.text.clone());
+            log.left_out(&lines, "policies");
+            return Err(Error::input(n.text.clone()));
         }
         for n in &notices {
-            warn(&n.to_string());
+            let usage = match n.cause {
+                // A file that the argument itself names is meant to be one.
+                Cause::Extension if n.place != *argument => Use::Foreign,
+                _ => Use::Missing,
+            };
+            lines.push((n.to_string(), usage));
         }
         if sources.is_empty() && notices.is_empty() {
-            warn(&format!("{argument}: no policy file"));
+            lines.push((format!("{argument}: no policy file"), Use::Missing));
         }
         // A bad file of a repository is skipped alone, other arguments are skipped as a whole.
         for part in sources.chunks(if is_git { 1 } else { sources.len().max(1) }) {
@@ -52,16 +67,18 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
                     (true, true) => "the file is left out".into(),
                     (false, _) => "left out".into(),
                 };
-                warn(&format!("{p} ({what})"));
+                let usage = if p.foreign && !p.fatal { Use::Foreign } else { Use::Missing };
+                lines.push((format!("{p} ({what})"), usage));
             }
             all.extend(loaded);
         }
     }
     for p in &all.policies {
         for (line, text) in load::never_matching(p) {
-            warn(&format!("{}:{line}: {text}", p.source));
+            lines.push((format!("{}:{line}: {text}", p.source), Use::Notice));
         }
     }
+    log.left_out(&lines, "policies");
     Ok(all)
 }
 
@@ -69,18 +86,11 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
 ///
 /// # Errors
 /// Such warnings count as errors.
-pub(super) fn deprecations(lines: &[String], fatal: bool) -> Result<(), String> {
-    let mut text = String::new();
-    let warnings = lines.iter().filter(|l| !l.is_empty());
-    for line in warnings.clone() {
-        text.push_str(line);
-        text.push('\n');
-    }
-    print(&text);
-    match warnings.count() {
-        n if n > 0 && fatal => {
-            Err(format!("found {n} deprecation warning(s) and --warnings-as-errors is set"))
-        }
+pub(super) fn deprecations(lines: &[String], fatal: bool, log: &Log) -> Result<(), Error> {
+    let warnings: Vec<&String> = lines.iter().filter(|l| !l.is_empty()).collect();
+    log.deprecations(&warnings);
+    match warnings.len() {
+        count if count > 0 && fatal => Err(Error::Deprecated { count }),
         _ => Ok(()),
     }
 }
@@ -92,16 +102,22 @@ pub(super) fn deprecations(lines: &[String], fatal: bool) -> Result<(), String> 
 pub(super) fn load_resources(
     arguments: &[String],
     profile: Profile,
-    quiet: bool,
-) -> Result<Vec<Document>, String> {
-    let loaded = resources::read(arguments, profile, "resources").map_err(|(text, place)| {
-        place.iter().for_each(|place| warn(place));
-        text
+    output: &OutputOptions,
+    log: &Log,
+) -> Result<Vec<Document>, Error> {
+    let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno };
+    let choice = Choice { reading, skips_others: output.skips_others() };
+    let loaded = resources::read(arguments, profile, "resources", choice).map_err(|(text, place)| {
+        place.iter().for_each(|place| log.warn(place));
+        Error::input(text)
     })?;
-    if !quiet {
-        loaded.failed.iter().for_each(|block| print(block));
+    if !matches!(output.output, Output::ReportYaml | Output::ReportJson) {
+        loaded.failed.iter().for_each(|block| log.notice(block));
     }
-    loaded.warnings.iter().for_each(|text| warn(text));
+    loaded.failed.iter().for_each(|block| log.note(block.trim_matches(['\n', '-'])));
+    let warnings = loaded.warnings.into_iter().map(|text| (text, Use::Notice));
+    let others = loaded.others.into_iter().map(|text| (text, Use::Foreign));
+    log.left_out(&warnings.chain(others).collect::<Vec<_>>(), "resources");
     Ok(loaded.documents)
 }
 
@@ -111,10 +127,10 @@ pub(super) fn is_global(v: &Value) -> bool {
 }
 
 /// Kyverno crashes on two objects of one identity; the first one counts.
-pub(super) fn without_duplicates(documents: Vec<Document>) -> Vec<Document> {
+pub(super) fn without_duplicates(documents: Vec<Document>, log: &Log) -> Vec<Document> {
     let (unique, duplicates) = resources::without_duplicates(documents);
     for d in duplicates {
-        warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
+        log.warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
     }
     unique
 }
@@ -124,21 +140,22 @@ pub(super) fn without_duplicates(documents: Vec<Document>) -> Vec<Document> {
 /// # Errors
 /// A file that cannot be read, or holds something else.
 pub(super) fn load_exceptions(
-    parsed: &Parsed,
+    args: &Args,
     policies: &Policies,
     resources: &[Document],
-) -> Result<Exceptions, String> {
+    log: &Log,
+) -> Result<Exceptions, Error> {
     let mut all = Exceptions::default();
-    if parsed.on("exceptions-with-resources") {
+    if args.input.exceptions_with_resources {
         resources.iter().for_each(|d| all.take(&d.value));
     } else {
-        for path in parsed.list("exception") {
-            let loaded = exceptions::read(path).map_err(|text| format!("Error: {text}"))?;
-            deprecations(&loaded.deprecations, parsed.on("warnings-as-errors"))?;
+        for path in args.input.exceptions() {
+            let loaded = exceptions::read(&path).map_err(|error| Error::Exceptions(error.into()))?;
+            deprecations(&loaded.deprecations, args.exit.warnings_as_errors, log)?;
             all.extend(loaded);
         }
     }
-    if parsed.on("exceptions-within-policies") {
+    if args.input.exceptions_within_policies {
         all.exceptions.extend(policies.exceptions.iter().cloned());
         all.cel_exceptions.extend(policies.cel_exceptions.iter().cloned());
     }

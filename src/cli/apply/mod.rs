@@ -5,14 +5,18 @@
 //! is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
 
+mod baseline;
 mod changes;
 mod cleanup;
 mod cluster;
 mod evaluate;
 mod exceptions;
+mod findings;
 mod finish;
 mod gather;
+mod log;
 mod options;
+mod output_options;
 mod results;
 mod when;
 
@@ -33,55 +37,63 @@ use ephor_testing::inputs::user;
 use ephor_testing::inputs::values::Values;
 use ephor_value::Value;
 
-use super::flags::{self, Parsed};
-use super::{Page, command_help, print, warn};
+use super::{Error, Global, given, print, use_threads};
 use evaluate::Run;
 use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
-use options::{FLAGS, check_arguments, output_of};
+use log::Log;
+pub(super) use options::with_values_of_kyverno;
+pub use options::{Args, Conflict};
+use options::{Input, check};
+use output_options::{OutputOptions, Surroundings};
 use results::Output;
-
-const ABOUT: &str = "Applies policies on resources and prints what they say.";
-const EXAMPLES: &str = "  # check manifests against a folder of policies\n  ephor apply policies/ -r deployment.yaml\n\n  # the same as a policy report\n  ephor apply policies/ -r deployment.yaml --policy-report\n";
-
-pub(super) const PAGE: Page =
-    Page { name: "apply", arguments: "<policy source>...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
 
 /// Runs the command; the result is the exit code.
 ///
 /// # Errors
-/// Kyverno's text for whatever ends the run before anything is evaluated.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        print(&command_help("apply", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
-        return Ok(0);
+/// Whatever ends the run before anything is evaluated.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    use_threads(args.run.threads);
+    check(args, global)?;
+    let options = OutputOptions::read(args, global, Surroundings::here())?;
+    let is_strict = options.strict;
+    match apply(args, global, options) {
+        Err(error) if is_strict => {
+            eprintln!("Error: {error}");
+            Ok(CANNOT_RUN)
+        }
+        done => done,
     }
-    if parsed.number("threads") > 0 {
-        let threads = usize::try_from(parsed.number("threads")).unwrap_or(1).min(256);
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    }
-    check_arguments(&parsed)?;
-    let profile = if parsed.on("as-cluster") { Profile::as_cluster() } else { Profile::kyverno_cli() };
+}
+
+/// The exit code of `--strict` for what cannot be used.
+const CANNOT_RUN: i32 = 2;
+
+fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Error> {
+    let started = std::time::Instant::now();
+    let log = Log::new(&options);
+    let profile = if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() };
     super::outbound::configure_for(profile);
-    let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
-    let user = read_user(&parsed)?;
-    let mut values = match parsed.text("values-file") {
-        "" => Values::default(),
-        path => Values::read(path, path).map_err(print_refusal)?,
+    let destination =
+        changes::destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
+    let user = read_user(given(&args.values.userinfo), &log)?;
+    let mut values = match given(&args.values.values_file) {
+        None => Values::default(),
+        Some(path) => Values::read(path, path).map_err(|refused| refusal(refused, &log))?,
     };
-    for text in values.set(parsed.list("set")) {
-        warn(&text);
+    for text in values.set(&args.values.set()) {
+        log.warn(&text);
     }
-    let mut policies = load_policies(&parsed)?;
-    deprecations(&policies.deprecations, parsed.on("warnings-as-errors"))?;
-    let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
-    let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
+    let mut policies = load_policies(args, &log)?;
+    deprecations(&policies.deprecations, args.exit.warnings_as_errors, &log)?;
+    let load = |paths: &[String]| load_resources(paths, profile, &options, &log);
+    let targets = load(&args.input.target_resources())?;
+    let params = load(&args.input.parameter_resources())?;
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let mut live = None;
-    let resources = match parsed.on("cluster") {
-        true => match cluster::find_cluster(&parsed)? {
+    let resources = match args.cluster.cluster {
+        true => match cluster::find_cluster(&args.cluster, global)? {
             Ok(found) => {
-                let loaded = cluster::load(&found, &parsed, &policies, profile)?;
+                let loaded = cluster::load(&found, args, &policies, profile, &log)?;
                 for (name, namespace) in loaded.namespaces {
                     values.namespaces.entry(name).or_insert(namespace);
                 }
@@ -89,52 +101,51 @@ pub fn run(args: &[String]) -> Result<i32, String> {
                 loaded.objects
             }
             Err(why) => {
-                warn(&format!("no cluster: {why}"));
-                cluster::find(parsed.list("resource"))?;
+                log.warn(&format!("no cluster: {why}"));
+                cluster::find(&args.input.resources(), &log)?;
                 Vec::new()
             }
         },
-        false => load("resource")?,
+        false => load(&args.input.resources())?,
     };
-    let payloads = payloads(&parsed)?;
+    let payloads = payloads(&args.input)?;
     let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.stage == Stage::Payloads);
     if !payloads.is_empty() && !policies.policies.iter().any(looks) {
-        warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
+        log.warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
     }
-    let resources = without_duplicates(resources);
+    let resources = without_duplicates(resources, &log);
     let globals = resources.iter().filter(|d| is_global(&d.value)).map(|d| d.value.clone()).collect();
-    let exceptions = load_exceptions(&parsed, &policies, &resources)?;
-    let output = output_of(&parsed);
-    if !parsed.on("stdin")
-        && !matches!(output, Output::ReportYaml | Output::ReportJson | Output::Exceptions | Output::Other)
-    {
+    let exceptions = load_exceptions(args, &policies, &resources, &log)?;
+    if !args.output.stdin && matches!(options.output, Output::Plain | Output::Table) {
         print(&progress(&policies, resources.len() + payloads.len(), exceptions.len()));
     }
-    let checks = check_requests(&parsed)?;
+    let checks = check_requests(&args.input)?;
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals,
         context: None,
-        types: crds(&parsed, profile)?,
-        registry: registry(parsed.on("registry")),
+        types: crds(&args.input.definitions(), profile, &options, &log)?,
+        registry: registry(args.run.registry),
         strict: false,
     };
     let requests = Requests {
         values: Arc::new(values),
         user,
         profile,
-        details: !matches!(output, Output::Plain | Output::Table),
+        details: !matches!(options.output, Output::Plain | Output::Table),
         operation: None,
     };
     let run = Run {
-        parsed: &parsed,
+        args,
+        options,
+        log,
+        started,
         policies,
         resources,
         exceptions,
         payloads,
         checks,
         requests,
-        output,
         destination,
         live,
     };
@@ -142,30 +153,31 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 }
 
 /// Prints the notice and the hint of an error; returns its text.
-fn print_refusal(refused: Refused) -> String {
-    refused.notice.iter().for_each(|notice| print(notice));
-    refused.hint.iter().for_each(|hint| warn(hint));
-    refused.text
+fn refusal(refused: Refused, log: &Log) -> Error {
+    refused.notice.iter().for_each(|notice| log.notice(notice));
+    refused.hint.iter().for_each(|hint| log.warn(hint));
+    Error::input(refused.text)
 }
 
 /// The types of objects with those of `--crd-paths`.
-fn crds(parsed: &Parsed, profile: Profile) -> Result<Option<Arc<Types>>, String> {
-    let paths = parsed.list("crd-paths");
+fn crds(
+    paths: &[String],
+    profile: Profile,
+    options: &OutputOptions,
+    log: &Log,
+) -> Result<Option<Arc<Types>>, Error> {
     if paths.is_empty() {
         return Ok(None);
     }
-    let definitions = load_resources(paths, profile, false)?;
+    let definitions = load_resources(paths, profile, options, log)?;
     Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
 }
 
-fn read_user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
-    let path = parsed.text("userinfo");
-    if path.is_empty() {
-        return Ok(None);
-    }
-    let (parts, deprecated) = user::read(path).map_err(print_refusal)?;
+fn read_user(path: Option<&str>, log: &Log) -> Result<Option<UserParts>, Error> {
+    let Some(path) = path else { return Ok(None) };
+    let (parts, deprecated) = user::read(path).map_err(|refused| refusal(refused, log))?;
     if deprecated {
-        print(&user::deprecated(path));
+        log.notice(&user::deprecated(path));
     }
     Ok(Some(parts))
 }
@@ -181,17 +193,18 @@ fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String 
 }
 
 /// Reads the payloads of any form.
-fn payloads(parsed: &Parsed) -> Result<Vec<Value>, String> {
-    parsed.list("json").iter().map(|path| payload::any_form(path).map(|v| v.with_float_numbers())).collect()
+fn payloads(input: &Input) -> Result<Vec<Value>, Error> {
+    let read = |path: &String| Ok(payload::any_form(path)?.with_float_numbers());
+    input.payloads().iter().map(read).collect()
 }
 
 /// Reads the check requests of proxies.
-fn check_requests(parsed: &Parsed) -> Result<Vec<(Proxy, Value)>, String> {
-    let read = |flag: &str, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, String> {
-        parsed.list(flag).iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
+fn check_requests(input: &Input) -> Result<Vec<(Proxy, Value)>, Error> {
+    let read = |paths: Vec<String>, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, Error> {
+        paths.iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
     };
-    let envoy = read("envoy-payload", Proxy::Envoy)?;
-    let mut all = read("http-payload", Proxy::Http)?;
+    let envoy = read(input.envoy_checks(), Proxy::Envoy)?;
+    let mut all = read(input.http_checks(), Proxy::Http)?;
     all.extend(envoy);
     Ok(all)
 }

@@ -1,115 +1,399 @@
 //! The flags of `apply` and what they may be together.
 //!
-//! In: arguments. Out: the selected output, or Kyverno's text for flags that exclude each other
-//! (`docs/cli.md`, "apply").
+//! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other (`docs/cli.md`, "apply"). Those about output
+//! are read by `output_options`.
 
-use crate::cli::flags::{Flag, Parsed, Takes, flag};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ValueEnum, ValueHint};
+use ephor_report::formats::Format;
+use ephor_report::run::Severity;
 
-use super::results::Output;
+use crate::cli::flags::{Record, fields, nanoseconds, whole};
+use crate::cli::{Error, Global, given};
 
-/// The flags.
-pub(super) const FLAGS: &[Flag] = &[
-    flag("resource", Takes::List, "resource files, - for standard input").short('r'),
-    flag("resources", Takes::List, "").alias("resource"),
-    flag("target-resource", Takes::List, "files with target resources of mutate-existing rules"),
-    flag("target-resources", Takes::List, "").alias("target-resource"),
-    flag("parameter-resource", Takes::List, "files with parameters of admission policies"),
-    flag("json", Takes::List, "JSON payload files"),
-    flag("http-payload", Takes::List, "files with HTTP check requests"),
-    flag("envoy-payload", Takes::List, "files with Envoy check requests"),
-    flag("cluster", Takes::Switch, "resources of the current cluster").short('c'),
-    flag("context", Takes::Text, "name of the kubeconfig context"),
-    flag("namespace", Takes::Text, "namespace with --cluster").short('n'),
-    flag("cluster-wide-resources", Takes::Switch, "only cluster-scoped objects with --cluster"),
-    flag("concurrent", Takes::Number, "number of parallel workers with --cluster").default("1"),
-    flag("batch-size", Takes::Number, "size of a batch with --cluster").default("100"),
-    flag("continue-on-error", Takes::Switch, "no error when a kind cannot be loaded with --cluster")
-        .default("true"),
-    flag("show-performance", Takes::Switch, "time that loading takes"),
-    flag("output", Takes::Text, "file or directory for mutated and generated resources").short('o'),
-    flag("set", Takes::List, "values of variables as name=value").short('s'),
-    flag("values-file", Takes::Text, "file with values for variables").short('f'),
-    flag("userinfo", Takes::Text, "file with the user of the request").short('u'),
-    flag("context-file", Takes::Text, "file with context data for CEL policies"),
-    flag("exception", Takes::List, "files with PolicyExceptions").short('e'),
-    flag("exceptions", Takes::List, "").alias("exception"),
-    flag("exceptions-with-resources", Takes::Switch, "PolicyExceptions among the resources"),
-    flag("exceptions-within-resources", Takes::Switch, "").alias("exceptions-with-resources"),
-    flag("exceptions-within-policies", Takes::Switch, "additional PolicyExceptions among the policies"),
-    flag("generate-exceptions", Takes::Switch, "PolicyExceptions for the failures instead of results"),
-    flag("generated-exception-ttl", Takes::Duration, "time to live of generated exceptions")
-        .default("720h0m0s"),
-    flag("policy-report", Takes::Switch, "PolicyReports instead of results").short('p'),
-    flag("output-format", Takes::Text, "format of reports: yaml, json, sarif, junit, markdown, github")
-        .default("yaml"),
-    flag("table", Takes::Switch, "results as a table").short('t'),
-    flag("detailed-results", Takes::Switch, "messages in the table"),
-    flag("remove-color", Takes::Switch, "output without colours"),
-    flag("deletions", Takes::Switch, "list of what cleanup policies and labels would delete, and when"),
-    flag("stdin", Takes::Switch, "output without headers, so that mutated resources can be piped").short('i'),
-    flag("audit-warn", Takes::Switch, "failures of audit policies as warnings"),
-    flag("warn-exit-code", Takes::Number, "exit code when there are warnings and no failures").default("0"),
-    flag("warn-no-pass", Takes::Switch, "exit code --warn-exit-code also when nothing passed"),
-    flag("warnings-as-errors", Takes::Switch, "deprecation warnings as errors"),
-    flag("continue-on-fail", Takes::Switch, "no error when a resource cannot be processed"),
-    flag("registry", Takes::Switch, "access to image registries"),
-    flag("git-branch", Takes::Text, "branch of a git policy source").short('b'),
-    flag("username", Takes::Text, "user of a git policy source"),
-    flag("password", Takes::Text, "password of a git policy source"),
-    flag("crd-paths", Takes::List, "files with CustomResourceDefinitions"),
-    flag("crd-path", Takes::List, "").alias("crd-paths"),
-    flag("as-cluster", Takes::Switch, "results of a cluster instead of the command line (profile `cluster`)"),
-    flag("threads", Takes::Number, "number of threads, 0 for one per core; the output is the same for any")
-        .default("0"),
-];
+/// Applies policies on resources and prints the results
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # check manifests against a folder of policies
+  ephor apply policies/ -r deployment.yaml
+
+  # the same as a policy report
+  ephor apply policies/ -r deployment.yaml --policy-report")]
+pub struct Args {
+    /// files, folders, addresses or git repositories with policies, - for standard input
+    #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
+    pub(super) policies: Vec<String>,
+    #[command(flatten)]
+    pub(super) input: Input,
+    #[command(flatten)]
+    pub(super) values: Values,
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+    #[command(flatten)]
+    pub(super) exit: Exit,
+    #[command(flatten)]
+    pub(super) cluster: ClusterOptions,
+    #[command(flatten)]
+    pub(super) repository: Repository,
+    #[command(flatten)]
+    pub(super) run: Running,
+}
+
+/// What policies are applied on.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct Input {
+    /// resource files, folders or patterns, - for standard input
+    #[arg(long, short, alias = "resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    resource: Vec<Record>,
+    /// resources of all folders below those of -r
+    #[arg(long, short = 'R')]
+    pub recursive: bool,
+    /// files with target resources of mutate-existing rules
+    #[arg(long, alias = "target-resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    target_resource: Vec<Record>,
+    /// files with parameters of admission policies
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    parameter_resource: Vec<Record>,
+    /// JSON payload files
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    json: Vec<Record>,
+    /// files with HTTP check requests
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    http_payload: Vec<Record>,
+    /// files with Envoy check requests
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    envoy_payload: Vec<Record>,
+    /// files with CustomResourceDefinitions
+    #[arg(long, alias = "crd-path", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    crd_paths: Vec<Record>,
+    /// files with PolicyExceptions
+    #[arg(long, short, alias = "exceptions", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    exception: Vec<Record>,
+    /// PolicyExceptions among the resources
+    #[arg(long, alias = "exceptions-within-resources")]
+    pub exceptions_with_resources: bool,
+    /// additional PolicyExceptions among the policies
+    #[arg(long)]
+    pub exceptions_within_policies: bool,
+}
+
+impl Input {
+    /// The resource files.
+    pub fn resources(&self) -> Vec<String> {
+        fields(&self.resource)
+    }
+
+    /// The files with targets of mutate-existing rules.
+    pub fn target_resources(&self) -> Vec<String> {
+        fields(&self.target_resource)
+    }
+
+    /// The files with parameters of admission policies.
+    pub fn parameter_resources(&self) -> Vec<String> {
+        fields(&self.parameter_resource)
+    }
+
+    /// The files with payloads of any form.
+    pub fn payloads(&self) -> Vec<String> {
+        fields(&self.json)
+    }
+
+    /// The files with HTTP check requests.
+    pub fn http_checks(&self) -> Vec<String> {
+        fields(&self.http_payload)
+    }
+
+    /// The files with Envoy check requests.
+    pub fn envoy_checks(&self) -> Vec<String> {
+        fields(&self.envoy_payload)
+    }
+
+    /// The files with CustomResourceDefinitions.
+    pub fn definitions(&self) -> Vec<String> {
+        fields(&self.crd_paths)
+    }
+
+    /// The files with PolicyExceptions.
+    pub fn exceptions(&self) -> Vec<String> {
+        fields(&self.exception)
+    }
+}
+
+/// What expressions read in addition to resources.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Values")]
+pub(super) struct Values {
+    /// values of variables
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    set: Vec<Record>,
+    /// file with values for variables
+    #[arg(long, short = 'f', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub values_file: Option<String>,
+    /// file with the user of the request
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub userinfo: Option<String>,
+    /// file with context data for CEL policies
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub context_file: Option<String>,
+}
+
+impl Values {
+    /// The values of variables as `name=value`.
+    pub fn set(&self) -> Vec<String> {
+        fields(&self.set)
+    }
+}
+
+/// What is printed, and how.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputFlags {
+    /// results as a table
+    #[arg(long, short)]
+    pub table: bool,
+    /// messages in the table
+    #[arg(long)]
+    pub detailed_results: bool,
+    /// PolicyReports instead of results
+    #[arg(long, short)]
+    pub policy_report: bool,
+    /// format of the results; yaml is one of --policy-report
+    #[arg(long, value_name = "FORMAT", default_value = "yaml", value_parser = formats())]
+    pub output_format: Selected,
+    /// file for the results in --output-format, else in the format of its extension
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report_file: Option<String>,
+    /// no results but failures, warnings and errors
+    #[arg(long)]
+    pub only_failures: bool,
+    /// no warnings on standard error
+    #[arg(long)]
+    pub quiet: bool,
+    /// colours: for terminals only, always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Colour,
+    /// PolicyExceptions for the failures instead of results
+    #[arg(long)]
+    pub generate_exceptions: bool,
+    /// time to live of generated exceptions
+    #[arg(long, value_name = "DURATION", default_value = "720h0m0s", value_parser = nanoseconds)]
+    pub generated_exception_ttl: i64,
+    /// file or directory for mutated and generated resources
+    #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub output: Option<String>,
+    /// output without headers, so that mutated resources can be piped
+    #[arg(long, short = 'i')]
+    pub stdin: bool,
+    /// list of what cleanup policies and labels would delete, and when
+    #[arg(long)]
+    pub deletions: bool,
+    /// output without colours
+    #[arg(long)]
+    pub remove_color: bool,
+    // Of Kyverno, without effect.
+    #[allow(dead_code)]
+    #[arg(long, hide = true)]
+    show_performance: bool,
+}
+
+/// What fails a run.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Errors and exit code")]
+pub(super) struct Exit {
+    /// least severity of failures that end in exit code 1
+    #[arg(long, value_name = "SEVERITY", value_parser = severities())]
+    pub fail_on: Option<Severity>,
+    /// file with known violations, which do not end in exit code 1
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub baseline: Option<String>,
+    /// violations of this run as the file of --baseline
+    #[arg(long)]
+    pub write_baseline: bool,
+    /// exit code 2 for policies that cannot be used, and for none or no resource
+    #[arg(long)]
+    pub strict: bool,
+    /// failures of audit policies as warnings
+    #[arg(long)]
+    pub audit_warn: bool,
+    /// exit code when there are warnings and no failures
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
+    pub warn_exit_code: i64,
+    /// exit code --warn-exit-code also when nothing passed
+    #[arg(long)]
+    pub warn_no_pass: bool,
+    /// deprecation warnings as errors
+    #[arg(long)]
+    pub warnings_as_errors: bool,
+    /// no error when a resource cannot be processed
+    #[arg(long)]
+    pub continue_on_fail: bool,
+}
+
+/// Resources of a cluster.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct ClusterOptions {
+    /// resources of the current cluster
+    #[arg(long, short)]
+    pub cluster: bool,
+    /// name of the kubeconfig context
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// namespace with --cluster
+    #[arg(long, short, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// only cluster-scoped objects with --cluster
+    #[arg(long)]
+    pub cluster_wide_resources: bool,
+    // Of Kyverno, without effect.
+    #[allow(dead_code)]
+    #[arg(long, hide = true, default_value = "1", value_parser = whole)]
+    concurrent: i64,
+    #[allow(dead_code)]
+    #[arg(long, hide = true, default_value = "100", value_parser = whole)]
+    batch_size: i64,
+    /// no error when a kind cannot be loaded with --cluster
+    #[arg(long, default_value = "true")]
+    pub continue_on_error: bool,
+}
+
+/// A git repository with policies.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Git repository")]
+pub(super) struct Repository {
+    /// branch of a git policy source
+    #[arg(long, short = 'b', value_name = "BRANCH")]
+    pub git_branch: Option<String>,
+    /// user of a git policy source
+    #[arg(long, value_name = "NAME")]
+    pub username: Option<String>,
+    /// password of a git policy source
+    #[arg(long, value_name = "PASSWORD")]
+    pub password: Option<String>,
+}
+
+/// How policies are evaluated.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Evaluation")]
+pub(super) struct Running {
+    /// access to image registries
+    #[arg(long)]
+    pub registry: bool,
+    /// results of a cluster instead of the command line (profile `cluster`)
+    #[arg(long)]
+    pub as_cluster: bool,
+    /// number of threads, 0 for one per core; the output is the same for any
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
+    pub threads: i64,
+}
+
+/// A format of our own, or none: YAML is that of Kyverno's reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Selected(pub Option<Format>);
+
+/// The names of formats.
+fn formats() -> impl TypedValueParser<Value = Selected> {
+    let names = Format::ALL.iter().map(|(name, _)| *name).chain(["yaml"]);
+    PossibleValuesParser::new(names).map(|name| Selected(Format::of(&name)))
+}
+
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The names of severities.
+fn severities() -> impl TypedValueParser<Value = Severity> {
+    let names = PossibleValuesParser::new(Severity::ALL.map(Severity::name));
+    names.try_map(|name| Severity::of(&name).ok_or("no severity"))
+}
+
+/// The command as Kyverno reads it: a format that it does not know is YAML.
+pub(in crate::cli) fn with_values_of_kyverno(command: clap::Command) -> clap::Command {
+    let format =
+        |name: &str| -> Result<Selected, std::convert::Infallible> { Ok(Selected(Format::of(name))) };
+    command.mut_arg("output_format", |arg| arg.value_parser(format))
+}
+
+/// Flags of `apply` that are missing or exclude each other; those that Kyverno has, in its words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// Values in a file and as flags.
+    #[error("pass the values either using set flag or values_file flag")]
+    Values,
+    /// No policy.
+    #[error("require policy")]
+    NoPolicy,
+    /// Standard input is to be both.
+    #[error("a stdin pipe can be used for either policies or resources, not both")]
+    StandardInput,
+    /// Resources and payloads.
+    #[error("both resource and json files can not be used together, use one or the other")]
+    Payloads,
+    /// Neither resources nor a cluster.
+    #[error("resource file(s) or cluster required")]
+    NoResource,
+    /// Definitions in files and in a cluster.
+    #[error("crd-paths and kubeconfig flags are mutually exclusive, please use only one of them")]
+    Definitions,
+    /// A baseline without a file.
+    #[error("--write-baseline needs a file\nhelp: name it with `--baseline FILE`")]
+    NoBaseline,
+    /// Reports of Kyverno without passed results.
+    #[error(
+        "--only-failures does not change the reports of Kyverno\nhelp: add `--output-format json`, without --policy-report and --generate-exceptions"
+    )]
+    FailuresOfReport,
+    /// A list in a document of another program.
+    #[error("--deletions prints text, which no other format can hold\nhelp: leave out --output-format")]
+    DeletionsInDocument,
+    /// The flag of another file.
+    #[error(
+        "--output names the file of changed objects, not that of the report\nhelp: write the report with `--report-file {target}`"
+    )]
+    OutputOfReport {
+        /// The value of `--output`.
+        target: String,
+    },
+    /// A file whose name has no format.
+    #[error(
+        "no format is known for `{file}`\nhelp: name one with --output-format, for example `--output-format sarif`"
+    )]
+    NoFormat {
+        /// The file.
+        file: String,
+    },
+}
 
 /// Checks arguments in Kyverno's order.
 ///
 /// # Errors
-/// Kyverno's text for what is missing or excludes each other.
-pub(super) fn check_arguments(parsed: &Parsed) -> Result<(), String> {
-    let resources = parsed.list("resource");
-    let has = |name: &str| !parsed.list(name).is_empty();
-    if !parsed.text("values-file").is_empty() && has("set") {
-        return Err("pass the values either using set flag or values_file flag".into());
-    }
-    if parsed.arguments.is_empty() {
-        return Err("require policy".into());
-    }
-    if parsed.arguments.iter().any(|a| a == "-") && resources.iter().any(|a| a == "-") {
-        return Err("a stdin pipe can be used for either policies or resources, not both".into());
-    }
-    if has("resource") && has("json") {
-        return Err("both resource and json files can not be used together, use one or the other".into());
-    }
-    let payloads = has("json") || has("http-payload") || has("envoy-payload");
-    if !has("resource") && !payloads && !parsed.on("cluster") {
-        return Err("resource file(s) or cluster required".into());
-    }
-    if parsed.list("crd-paths").iter().any(|p| !p.trim().is_empty()) && !parsed.text("kubeconfig").is_empty()
+/// What is missing or excludes each other.
+pub(super) fn check(args: &Args, global: &Global) -> Result<(), Error> {
+    let resources = args.input.resources();
+    let has_payloads = !args.input.payloads().is_empty();
+    let has_checks = !args.input.http_checks().is_empty() || !args.input.envoy_checks().is_empty();
+    let is_input = |name: &String| name == "-";
+    let conflict = if given(&args.values.values_file).is_some() && !args.values.set().is_empty() {
+        Conflict::Values
+    } else if args.policies.is_empty() {
+        Conflict::NoPolicy
+    } else if args.policies.iter().any(is_input) && resources.iter().any(is_input) {
+        Conflict::StandardInput
+    } else if !resources.is_empty() && has_payloads {
+        Conflict::Payloads
+    } else if resources.is_empty() && !has_payloads && !has_checks && !args.cluster.cluster {
+        Conflict::NoResource
+    } else if args.input.definitions().iter().any(|p| !p.trim().is_empty())
+        && given(&global.kubeconfig).is_some()
     {
-        return Err(
-            "crd-paths and kubeconfig flags are mutually exclusive, please use only one of them".into()
-        );
-    }
-    Ok(())
-}
-
-/// The selected output.
-pub(super) fn output_of(parsed: &Parsed) -> Output {
-    let format = parsed.text("output-format");
-    if parsed.on("policy-report") {
-        return match format {
-            "json" => Output::ReportJson,
-            "sarif" | "junit" | "markdown" | "github" => Output::Other,
-            _ => Output::ReportYaml,
-        };
-    }
-    if parsed.on("generate-exceptions") {
-        return Output::Exceptions;
-    }
-    if matches!(format, "sarif" | "junit" | "markdown" | "github") {
-        return Output::Other;
-    }
-    if parsed.on("table") { Output::Table } else { Output::Plain }
+        Conflict::Definitions
+    } else {
+        return Ok(());
+    };
+    Err(conflict.into())
 }

@@ -5,16 +5,20 @@
 
 use std::collections::HashMap;
 
-use ephor_engine::Status;
 use ephor_engine::action::{enforces, of_policy};
 use ephor_engine::pod_security::report::properties;
+use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
 use ephor_matching::Target;
 use ephor_policies::policy_set::Outcome;
-use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_message, report_status};
+use ephor_report::formats::Format;
+use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_status};
+use ephor_report::run::Finding;
 use ephor_value::Value;
+
+use super::findings::{Collector, Unlocated};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +33,8 @@ pub enum Output {
     ReportJson,
     /// Exceptions for failures.
     Exceptions,
-    /// Another report format: the results themselves are retained.
-    Other,
+    /// One of our own formats, written when everything is evaluated.
+    Own(Format),
 }
 
 /// What rendering needs to know.
@@ -48,6 +52,12 @@ pub struct Style<'s> {
     pub facts: &'s HashMap<String, PolicyFacts>,
     /// Seconds since 1970, for reports.
     pub seconds: u64,
+    /// What results with places are built by.
+    pub collector: &'s Collector<'s>,
+    /// Whether they are built of all results; else only of errors, and those that are shown get their places at the end.
+    pub all_findings: bool,
+    /// Whether tables leave out what is no violation.
+    pub only_failures: bool,
 }
 
 /// What one resource adds to the output.
@@ -63,11 +73,15 @@ pub struct Rendered {
     pub reported: Summary,
     /// Entries of namespaced policies, by policy key.
     pub namespaced: Vec<(String, String, Summary)>,
-    /// Results for the other formats.
+    /// Results from which exceptions are generated.
     pub records: Vec<Record>,
+    /// Results with their places.
+    pub findings: Vec<Finding>,
+    /// Errors without their places.
+    pub errors: Vec<Unlocated>,
 }
 
-/// A result on its own, for report formats that are rendered at the end.
+/// A failure for which an exception can be generated.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// `name` or `namespace/name`.
@@ -76,10 +90,6 @@ pub struct Record {
     pub rule: String,
     /// The status shown.
     pub status: Status,
-    /// The message shown.
-    pub message: String,
-    /// `namespace/Kind/name`.
-    pub resource: String,
     /// Position of the resource in the input.
     pub index: usize,
     /// The Pod Security controls that failed, as JSON.
@@ -108,20 +118,26 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
         let Some(facts) = style.facts.get(&p.policy.id()) else { continue };
         let audit_warns = style.audit_warn && audits(&p.policy, &target);
         count(&mut out.counts, p, facts, audit_warns);
+        let status = |r: &RuleOutcome| report_status(r.status, facts, audit_warns);
+        if style.all_findings {
+            out.findings.extend(style.collector.collect(index, resource, p, status));
+        } else if p.rules.iter().any(|r| r.status == Status::Error) {
+            let errors = p.rules.iter().filter(|r| status(r) == Status::Error);
+            out.errors.extend(errors.map(|r| Unlocated::of(index, resource, p, r)));
+        }
         match style.output {
             Output::Plain => plain(&mut out.text, p, facts, resource, audit_warns, style.colour),
             Output::Table => rows(&mut out.rows, p, facts, resource, audit_warns, style),
             Output::ReportYaml | Output::ReportJson => {
                 report(&mut out, p, facts, resource, audit_warns, style);
             }
-            Output::Exceptions | Output::Other => {
+            Output::Own(_) => {}
+            Output::Exceptions => {
                 out.records.extend(p.rules.iter().map(|r| {
                     Record {
                         policy: facts.key.clone(),
                         rule: r.rule.to_string(),
                         status: report_status(r.status, facts, audit_warns),
-                        message: report_message(r).to_string(),
-                        resource: path(resource),
                         index,
                         controls: (r.pod_security.as_ref())
                             .and_then(|_| properties(r).into_iter().find(|(k, _)| &**k == "controlsJSON"))
@@ -221,7 +237,11 @@ fn rows(
         ns => format!("{}/{}/{}", name(ns), name(kind), name(object)),
     };
     for r in &p.rules {
-        let (word, code) = match report_status(r.status, facts, audit_warns) {
+        let status = report_status(r.status, facts, audit_warns);
+        if style.only_failures && matches!(status, Status::Pass | Status::Skip) {
+            continue;
+        }
+        let (word, code) = match status {
             Status::Pass => ("Pass", "32"),
             Status::Fail => ("Fail", "31"),
             Status::Warn => ("Warn", "33"),

@@ -2,42 +2,47 @@
 
 use ephor_search::cel::Expression;
 
-use super::super::Page;
-use super::super::flags::{self, Flag, Takes, flag};
+use super::super::{Error, given};
+use super::Input;
 
-const FLAGS: &[Flag] = &[
-    super::ENV,
-    super::INPUT,
-    super::SET,
-    flag("type", Takes::Text, "required type of the expression").short('t'),
-];
+/// Parses and checks CEL expressions
+///
+/// Prints the type and the estimated cost of each, or what is wrong with it, with the line and a caret under the
+/// place.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # what type does it have, what will it cost?
+  ephor cel check 'object.spec.replicas <= 5'
 
-const ABOUT: &str = "Parses and checks CEL expressions: prints the type and the estimated cost of each, or what is wrong with\nit, with the line and a caret under the place.";
-
-const EXAMPLES: &str = "  # what type does it have, what will it cost?\n  ephor cel check 'object.spec.replicas <= 5'\n\n  # must be a condition\n  ephor cel check --type bool 'object.spec.replicas'\n";
-
-pub(in crate::cli) const PAGE: Page =
-    Page { name: "cel check", arguments: "EXPRESSION...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # must be a condition
+  ephor cel check --type bool 'object.spec.replicas'")]
+pub struct Args {
+    /// expressions
+    #[arg(value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    #[command(flatten)]
+    input: Input,
+    /// required type of the expression
+    #[arg(long = "type", short = 't', value_name = "TYPE")]
+    wanted: Option<String>,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, no expression.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
+/// No expression, a document that cannot be read.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    if args.expressions.is_empty() {
+        return Err(Error::NoExpressionGiven);
     }
-    if parsed.arguments.is_empty() {
-        return Err("an expression is required".into());
-    }
-    let (environment, data) = super::read_input(&parsed)?;
+    let (environment, data) = super::read_input(&args.input)?;
     let mut code = 0;
-    for source in &parsed.arguments {
-        let wanted = parsed.text("type");
-        let checked = Expression::compile(source, environment, &data).and_then(|e| match e.type_name() {
+    for source in &args.expressions {
+        let wanted = given(&args.wanted).unwrap_or_default();
+        let checked = Expression::compile(source, environment, &data).map_err(Error::expression);
+        let checked = checked.and_then(|e| match e.type_name() {
             found if !wanted.is_empty() && found != wanted => {
-                Err(format!("must evaluate to {wanted} but got {found}"))
+                Err(Error::expression(format!("must evaluate to {wanted} but got {found}")))
             }
             _ => Ok(e),
         });

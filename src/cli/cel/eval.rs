@@ -2,45 +2,51 @@
 
 use ephor_search::cel::Expression;
 
-use super::super::Page;
-use super::super::flags::{self, Flag, Takes, flag};
+use super::super::Error;
+use super::Input;
 
-const FLAGS: &[Flag] = &[
-    super::ENV,
-    super::INPUT,
-    super::SET,
-    flag("trace", Takes::Switch, "values of all subexpressions, of comprehensions for each iteration")
-        .short('t'),
-    flag("facts", Takes::Switch, "type, cost and estimated cost after the value").short('f'),
-];
+/// Evaluates a CEL expression on a JSON or YAML document
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # evaluate an expression on an object
+  ephor cel eval -i pod.yaml 'object.spec.containers.all(c, has(c.resources))'
 
-const ABOUT: &str = "Evaluates a CEL expression on a JSON or YAML document.";
+  # see what its parts give, and what it costs
+  ephor cel eval -i pod.yaml --trace --facts 'object.spec.replicas > 3'
 
-const EXAMPLES: &str = "  # evaluate an expression on an object\n  ephor cel eval -i pod.yaml 'object.spec.containers.all(c, has(c.resources))'\n\n  # see what its parts give, and what it costs\n  ephor cel eval -i pod.yaml --trace --facts 'object.spec.replicas > 3'\n\n  # variables of one's own\n  ephor cel eval --env bare -s x='[1, 2]' 'x.map(i, i * 2)'\n";
-
-pub(in crate::cli) const PAGE: Page =
-    Page { name: "cel eval", arguments: "EXPRESSION", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # variables of one's own
+  ephor cel eval --env bare -s x='[1, 2]' 'x.map(i, i * 2)'")]
+pub struct Args {
+    /// expression
+    #[arg(value_name = "EXPRESSION")]
+    expression: Vec<String>,
+    #[command(flatten)]
+    input: Input,
+    /// values of all subexpressions, of comprehensions for each iteration
+    #[arg(long, short)]
+    trace: bool,
+    /// type, cost and estimated cost after the value
+    #[arg(long, short)]
+    facts: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, a document that cannot be read, an expression that does not compile or has no value.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
-    }
-    let source = super::only(&parsed)?;
-    let (environment, data) = super::read_input(&parsed)?;
-    let expression = Expression::compile(source, environment, &data)?;
+/// A document that cannot be read, an expression that does not compile or has no value.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let source = super::only(&args.expression)?;
+    let (environment, data) = super::read_input(&args.input)?;
+    let expression = Expression::compile(source, environment, &data).map_err(Error::expression)?;
     let outcome = expression.evaluate(&data);
-    if parsed.on("trace") {
+    if args.trace {
         super::super::print(&super::traced(&expression.trace(&data)));
     } else if let Ok(value) = outcome.to_text() {
         super::super::print(&format!("{value}\n"));
     }
-    if parsed.on("facts") {
+    if args.facts {
         super::super::print(&super::facts(&expression, Some(outcome.cost)));
     }
-    outcome.to_text().map(|_| 0)
+    let fault = |error| super::fault(source, &expression, environment, &data, &error);
+    outcome.to_text().map(|_| 0).map_err(fault)
 }

@@ -3,77 +3,103 @@
 //! `eval` evaluates an expression on a document, `check` reports what is wrong with it, `repl` is a prompt.
 //! Values and types go to standard output, what is wrong to standard error with exit code 1.
 
+mod blame;
 mod check;
+mod complete;
 mod eval;
 mod repl;
 
 use std::io::Read;
 
-use ephor_search::cel::{Environment, Expression, Step};
+use ephor_search::cel::{Environment, EvaluationError, Expression, Step};
 use ephor_search::document;
 use ephor_value::Value;
 
-use super::Page;
-use super::flags::{Flag, Parsed, Takes, flag};
-use super::helped;
+use clap::{ValueEnum, ValueHint};
 
-const ABOUT: &str = "Evaluates, checks and explains CEL expressions.";
+use super::prompt::marked;
+use super::{Error, given, help, program};
 
-const PAGES: [Page; 3] = [check::PAGE, eval::PAGE, repl::PAGE];
+/// Evaluates, checks and explains CEL expressions
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
 
-const INPUT: Flag = flag(
-    "input",
-    Takes::Text,
-    "JSON or YAML file with the document: an object, or a map of object, oldObject, params, request and namespaceObject; `-` is standard input",
-)
-.short('i');
-const ENV: Flag =
-    flag("env", Takes::Text, "environment of variables and functions: kubernetes, kyverno or bare")
-        .default("kubernetes");
-const SET: Flag = flag("set", Takes::Array, "value of a variable as name=JSON; may be repeated").short('s');
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Check(check::Args),
+    Eval(eval::Args),
+    Repl(repl::Args),
+}
+
+/// What expressions are evaluated on.
+#[derive(Debug, clap::Args)]
+struct Input {
+    /// environment of variables and functions
+    #[arg(long, value_name = "NAME", default_value = "kubernetes")]
+    env: Known,
+    /// JSON or YAML file with the document: an object, or a map of object, oldObject, params, request and
+    /// namespaceObject; `-` is standard input
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    input: Option<String>,
+    /// value of a variable; may be repeated
+    #[arg(long, short, value_name = "NAME=JSON")]
+    set: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Known {
+    Kubernetes,
+    Kyverno,
+    Bare,
+}
+
+impl From<Known> for Environment {
+    fn from(known: Known) -> Environment {
+        match known {
+            Known::Kubernetes => Environment::Kubernetes,
+            Known::Kyverno => Environment::Kyverno,
+            Known::Bare => Environment::Bare,
+        }
+    }
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Those of the command under it; an unknown one.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let Some((name, rest)) = args.split_first() else {
-        super::print(&super::group_help("cel", ABOUT, &PAGES));
-        return Ok(0);
-    };
-    match name.as_str() {
-        "check" => check::run(rest),
-        "eval" => eval::run(rest),
-        "repl" => repl::run(rest),
-        "-h" | "--help" => {
-            super::print(&super::group_help("cel", ABOUT, &PAGES));
+/// Those of the command below it.
+pub fn run(args: Args) -> Result<i32, Error> {
+    match args.command {
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Eval(args)) => eval::run(&args),
+        Some(Command::Repl(args)) => repl::run(&args),
+        None => {
+            help::print(&format!("{} cel", program()));
             Ok(0)
         }
-        other => Err(super::unknown_below("cel", other, &PAGES)),
     }
-}
-
-/// The pages of the commands under `cel`.
-pub(super) fn pages() -> [Page; 3] {
-    PAGES
 }
 
 /// The environment and the variables that the flags name.
 ///
 /// # Errors
-/// An unknown environment, a document that cannot be read, a variable that is none.
-fn read_input(parsed: &Parsed) -> Result<(Environment, Value), String> {
-    let name = parsed.text("env");
-    let environment = Environment::named(name).ok_or_else(|| {
-        format!("unknown environment {name:?}\nhelp: kubernetes, kyverno and bare are known")
-    })?;
-    let document = match parsed.text("input") {
-        "" => Value::Null,
-        path => document(&text_of(path)?)?,
+/// A document that cannot be read, a variable that is none.
+fn read_input(input: &Input) -> Result<(Environment, Value), Error> {
+    read_data(input, given(&input.input))
+}
+
+/// The same, with the document of a file.
+fn read_data(input: &Input, document_file: Option<&str>) -> Result<(Environment, Value), Error> {
+    let environment = Environment::from(input.env);
+    let document = match document_file {
+        None => Value::Null,
+        Some(path) => document(&text_of(path)?).map_err(Error::input)?,
     };
     let mut data = environment.data(&document);
-    for one in parsed.list("set") {
-        let (name, json) = one.split_once('=').ok_or_else(|| format!("--set {one}: expected name=JSON"))?;
+    for one in &input.set {
+        let (name, json) = one.split_once('=').ok_or_else(|| Error::NoVariable { text: one.clone() })?;
         let value = document_of(name, json)?;
         if let Value::Map(m) = &mut data {
             m.insert(name, value);
@@ -82,20 +108,34 @@ fn read_input(parsed: &Parsed) -> Result<(Environment, Value), String> {
     Ok((environment, data))
 }
 
-fn document_of(name: &str, json: &str) -> Result<Value, String> {
-    document(json).map_err(|e| format!("--set {name}: {e}"))
+fn document_of(name: &str, json: &str) -> Result<Value, Error> {
+    document(json).map_err(|cause| Error::Variable { name: name.into(), cause: cause.into() })
+}
+
+/// The error of an expression without a value, with the place of the part that failed.
+fn fault(
+    source: &str,
+    expression: &Expression,
+    environment: Environment,
+    data: &Value,
+    error: &EvaluationError,
+) -> Error {
+    let problem = blame::problem(source, expression, environment, data, error);
+    Error::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
 }
 
 /// The text of a file, or of standard input.
 ///
 /// # Errors
 /// It cannot be read.
-fn text_of(path: &str) -> Result<String, String> {
+fn text_of(path: &str) -> Result<String, Error> {
     if path != "-" {
-        return std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"));
+        return std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause });
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|cause| Error::File { path: "standard input".into(), cause })?;
     Ok(text)
 }
 
@@ -103,11 +143,11 @@ fn text_of(path: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// There is none, or there are several.
-fn only(parsed: &Parsed) -> Result<&str, String> {
-    match &parsed.arguments[..] {
+fn only(expressions: &[String]) -> Result<&str, Error> {
+    match expressions {
         [one] => Ok(one),
-        [] => Err("an expression is required".into()),
-        _ => Err("accepts one expression; quote it for the shell".into()),
+        [] => Err(Error::NoExpressionGiven),
+        _ => Err(Error::ManyExpressions),
     }
 }
 

@@ -1,26 +1,32 @@
 //! `ephor cel repl`: a prompt on a document.
 //!
-//! History and editing are `rustyline`'s. Where standard input is no terminal the lines are read from it
-//! without a prompt.
-
-use rustyline::DefaultEditor;
-use rustyline::error::ReadlineError;
+//! The prompt is [`crate::cli::prompt`]'s, what Tab offers [`super::complete`]'s.
 
 use ephor_search::cel::{Environment, Expression};
 use ephor_value::Value;
 
-use super::super::Page;
-use super::super::flags::{self, Flag};
+use super::super::prompt::{self, Answer};
+use super::super::{Error, given};
+use super::Input;
+use super::complete::candidates;
 
-const FLAGS: &[Flag] = &[super::ENV, super::INPUT, super::SET];
-
-const ABOUT: &str =
-    "Evaluates CEL expressions on a document as they are typed. `:help` shows what else there is.";
-
-const EXAMPLES: &str = "  # evaluate expressions on a manifest\n  ephor cel repl -i pod.yaml\n";
-
-pub(in crate::cli) const PAGE: Page =
-    Page { name: "cel repl", arguments: "", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+/// Evaluates CEL expressions on a document as they are typed
+///
+/// Tab completes keys of the document and functions, `:help` shows what else there is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # evaluate expressions on a manifest
+  ephor cel repl pod.yaml")]
+pub struct Args {
+    /// JSON or YAML file with the document
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    document: Vec<String>,
+    #[command(flatten)]
+    input: Input,
+    /// history file instead of $XDG_STATE_HOME/ephor/cel_history
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    history: Option<String>,
+}
 
 const HELP: &str = "\
 An expression is evaluated on the document. Lines that begin with a colon are for the prompt:
@@ -30,34 +36,23 @@ An expression is evaluated on the document. Lines that begin with a colon are fo
   :load FILE         load another document
   :help              show this text
   :quit              leave, as Ctrl+D does
+Tab completes keys of the document and functions.
 ";
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, a document that cannot be read, a terminal that cannot be used.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
-    }
-    let (environment, data) = super::read_input(&parsed)?;
-    let mut session = Session { environment, data };
-    let mut editor = DefaultEditor::new().map_err(|e| e.to_string())?;
-    loop {
-        let line = match editor.readline("cel> ") {
-            Ok(line) => line,
-            Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => return Ok(0),
-            Err(other) => return Err(other.to_string()),
-        };
-        let _ = editor.add_history_entry(&line);
-        match session.answer(line.trim()) {
-            Some(Ok(text)) => super::super::print(&text),
-            Some(Err(text)) => eprintln!("{text}"),
-            None => return Ok(0),
-        }
-    }
+/// A document that cannot be read, a terminal that cannot be used.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let path = match (given(&args.input.input), &args.document[..]) {
+        (None, [path]) => Some(path.as_str()),
+        (path, []) => path,
+        _ => return Err(Error::Documents),
+    };
+    let (environment, data) = super::read_data(&args.input, path)?;
+    let session = Session { environment, data };
+    prompt::run("cel> ", session, prompt::history("cel_history", given(&args.history)))?;
+    Ok(0)
 }
 
 /// The state between two lines.
@@ -66,39 +61,61 @@ struct Session {
     data: Value,
 }
 
-impl Session {
-    /// What to show for a line; `None` when the user leaves.
-    fn answer(&mut self, line: &str) -> Option<Result<String, String>> {
-        let Some(command) = line.strip_prefix(':') else {
-            return Some(if line.is_empty() { Ok(String::new()) } else { self.evaluate(line) });
+impl prompt::Session for Session {
+    fn answer(&mut self, line: &str) -> Answer {
+        let line = line.trim();
+        let result = match line.strip_prefix(':') {
+            None if line.is_empty() => Ok(String::new()),
+            None => self.evaluate(line),
+            Some(command) => {
+                let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+                match name {
+                    "quit" | "q" | "exit" => return Answer::Quit,
+                    name => self.command(name, rest.trim()),
+                }
+            }
         };
-        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-        let rest = rest.trim();
-        Some(match name {
-            "quit" | "q" | "exit" => return None,
+        match result {
+            Ok(text) => Answer::Out(text),
+            Err(error) => Answer::Err(format!("{}\n", error.to_string().trim_end())),
+        }
+    }
+
+    fn candidates(&self, line: &str) -> (usize, Vec<String>) {
+        candidates(line, self.environment, &self.data)
+    }
+}
+
+impl Session {
+    fn command(&mut self, name: &str, rest: &str) -> Result<String, Error> {
+        match name {
             "help" | "h" => Ok(HELP.into()),
             "type" | "t" => self.compiled(rest).map(|e| super::facts(&e, Some(e.evaluate(&self.data).cost))),
             "trace" => self.compiled(rest).map(|e| super::traced(&e.trace(&self.data))),
-            "load" => super::text_of(rest).and_then(|text| ephor_search::document(&text)).map(|document| {
+            "load" => {
+                let document = ephor_search::document(&super::text_of(rest)?).map_err(Error::input)?;
                 self.data = self.environment.data(&document);
-                String::new()
-            }),
+                Ok(String::new())
+            }
             "set" => self.set(rest),
-            other => Err(format!("no command `:{other}`; `:help` shows all")),
-        })
+            other => Err(Error::NoPromptCommand { name: other.into() }),
+        }
     }
 
-    fn compiled(&self, source: &str) -> Result<Expression, String> {
-        Expression::compile(source, self.environment, &self.data)
+    fn compiled(&self, source: &str) -> Result<Expression, Error> {
+        Expression::compile(source, self.environment, &self.data).map_err(Error::expression)
     }
 
-    fn evaluate(&self, source: &str) -> Result<String, String> {
-        let value = self.compiled(source)?.evaluate(&self.data).to_text()?;
+    fn evaluate(&self, source: &str) -> Result<String, Error> {
+        let expression = self.compiled(source)?;
+        let value = expression.evaluate(&self.data).to_text();
+        let value =
+            value.map_err(|error| super::fault(source, &expression, self.environment, &self.data, &error))?;
         Ok(format!("{value}\n"))
     }
 
-    fn set(&mut self, text: &str) -> Result<String, String> {
-        let (name, json) = text.split_once('=').ok_or("expected NAME=JSON")?;
+    fn set(&mut self, text: &str) -> Result<String, Error> {
+        let (name, json) = text.split_once('=').ok_or_else(|| Error::NoVariable { text: text.into() })?;
         let value = super::document_of(name.trim(), json.trim())?;
         if let Value::Map(m) = &mut self.data {
             m.insert(name.trim(), value);
@@ -110,6 +127,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::prompt::Session as _;
 
     fn session() -> Session {
         let document = ephor_search::document("{spec: {ports: [80, 443]}}").unwrap();
@@ -119,23 +137,30 @@ mod tests {
     #[test]
     fn a_line_is_answered_with_its_value() {
         let mut s = session();
-        assert_eq!(s.answer("object.spec.ports.map(p, p + 1)"), Some(Ok("[81, 444]\n".into())));
-        assert_eq!(s.answer(""), Some(Ok(String::new())));
-        assert_eq!(s.answer(":quit"), None);
+        assert_eq!(s.answer("object.spec.ports.map(p, p + 1)"), Answer::Out("[81, 444]\n".into()));
+        assert_eq!(s.answer(""), Answer::Out(String::new()));
+        assert_eq!(s.answer(":quit"), Answer::Quit);
     }
 
     #[test]
     fn variables_are_set_and_errors_are_returned() {
         let mut s = session();
-        assert_eq!(s.answer(":set params={\"a\": 1}"), Some(Ok(String::new())));
-        assert_eq!(s.answer("params.a"), Some(Ok("1\n".into())));
-        assert_eq!(s.answer("object.nope"), Some(Err("no such key: nope".into())));
-        assert!(s.answer(":what").unwrap().unwrap_err().contains(":help"));
+        assert_eq!(s.answer(":set params={\"a\": 1}"), Answer::Out(String::new()));
+        assert_eq!(s.answer("params.a"), Answer::Out("1\n".into()));
+        let expected = "no such key: nope\n  ┌ expression:1:8\n  │ object.nope\n  │        ^\n";
+        assert_eq!(s.answer("object.nope"), Answer::Err(expected.into()));
+        assert!(matches!(s.answer(":what"), Answer::Err(text) if text.contains(":help")));
+    }
+
+    #[test]
+    fn a_misspelt_key_has_a_caret_and_the_key_that_was_meant() {
+        let expected = "no such key: prots\n  ┌ expression:1:13\n  │ object.spec.prots.size() > 1\n  │             ^ did you mean `ports`?\n";
+        assert_eq!(session().answer("object.spec.prots.size() > 1"), Answer::Err(expected.into()));
     }
 
     #[test]
     fn a_type_is_printed_with_its_cost() {
-        let shown = session().answer(":type object.spec.ports.size() > 1").unwrap().unwrap();
-        assert_eq!(shown, "type: bool\ncost: 5\nestimated cost: 3 to 3\n");
+        let shown = "type: bool\ncost: 5\nestimated cost: 3 to 3\n";
+        assert_eq!(session().answer(":type object.spec.ports.size() > 1"), Answer::Out(shown.into()));
     }
 }

@@ -10,6 +10,8 @@ use ephor_functions as functions;
 use ephor_search::Expression;
 use ephor_value::Value;
 
+use crate::cli::prompt::{all_keys, keys};
+
 /// Candidates offered at most.
 const MOST: usize = 200;
 
@@ -61,29 +63,6 @@ fn subject(text: &str, document: &Value) -> Option<Value> {
         }
     }
     None
-}
-
-/// The keys of an object, or of the objects in a list.
-fn keys(value: &Value, out: &mut BTreeSet<String>) {
-    match value {
-        Value::Map(map) => out.extend(map.iter().map(|(k, _)| k.to_string())),
-        Value::List(items) => {
-            for item in items.iter().filter(|item| matches!(item, Value::Map(_))) {
-                keys(item, out);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The keys of every object inside of a value.
-fn all_keys(value: &Value, out: &mut BTreeSet<String>) {
-    keys(value, out);
-    match value {
-        Value::Map(map) => map.values().for_each(|v| all_keys(v, out)),
-        Value::List(items) => items.iter().for_each(|v| all_keys(v, out)),
-        _ => {}
-    }
 }
 
 /// A key as expressions write it.

@@ -7,41 +7,53 @@ use ephor_functions as functions;
 use ephor_functions::{Function, page};
 use ephor_value::suggest::did_you_mean;
 
-use super::super::Page;
-use super::super::flags::{self, Flag, Takes, flag};
+use super::super::completion::function_names;
+use super::super::{Error, given};
 
-const FLAGS: &[Flag] = &[
-    flag("all", Takes::Switch, "standard functions of JMESPath, too").short('a'),
-    flag("search", Takes::Text, "text that name or note of the functions contain").short('s'),
-    flag("markdown", Takes::Switch, "Markdown of the page docs/functions.md"),
-];
+/// Shows functions: all, found by a word, or named ones
+///
+/// Shows name, signature and note of functions; of those that are named also examples. Without a name lists
+/// Kyverno's functions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # list functions
+  ephor jp function
 
-const ABOUT: &str = "Shows name, signature and note of functions; of those that are named also examples. Without a name\nlists Kyverno's functions.";
+  # show one, with examples
+  ephor jp function truncate
 
-const EXAMPLES: &str = "  # list functions\n  ephor jp function\n\n  # show one, with examples\n  ephor jp function truncate\n\n  # find those about time\n  ephor jp function --search rfc\n";
-
-pub(super) const PAGE: Page =
-    Page { name: "jp function", arguments: "[NAME...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # find those about time
+  ephor jp function --search rfc")]
+pub struct Args {
+    /// names of functions
+    #[arg(value_name = "NAME", add = clap_complete::ArgValueCompleter::new(function_names))]
+    names: Vec<String>,
+    /// standard functions of JMESPath, too
+    #[arg(long, short)]
+    all: bool,
+    /// text that name or note of the functions contain
+    #[arg(long, short, value_name = "TEXT")]
+    search: Option<String>,
+    /// Markdown of the page docs/functions.md
+    #[arg(long)]
+    markdown: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
-    }
-    if parsed.on("markdown") {
+/// None that is known.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    if args.markdown {
         super::super::print(&page::markdown());
         return Ok(0);
     }
-    let names = &parsed.arguments;
-    let word = parsed.text("search");
+    let names = &args.names;
+    let word = given(&args.search).unwrap_or_default();
     let chosen: Vec<&'static Function> = if !word.is_empty() {
         page::search(word)
     } else if names.is_empty() {
-        functions::all().iter().filter(|f| f.kyverno || parsed.on("all")).collect()
+        functions::all().iter().filter(|f| f.kyverno || args.all).collect()
     } else {
         functions::all().iter().filter(|f| names.iter().any(|n| n == f.name)).collect()
     };

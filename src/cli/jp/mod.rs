@@ -11,90 +11,68 @@ mod query;
 mod repl;
 mod session;
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
-use ephor_document::locate::Position;
 use ephor_document::split;
-use ephor_report::diagnostic::Diagnostic;
 use ephor_search as search;
 use ephor_search::Problem;
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use super::Page;
-use super::flags;
-use super::helped;
+use super::prompt::{all_keys, marked};
+use super::{Error, help, program};
 
-const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
+/// Evaluates and explains JMESPath expressions
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # evaluate an expression
+  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'
 
-const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # evaluate one expression after the other\n  ephor jp repl object.yaml\n\n  # find a function\n  ephor jp function --search duration\n";
+  # evaluate one expression after the other
+  ephor jp repl object.yaml
 
-/// A command under `jp`.
-struct Sub {
-    name: &'static str,
-    about: &'static str,
-    run: fn(&[String]) -> Result<i32, String>,
+  # find a function
+  ephor jp function --search duration")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
 }
 
-const SUBS: &[Sub] = &[
-    Sub {
-        name: "function",
-        about: "Shows functions: all, found by a word, or named ones.",
-        run: function::run,
-    },
-    Sub {
-        name: "parse",
-        about: "Shows the syntax tree of expressions, or what they are for the engine.",
-        run: parse::run,
-    },
-    Sub { name: "query", about: "Evaluates expressions on a document.", run: query::run },
-    Sub { name: "repl", about: "Evaluates expressions as they are typed.", run: repl::run },
-];
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Function(function::Args),
+    Parse(parse::Args),
+    Query(query::Args),
+    Repl(repl::Args),
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Those of the command under it; an unknown one.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let Some((name, rest)) = args.split_first() else { return help() };
-    if let Some(sub) = SUBS.iter().find(|s| s.name == name) {
-        return (sub.run)(rest);
+/// Those of the command below it.
+pub fn run(args: Args) -> Result<i32, Error> {
+    match args.command {
+        Some(Command::Function(args)) => function::run(&args),
+        Some(Command::Parse(args)) => parse::run(&args),
+        Some(Command::Query(args)) => query::run(&args),
+        Some(Command::Repl(args)) => repl::run(&args),
+        None => {
+            help::print(&format!("{} jp", program()));
+            Ok(0)
+        }
     }
-    if name.starts_with('-') {
-        let parsed = flags::parse(&[], args)?;
-        return match parsed.arguments.first() {
-            Some(_) => run(&parsed.arguments),
-            None => help(),
-        };
-    }
-    let names: Vec<&str> = SUBS.iter().map(|s| s.name).collect();
-    let hint = did_you_mean(name, &names).map(|close| format!("\nhelp: did you mean `{close}`?"));
-    Err(format!("unknown command \"{name}\" for \"{} jp\"{}", super::program(), hint.unwrap_or_default()))
-}
-
-fn help() -> Result<i32, String> {
-    let mut about = format!("{ABOUT}\n\nCommands:\n");
-    for sub in SUBS {
-        about.push_str(&format!("  {:10}{}\n", sub.name, sub.about));
-    }
-    super::print(&super::command_help("jp", "COMMAND", about.trim_end(), &[], EXAMPLES));
-    Ok(0)
-}
-
-/// The pages of the commands under `jp`.
-pub(super) fn pages() -> [Page; 4] {
-    [function::PAGE, parse::PAGE, query::PAGE, repl::PAGE]
 }
 
 /// A result as the flags want it.
 ///
 /// # Errors
 /// It has no form in JSON.
-fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, String> {
+fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, Error> {
     match value {
         Value::Str(s) if unquoted => Ok(s.to_string()),
-        other if compact => search::json(other),
-        other => search::json_pretty(other),
+        other if compact => search::json(other).map_err(|error| Error::Marshal(error.into())),
+        other => search::json_pretty(other).map_err(|error| Error::Marshal(error.into())),
     }
 }
 
@@ -102,19 +80,10 @@ fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, String
 ///
 /// # Errors
 /// Kyverno's text: `failed open file a: open a: no such file or directory`.
-fn file(path: &str) -> Result<String, String> {
-    let failed = |e: &std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file or directory".to_string(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
-        std::io::ErrorKind::IsADirectory => "is a directory".to_string(),
-        _ => e.to_string(),
-    };
-    let mut opened = std::fs::File::open(path)
-        .map_err(|e| format!("failed open file {path}: open {path}: {}", failed(&e)))?;
+fn file(path: &str) -> Result<String, Error> {
+    let mut opened = std::fs::File::open(path).map_err(|cause| Error::Open { path: path.into(), cause })?;
     let mut bytes = Vec::new();
-    opened
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("failed to read file {path}: read {path}: {}", failed(&e)))?;
+    opened.read_to_end(&mut bytes).map_err(|cause| Error::Read { path: path.into(), cause })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -122,8 +91,8 @@ fn file(path: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// Kyverno's text.
-fn document(text: &str) -> Result<Value, String> {
-    let value = search::read(text).map_err(|e| format!("error parsing input json: {e}"))?;
+fn document(text: &str) -> Result<Value, Error> {
+    let value = search::read(text).map_err(|error| Error::Document(error.into()))?;
     let count = split::split(text).map_or(1, |parts| parts.len());
     if count > 1 {
         super::warn(&format!("the input has {count} documents, expressions are evaluated on the first"));
@@ -131,28 +100,25 @@ fn document(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
+/// The problem of an evaluation, with the key that was probably meant where one is unknown.
+fn with_meant_key(mut problem: Problem, document: &Value) -> Problem {
+    let unknown = problem.text.strip_prefix("Unknown key \"").and_then(|rest| rest.split('"').next());
+    if let (Some(key), None) = (unknown, &problem.hint) {
+        let mut known = BTreeSet::new();
+        all_keys(document, &mut known);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        problem.hint = did_you_mean(key, &known).map(|close| format!("did you mean `{close}`?"));
+    }
+    problem
+}
+
 /// Reads standard input.
 ///
 /// # Errors
 /// Standard input cannot be read.
-fn typed(what: &str) -> Result<String, String> {
+fn typed(what: &str) -> Result<String, Error> {
     super::print(&format!("Reading from terminal input.\nEnter {what} and hit Ctrl+D.\n"));
     let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).map_err(|e| format!("failed to read from stdin: {e}"))?;
+    std::io::stdin().read_to_end(&mut bytes).map_err(Error::StandardInput)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The line of the expression where the problem is, with a caret under the place and advice; empty where
-/// no place is known.
-fn marked(expression: &str, problem: &Problem) -> String {
-    let Some(offset) = problem.offset else { return String::new() };
-    // A place inside of a character is that of the character.
-    let start = (0..=offset.min(expression.len())).rev().find(|at| expression.is_char_boundary(*at));
-    let before = expression.get(..start.unwrap_or(0)).unwrap_or_default();
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    let place = Position { line: before.matches('\n').count() + 1, col: line.chars().count() + 1, len: 1 };
-    // What follows the last line break is a line as well, though it may be empty.
-    let text = format!("{expression}\n");
-    let diagnostic = Diagnostic::error("").in_file("expression", &text, 1).at(Some(place));
-    diagnostic.hint(problem.hint.clone()).frame()
 }

@@ -3,41 +3,48 @@
 use ephor_analysis::print;
 use ephor_search::Expression;
 
-use super::super::Page;
-use super::super::flags::{self, Flag, Takes, flag};
+use super::super::Error;
+use super::super::flags::{Record, fields};
 
-const FLAGS: &[Flag] = &[
-    flag("file", Takes::List, "files with an expression each").short('f'),
-    flag("ir", Takes::Switch, "IR of the expression, before and after optimisation"),
-];
+/// Shows the syntax tree of expressions, or what they are for the engine
+///
+/// Expressions are read from standard input when none is given. With --ir shows the nodes that the engine runs;
+/// docs/ir.md describes them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # the syntax tree
+  ephor jp parse 'metadata.name | truncate(@, `9`)'
 
-const ABOUT: &str = "Shows the syntax tree of JMESPath expressions, read from standard input when none is given. With --ir\nshows the nodes that the engine runs; docs/ir.md describes them.";
-
-const EXAMPLES: &str = "  # the syntax tree\n  ephor jp parse 'metadata.name | truncate(@, `9`)'\n\n  # what the engine runs\n  ephor jp parse --ir 'containers[?image == null]'\n";
-
-pub(super) const PAGE: Page =
-    Page { name: "jp parse", arguments: "[EXPRESSION...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # what the engine runs
+  ephor jp parse --ir 'containers[?image == null]'")]
+pub struct Args {
+    /// expressions
+    #[arg(value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// files with an expression each
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: Vec<Record>,
+    /// IR of the expression, before and after optimisation
+    #[arg(long)]
+    ir: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, a file that cannot be read, a text that is no expression.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
-    }
-    let mut expressions = parsed.arguments.clone();
-    for path in parsed.list("file") {
-        expressions.push(super::file(path)?);
+/// A file that cannot be read, a text that is no expression.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let mut expressions = args.expressions.clone();
+    for path in fields(&args.file) {
+        expressions.push(super::file(&path)?);
     }
     if expressions.is_empty() {
         expressions.push(super::typed("a jmespath expression")?);
     }
     for text in &expressions {
-        let expression =
-            Expression::compile(text).map_err(|problem| problem.caret.clone().unwrap_or(problem.text))?;
-        let shown = if parsed.on("ir") { ir(&expression) } else { expression.ast().tree() };
+        let expression = Expression::compile(text)
+            .map_err(|problem| Error::NoExpression { problem: Box::new(problem) })?;
+        let shown = if args.ir { ir(&expression) } else { expression.ast().tree() };
         super::super::print(&format!("# {text}\n{shown}\n"));
     }
     Ok(0)

@@ -7,43 +7,56 @@
 use ephor_search::Expression;
 use ephor_value::Value;
 
-use super::super::Page;
-use super::super::flags::{self, Flag, Takes, flag};
+use super::super::flags::{Record, fields};
+use super::super::{Error, given};
 
-const FLAGS: &[Flag] = &[
-    flag("compact", Takes::Switch, "results on one line").short('c'),
-    flag("input", Takes::Text, "JSON or YAML file with the document instead of standard input").short('i'),
-    flag("query", Takes::List, "files with an expression each").short('q'),
-    flag("unquoted", Takes::Switch, "string results without quotes").short('u'),
-];
+/// Evaluates expressions on a document
+///
+/// The document is JSON or YAML. What is not given is read from standard input.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # evaluate an expression
+  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'
 
-const ABOUT: &str = "Evaluates JMESPath expressions on a JSON or YAML document. What is not given is read from standard\ninput.";
+  # evaluate an expression from a file, and one more
+  ephor jp query -i object.yaml -q query-file 'metadata.name'
 
-const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # evaluate an expression from a file, and one more\n  ephor jp query -i object.yaml -q query-file 'metadata.name'\n\n  # the document comes through a pipe\n  cat object.yaml | ephor jp query -c 'spec.containers[].image'\n";
-
-pub(super) const PAGE: Page =
-    Page { name: "jp query", arguments: "[EXPRESSION...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+  # the document comes through a pipe
+  cat object.yaml | ephor jp query -c 'spec.containers[].image'")]
+pub struct Args {
+    /// expressions
+    #[arg(value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// JSON or YAML file with the document instead of standard input
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    input: Option<String>,
+    /// files with an expression each
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    query: Vec<Record>,
+    /// results on one line
+    #[arg(long, short)]
+    compact: bool,
+    /// string results without quotes
+    #[arg(long, short)]
+    unquoted: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, a file that cannot be read, no expression and no document, an expression that fails.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, &PAGE) {
-        return Ok(0);
+/// A file that cannot be read, no expression and no document, an expression that fails.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let mut queries = args.expressions.clone();
+    for path in fields(&args.query) {
+        queries.push(super::file(&path)?);
     }
-    let mut queries = parsed.arguments.clone();
-    for path in parsed.list("query") {
-        queries.push(super::file(path)?);
-    }
-    let mut document = match parsed.text("input") {
-        "" => Value::Null,
-        path => super::document(&super::file(path)?)?,
+    let mut document = match given(&args.input) {
+        None => Value::Null,
+        Some(path) => super::document(&super::file(path)?)?,
     };
     // An empty file counts as none.
     if queries.is_empty() && document.is_null() {
-        return Err("at least one query or input object is required".into());
+        return Err(Error::NothingToQuery);
     }
     if queries.is_empty() {
         queries.push(super::typed("a jmespath expression")?);
@@ -54,20 +67,16 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     for query in &queries {
         let expression = Expression::compile(query).map_err(|problem| {
             let marked = super::marked(query, &problem);
-            with(format!("failed to compile JMESPath: {query}, error: {problem}"), &marked)
+            Error::Query { query: query.clone(), problem: Box::new(problem), marked }
         })?;
         let result = expression.search_in(&mut document).map_err(|problem| {
-            with(format!("error evaluating JMESPath expression: {problem}"), &super::marked(query, &problem))
+            let problem = super::with_meant_key(problem, &document);
+            let marked = super::marked(query, &problem);
+            Error::Search { problem: Box::new(problem), marked }
         })?;
         super::super::print(&format!("# {query}\n"));
-        let text = super::render(&result, parsed.on("compact"), parsed.on("unquoted"));
-        let text = text.map_err(|e| format!("error marshalling result to JSON: {e}"))?;
+        let text = super::render(&result, args.compact, args.unquoted)?;
         super::super::print(&format!("{text}\n"));
     }
     Ok(0)
-}
-
-/// Kyverno's text, then where it happened.
-fn with(text: String, marked: &str) -> String {
-    format!("{text}\n{marked}").trim_end().to_string()
 }

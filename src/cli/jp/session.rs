@@ -7,6 +7,9 @@ use ephor_functions::page;
 use ephor_search::Expression;
 use ephor_value::Value;
 
+use super::complete::candidates;
+use crate::cli::prompt::{self, Answer};
+
 /// What the session shows for `:help`.
 pub const HELP: &str = "\
 An expression is evaluated on the document. Lines that begin with a colon are for the prompt:
@@ -28,30 +31,30 @@ pub struct Session {
     unquoted: bool,
 }
 
-/// The result of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A result.
-    Out(String),
-    /// What was wrong.
-    Err(String),
-    /// The user leaves.
-    Quit,
-}
-
 impl Session {
     /// A session on a document.
     pub fn new(document: Value, compact: bool, unquoted: bool) -> Session {
         Session { document, compact, unquoted }
     }
 
-    /// The document as it is now.
-    pub fn document(&self) -> &Value {
-        &self.document
+    fn evaluate(&mut self, text: &str) -> Answer {
+        let result = Expression::compile(text).and_then(|e| e.search_in(&mut self.document));
+        let value = match result {
+            Ok(value) => value,
+            Err(problem) => {
+                let problem = super::with_meant_key(problem, &self.document);
+                return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem)));
+            }
+        };
+        match super::render(&value, self.compact, self.unquoted) {
+            Ok(text) => Answer::Out(format!("{text}\n")),
+            Err(text) => Answer::Err(format!("{text}\n")),
+        }
     }
+}
 
-    /// Answers a line.
-    pub fn answer(&mut self, line: &str) -> Answer {
+impl prompt::Session for Session {
+    fn answer(&mut self, line: &str) -> Answer {
         let line = line.trim();
         let Some(command) = line.strip_prefix(':') else {
             return match line {
@@ -82,16 +85,8 @@ impl Session {
         }
     }
 
-    fn evaluate(&mut self, text: &str) -> Answer {
-        let result = Expression::compile(text).and_then(|e| e.search_in(&mut self.document));
-        let value = match result {
-            Ok(value) => value,
-            Err(problem) => return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem))),
-        };
-        match super::render(&value, self.compact, self.unquoted) {
-            Ok(text) => Answer::Out(format!("{text}\n")),
-            Err(text) => Answer::Err(format!("{text}\n")),
-        }
+    fn candidates(&self, line: &str) -> (usize, Vec<String>) {
+        candidates(line, &self.document)
     }
 }
 
@@ -110,6 +105,7 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::prompt::Session as _;
     use ephor_search as search;
 
     fn session() -> Session {
@@ -141,6 +137,12 @@ mod tests {
         assert_eq!(session().answer("spec["), Answer::Err(expected.into()));
         let expected = "unknown function: lenght\n  ┌ expression:1:8\n  │ spec | lenght(@)\n  │        ^ did you mean `length`?\n";
         assert_eq!(session().answer("spec | lenght(@)"), Answer::Err(expected.into()));
+    }
+
+    #[test]
+    fn an_unknown_key_comes_with_the_one_that_was_meant() {
+        let expected = "Unknown key \"prots\" in path\n  ┌ expression:1:6\n  │ spec.prots[0].name\n  │      ^ did you mean `ports`?\n";
+        assert_eq!(session().answer("spec.prots[0].name"), Answer::Err(expected.into()));
     }
 
     #[test]

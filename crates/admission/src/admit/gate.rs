@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::engine::request::NoObjects;
 use crate::engine::{Profile, Request};
 use crate::external::ExternalData;
 use crate::ir::facts::Stage;
@@ -222,7 +223,7 @@ impl Gate {
         policy.admission && !matches!(policy.stage, Stage::ApiServer | Stage::Payloads)
     }
 
-    pub(super) fn request(&self, incoming: &Incoming) -> Result<Request, String> {
+    pub(super) fn request(&self, incoming: &Incoming) -> Result<Request, NoObjects> {
         subject::request(incoming, &*self.cluster, self.engine.profile(), self.engine.functions())
     }
 

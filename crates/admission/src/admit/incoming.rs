@@ -64,7 +64,7 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
     }
     let unreadable = |text: String| Undecodable::new(417, text);
     let text = std::str::from_utf8(body).map_err(|e| unreadable(format!("the body is not UTF-8: {e}")))?;
-    let review = json::parse_deep(text, DEPTH).map_err(unreadable)?;
+    let review = json::parse_deep(text, DEPTH).map_err(|e| unreadable(e.to_string()))?;
     let Value::Map(review) = review else {
         return Err(unreadable(format!("json: cannot unmarshal {} into an AdmissionReview", word(&review))));
     };

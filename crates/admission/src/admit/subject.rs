@@ -3,7 +3,7 @@
 //! Objects are taken as they came, with the group, version and kind of the request and its namespace. Rules
 //! match the kind of the resource, also where what was sent to a subresource is of another kind.
 
-use crate::engine::request::{Parts, UserParts};
+use crate::engine::request::{NoObjects, Parts, UserParts};
 use crate::engine::{Profile, Request};
 use crate::external::ExternalData;
 use crate::functions::Context;
@@ -39,7 +39,7 @@ pub fn request(
     cluster: &dyn ExternalData,
     profile: Profile,
     functions: &Context,
-) -> Result<Request, String> {
+) -> Result<Request, NoObjects> {
     let (object, old) = (shaped(incoming, "object"), shaped(incoming, "oldObject"));
     let namespace = match incoming.text(&["kind", "kind"]) {
         "Namespace" if incoming.text(&["kind", "group"]).is_empty() => incoming.text(&["name"]),

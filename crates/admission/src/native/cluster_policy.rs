@@ -4,22 +4,26 @@ use crate::api::read::{listed, member, texts as texts_of};
 use crate::value::wildcard::matches;
 use crate::value::{Map, Value};
 
-use super::{Known, Native, copy, map, named, refusals, resources, texts};
+use super::resources::UnknownKind;
+use super::{Known, Native, NativeError, copy, map, named, refusals, resources, texts};
 
 /// The policy and its binding.
-pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
+pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     let name = policy.text_at(&["metadata", "name"]);
     let rules = policy.get("spec").map_or(&[][..], |spec| listed(spec, "rules"));
     let rule = rules.first().cloned().unwrap_or_default();
     let exceptions: Vec<&Value> =
         known.exceptions.iter().filter(|e| excepts(e, name, rule.text_at(&["name"]))).collect();
-    refusals::check(policy, &exceptions)?;
+    refusals::check(policy, &exceptions).map_err(NativeError::Refused)?;
     let cel = rule.at(&["validate", "cel"]).cloned().unwrap_or_default();
 
     let mut spec = Map::new();
     copy(&cel, &mut spec, &[("auditAnnotations", "auditAnnotations")]);
     copy(&rule, &mut spec, &[("celPreconditions", "matchConditions")]);
-    spec.insert("matchConstraints", Value::Map(constraints(&rule, &exceptions, known)?));
+    spec.insert(
+        "matchConstraints",
+        Value::Map(constraints(&rule, &exceptions, known).map_err(NativeError::UnknownKind)?),
+    );
     copy(
         &cel,
         &mut spec,
@@ -56,7 +60,7 @@ fn filters(block: Option<&Value>) -> Vec<&Value> {
     all
 }
 
-fn constraints(rule: &Value, exceptions: &[&Value], known: &Known<'_>) -> Result<Map, String> {
+fn constraints(rule: &Value, exceptions: &[&Value], known: &Known<'_>) -> Result<Map, UnknownKind> {
     let matched = filters(member(rule, "match"));
     let mut excluded = filters(member(rule, "exclude"));
     for exception in exceptions {

@@ -10,7 +10,11 @@ mod refusals;
 mod resources;
 mod reviews;
 
+pub use refusals::Refusal;
+pub use resources::UnknownKind;
+
 use crate::kubernetes::Kinds;
+use crate::lower::cel_policy::Failed;
 use crate::lower::policy::NO_REPORTS;
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
@@ -24,6 +28,49 @@ pub struct Known<'k> {
     pub kinds: &'k Kinds,
     /// Exceptions that end before this are none.
     pub now: Time,
+}
+
+/// Why a policy has no native form; the texts are Kyverno's.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    /// Policies of its kind have none.
+    #[error(
+        "kind {0} cannot become a native policy: only ClusterPolicy, ValidatingPolicy and MutatingPolicy can"
+    )]
+    Kind(Box<str>),
+    /// It says what Kubernetes' policies cannot.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// It does not want one, or has something that Kubernetes' policies of this kind cannot have.
+    #[error("skip generating {kind}: {why}.")]
+    Skipped {
+        /// The kind.
+        kind: &'static str,
+        /// Why.
+        why: SkipReason,
+    },
+    /// It is about a kind of objects that is not known.
+    #[error(transparent)]
+    UnknownKind(UnknownKind),
+    /// Its conditions do not compile.
+    #[error("{0}")]
+    Conditions(#[source] Failed),
+}
+
+/// Why a policy of CEL has no native form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SkipReason {
+    /// It does not want one.
+    #[error("not enabled")]
+    NotEnabled,
+    /// It mutates as server-side apply does.
+    #[error(
+        "useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects"
+    )]
+    ServerSideApply,
+    /// It has variants for pod controllers.
+    #[error("pod controllers autogen is enabled")]
+    Variants,
 }
 
 /// A policy of Kubernetes and the binding that puts it into force.
@@ -40,7 +87,7 @@ pub fn is_candidate(policy: &Value) -> bool {
     converter(policy).is_some()
 }
 
-type Converter = fn(&Value, &Known<'_>) -> Result<Native, String>;
+type Converter = fn(&Value, &Known<'_>) -> Result<Native, NativeError>;
 
 fn converter(policy: &Value) -> Option<Converter> {
     let api_version = policy.text_at(&["apiVersion"]);
@@ -55,14 +102,11 @@ fn converter(policy: &Value) -> Option<Converter> {
 /// What a policy becomes.
 ///
 /// # Errors
-/// The policy has no native form; the text says why.
-pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
+/// The policy has no native form.
+pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     match converter(policy) {
         Some(convert) => convert(policy, known),
-        None => Err(format!(
-            "kind {} cannot become a native policy: only ClusterPolicy, ValidatingPolicy and MutatingPolicy can",
-            policy.text_at(&["kind"])
-        )),
+        None => Err(NativeError::Kind(policy.text_at(&["kind"]).into())),
     }
 }
 

@@ -4,6 +4,87 @@ use crate::api::read::{Body, has_body, is_unwritten, listed, member, texts};
 use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
 
+/// What Kubernetes' policies cannot say; the texts are Kyverno's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The policy has no rule.
+    #[error("skip generating ValidatingAdmissionPolicy: no rules found.")]
+    NoRules,
+    /// It has several rules.
+    #[error("skip generating ValidatingAdmissionPolicy: multiple rules are not applicable.")]
+    SeveralRules,
+    /// Its rule is not in CEL.
+    #[error("skip generating ValidatingAdmissionPolicy for non CEL rules.")]
+    NoExpressions,
+    /// It does not want that.
+    #[error("skip generating ValidatingAdmissionPolicy: validate.cel.generate is not set to true.")]
+    NotEnabled,
+    /// It has several overrides of its action.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: multiple validationFailureActionOverrides are not applicable."
+    )]
+    SeveralOverrides,
+    /// An override of its action is for namespaces.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: Namespaces in validationFailureActionOverrides is not applicable."
+    )]
+    NamespacesOfOverrides,
+    /// `match` has several filters that must all match.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: multiple 'all' in the match block is not applicable."
+    )]
+    SeveralAllMatched,
+    /// `exclude` has several filters that must all match.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: multiple 'all' in the exclude block is not applicable."
+    )]
+    SeveralAllExcluded,
+    /// `match` has selectors in one of several filters.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: NamespaceSelector / ObjectSelector across multiple resources in the match block are not applicable."
+    )]
+    SelectorsMatched,
+    /// `exclude` has selectors.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: NamespaceSelector / ObjectSelector in the exclude block is not applicable."
+    )]
+    SelectorsExcluded,
+    /// A filter is about users.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: Roles / ClusterRoles / Subjects in `any/all` is not applicable."
+    )]
+    Users,
+    /// A kind is excluded in a namespace.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: excluding a resource within a namespace is not applicable."
+    )]
+    ExcludedInNamespace,
+    /// A filter is about annotations.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: Annotations in resource description is not applicable."
+    )]
+    Annotations,
+    /// A name has wildcards.
+    #[error("skip generating ValidatingAdmissionPolicy: wildcards in resource name is not applicable.")]
+    WildcardsInName,
+    /// The name of a namespace has wildcards.
+    #[error("skip generating ValidatingAdmissionPolicy: wildcards in namespace name is not applicable.")]
+    WildcardsInNamespace,
+    /// An exception names several rules.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: multiple ruleNames in PolicyException is not applicable."
+    )]
+    SeveralRulesExcepted,
+    /// An exception has conditions.
+    #[error("skip generating ValidatingAdmissionPolicy: Conditions in PolicyException is not applicable.")]
+    ConditionsOfException,
+    /// An exception has several filters that must all match.
+    #[error(
+        "skip generating ValidatingAdmissionPolicy: multiple 'all' in the PolicyException's match block is not applicable."
+    )]
+    SeveralAllExcepted,
+}
+
 /// Where a filter stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -12,26 +93,22 @@ enum Side {
     Exclude,
 }
 
-type Check = Result<(), &'static str>;
+type Check = Result<(), Refusal>;
 
 /// Why a policy has no native form, given the exceptions from its rule.
-pub fn check(policy: &Value, exceptions: &[&Value]) -> Result<(), String> {
-    all(policy, exceptions).map_err(|why| format!("skip generating ValidatingAdmissionPolicy{why}"))
-}
-
-fn all(policy: &Value, exceptions: &[&Value]) -> Check {
+pub fn check(policy: &Value, exceptions: &[&Value]) -> Check {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let rule = match listed(spec, "rules") {
-        [] => return Err(": no rules found."),
+        [] => return Err(Refusal::NoRules),
         [rule] => rule,
-        _ => return Err(": multiple rules are not applicable."),
+        _ => return Err(Refusal::SeveralRules),
     };
     let cel = rule.at(&["validate", "cel"]).filter(|cel| !is_unwritten(cel));
     let Some(cel) = cel.filter(|_| has_body(rule, Body::Validate)) else {
-        return Err(" for non CEL rules.");
+        return Err(Refusal::NoExpressions);
     };
     if cel.get("generate").and_then(Value::as_bool) != Some(true) {
-        return Err(": validate.cel.generate is not set to true.");
+        return Err(Refusal::NotEnabled);
     }
     overrides(listed(spec, "validationFailureActionOverrides"))?;
     overrides(rule.get("validate").map_or(&[], |v| listed(v, "failureActionOverrides")))?;
@@ -42,10 +119,10 @@ fn all(policy: &Value, exceptions: &[&Value]) -> Check {
 
 fn overrides(entries: &[Value]) -> Check {
     if entries.len() > 1 {
-        return Err(": multiple validationFailureActionOverrides are not applicable.");
+        return Err(Refusal::SeveralOverrides);
     }
     match entries.iter().any(|e| !listed(e, "namespaces").is_empty()) {
-        true => Err(": Namespaces in validationFailureActionOverrides is not applicable."),
+        true => Err(Refusal::NamespacesOfOverrides),
         false => Ok(()),
     }
 }
@@ -56,8 +133,8 @@ fn block(block: Option<&Value>, side: Side) -> Check {
     filters(listed(block, "any"), side)?;
     if listed(block, "all").len() > 1 {
         return Err(match side {
-            Side::Match => ": multiple 'all' in the match block is not applicable.",
-            Side::Exclude => ": multiple 'all' in the exclude block is not applicable.",
+            Side::Match => Refusal::SeveralAllMatched,
+            Side::Exclude => Refusal::SeveralAllExcluded,
         });
     }
     filters(listed(block, "all"), side)
@@ -73,31 +150,29 @@ fn filters(all: &[Value], side: Side) -> Check {
         return Ok(());
     }
     match side {
-        Side::Match if all.len() > 1 => Err(
-            ": NamespaceSelector / ObjectSelector across multiple resources in the match block are not applicable.",
-        ),
+        Side::Match if all.len() > 1 => Err(Refusal::SelectorsMatched),
         Side::Match => Ok(()),
-        Side::Exclude => Err(": NamespaceSelector / ObjectSelector in the exclude block is not applicable."),
+        Side::Exclude => Err(Refusal::SelectorsExcluded),
     }
 }
 
 fn filter(filter: &Value, side: Side) -> Check {
     if ["roles", "clusterRoles", "subjects"].iter().any(|key| !listed(filter, key).is_empty()) {
-        return Err(": Roles / ClusterRoles / Subjects in `any/all` is not applicable.");
+        return Err(Refusal::Users);
     }
     let Some(resources) = member(filter, "resources") else { return Ok(()) };
     let has = |key: &str| !listed(resources, key).is_empty();
     if side == Side::Exclude && has("kinds") && has("namespaces") {
-        return Err(": excluding a resource within a namespace is not applicable.");
+        return Err(Refusal::ExcludedInNamespace);
     }
     if resources.get("annotations").and_then(Value::as_map).is_some_and(|m| !m.is_empty()) {
-        return Err(": Annotations in resource description is not applicable.");
+        return Err(Refusal::Annotations);
     }
     if has_wildcard(resources.text_at(&["name"])) || texts(resources, &["names"]).any(has_wildcard) {
-        return Err(": wildcards in resource name is not applicable.");
+        return Err(Refusal::WildcardsInName);
     }
     if texts(resources, &["namespaces"]).any(has_wildcard) {
-        return Err(": wildcards in namespace name is not applicable.");
+        return Err(Refusal::WildcardsInNamespace);
     }
     Ok(())
 }
@@ -105,15 +180,15 @@ fn filter(filter: &Value, side: Side) -> Check {
 fn exception(exception: &Value) -> Check {
     let spec = exception.get("spec").unwrap_or(&Value::Null);
     if listed(spec, "exceptions").iter().any(|e| listed(e, "ruleNames").len() > 1) {
-        return Err(": multiple ruleNames in PolicyException is not applicable.");
+        return Err(Refusal::SeveralRulesExcepted);
     }
     if member(spec, "conditions").is_some() {
-        return Err(": Conditions in PolicyException is not applicable.");
+        return Err(Refusal::ConditionsOfException);
     }
     let Some(when) = member(spec, "match") else { return Ok(()) };
     filters(listed(when, "any"), Side::Exclude)?;
     if listed(when, "all").len() > 1 {
-        return Err(": multiple 'all' in the PolicyException's match block is not applicable.");
+        return Err(Refusal::SeveralAllExcepted);
     }
     filters(listed(when, "all"), Side::Exclude)
 }

@@ -13,6 +13,11 @@ use super::{map, texts};
 /// What a rule without operations is about.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "CONNECT", "DELETE"];
 
+/// A kind that no resource of the server has, or several have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no unique match for kind {0}")]
+pub struct UnknownKind(pub Box<str>);
+
 /// A rule under construction.
 struct ResourceRule {
     group: String,
@@ -26,7 +31,7 @@ struct ResourceRule {
 ///
 /// # Errors
 /// A kind that is none, or several.
-pub fn rules<'f>(filters: impl Iterator<Item = &'f Value>, kinds: &Kinds) -> Result<Vec<Value>, String> {
+pub fn rules<'f>(filters: impl Iterator<Item = &'f Value>, kinds: &Kinds) -> Result<Vec<Value>, UnknownKind> {
     let mut found: Vec<ResourceRule> = Vec::new();
     for resources in filters.filter_map(|f| f.get("resources")) {
         let mut names: Vec<String> = texts_of(resources, &["names"]).map(str::to_owned).collect();
@@ -80,7 +85,7 @@ fn written(rule: &ResourceRule) -> Map {
 }
 
 /// Group, version and resources of a kind.
-fn resources_of(text: &str, kinds: &Kinds) -> Result<(String, String, Vec<String>), String> {
+fn resources_of(text: &str, kinds: &Kinds) -> Result<(String, String, Vec<String>), UnknownKind> {
     if text == "*" {
         return Ok(("*".into(), "*".into(), vec!["*".into()]));
     }
@@ -93,7 +98,7 @@ fn resources_of(text: &str, kinds: &Kinds) -> Result<(String, String, Vec<String
     // Of the versions of a group the server prefers one.
     found.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| by_stability(&a.version, &b.version)));
     found.dedup_by(|a, b| a.group == b.group);
-    let [one] = found.as_slice() else { return Err(format!("no unique match for kind {text}")) };
+    let [one] = found.as_slice() else { return Err(UnknownKind(text.into())) };
     let plural = &one.plural;
     let own = match (&*wanted.subresource, &**plural) {
         ("", "pods") => vec!["pods".into(), "pods/ephemeralcontainers".into()],
@@ -122,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn of(kind: &str) -> Result<String, String> {
+    fn of(kind: &str) -> Result<String, UnknownKind> {
         resources_of(kind, Kinds::built_in()).map(|(g, v, r)| format!("{g}/{v} {}", r.join(" ")))
     }
 
@@ -140,7 +145,10 @@ mod tests {
 
     #[test]
     fn kinds_of_several_groups_and_of_none_are_refused() {
-        assert_eq!(of("Event").unwrap_err(), "no unique match for kind Event");
-        assert_eq!(of("Gadget").unwrap_err(), "no unique match for kind Gadget");
+        for kind in ["Event", "Gadget"] {
+            let error = of(kind).unwrap_err();
+            assert_eq!(error, UnknownKind(kind.into()));
+            assert_eq!(error.to_string(), format!("no unique match for kind {kind}"));
+        }
     }
 }

@@ -5,10 +5,10 @@ use crate::lower::cel_policy::{check_match_conditions, has_variants};
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 
-use super::{Known, Native, copy, map, named, texts};
+use super::{Known, Native, NativeError, SkipReason, copy, map, named, texts};
 
 /// A ValidatingAdmissionPolicy.
-pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
+pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     let kind = "ValidatingAdmissionPolicy";
     let spec = enabled_spec(policy, "validatingAdmissionPolicy", kind)?;
     let exceptions = exceptions(policy, known);
@@ -44,10 +44,10 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
 }
 
 /// A MutatingAdmissionPolicy.
-pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
+pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     let kind = "MutatingAdmissionPolicy";
     let spec = enabled_spec(policy, "mutatingAdmissionPolicy", kind)?;
-    check_match_conditions(spec)?;
+    check_match_conditions(spec).map_err(NativeError::Conditions)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("failurePolicy", "failurePolicy")]);
@@ -68,21 +68,19 @@ pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
 }
 
 /// The spec of a policy that has native generation enabled and supports it.
-fn enabled_spec<'p>(policy: &'p Value, key: &str, kind: &str) -> Result<&'p Value, String> {
-    let refused = |why: &str| Err(format!("skip generating {kind}: {why}."));
+fn enabled_spec<'p>(policy: &'p Value, key: &str, kind: &'static str) -> Result<&'p Value, NativeError> {
+    let refused = |why| Err(NativeError::Skipped { kind, why });
     let enabled = policy.at(&["spec", "autogen", key, "enabled"]).and_then(Value::as_bool);
     let Some(spec) = policy.get("spec").filter(|_| enabled == Some(true)) else {
-        return refused("not enabled");
+        return refused(SkipReason::NotEnabled);
     };
     if kind.starts_with("Mutating")
         && policy.at(&["spec", "evaluation", "useServerSideApply"]).and_then(Value::as_bool) == Some(true)
     {
-        return refused(
-            "useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects",
-        );
+        return refused(SkipReason::ServerSideApply);
     }
     if has_variants(spec) {
-        return refused("pod controllers autogen is enabled");
+        return refused(SkipReason::Variants);
     }
     Ok(spec)
 }

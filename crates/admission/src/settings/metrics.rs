@@ -81,7 +81,7 @@ impl Exposure {
                     Value::Null
                 }
                 Err(e) => {
-                    bad(key, &e);
+                    bad(key, &e.to_string());
                     Value::Null
                 }
             },

@@ -96,29 +96,91 @@ fn request(accepted: &Accepted, review: &Review) -> Value {
     Value::Map(request)
 }
 
+/// Why no review came back; the texts are those of kube-apiserver 1.36.3.
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    /// Nothing came back; the words are those of the client.
+    #[error("Post {}: {why}", quote(.address))]
+    Nothing { address: String, why: String },
+    /// The HTTP status is no success.
+    #[error("{}", http_text(*.0))]
+    Status(u16),
+    /// It is neither JSON nor YAML.
+    #[error("couldn't get version/kind; json parse error: invalid text")]
+    NoJson,
+    /// It is of this type, no object.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {0} into Go value of type struct \
+         {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )]
+    NoObject(&'static str),
+    /// It is of another kind.
+    #[error(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(.kind),
+        quote(.api_version)
+    )]
+    UnknownKind { kind: String, api_version: String },
+    /// It is of another version.
+    #[error("converting ({found}.AdmissionReview) to ({wanted}.AdmissionReview): unknown conversion")]
+    Version { found: String, wanted: Str },
+    /// A field has another type; see [`wrong_type`].
+    #[error("{0}")]
+    Type(String),
+}
+
+/// Why the response in a review cannot be used; the texts are those of kube-apiserver 1.36.3.
+#[derive(Debug, thiserror::Error)]
+enum ResponseError {
+    /// There is none.
+    #[error("webhook response was absent")]
+    Absent,
+    /// It is for another request.
+    #[error("expected response.uid={}, got {}", quote(.wanted), quote(.found))]
+    Uid { wanted: String, found: String },
+    /// The review has no kind or no version.
+    #[error(
+        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {api_version}, Kind={kind}"
+    )]
+    Kind { api_version: String, kind: String },
+    /// There is a patch without a type.
+    #[error("webhook returned response.patch but not response.patchType")]
+    NoPatchType,
+    /// There is the type of a patch alone.
+    #[error("webhook returned response.patchType but not response.patch")]
+    NoPatch,
+    /// The type of the patch is empty.
+    #[error("webhook returned invalid response.patchType of \"\"")]
+    EmptyPatchType,
+    /// A webhook that validates has a patch.
+    #[error("validating webhook may not return response.patch")]
+    Patch,
+    /// A webhook that validates has the type of a patch.
+    #[error("validating webhook may not return response.patchType")]
+    PatchType,
+}
+
 /// The review that came back.
 ///
 /// # Errors
-/// The text of a failed call.
-fn body(reply: &Reply, call: &Call) -> Result<Value, String> {
+/// See [`BodyError`].
+fn body(reply: &Reply, call: &Call) -> Result<Value, BodyError> {
     let (code, body) = match reply {
-        Reply::Nothing(why) => return Err(format!("Post {}: {why}", quote(&call.address()))),
+        Reply::Nothing(why) => {
+            let (address, why) = (call.address().to_string(), why.to_string());
+            return Err(BodyError::Nothing { address, why });
+        }
         Reply::Http { code, body } => (*code, body),
     };
     if !(200..=206).contains(&code) {
-        return Err(http_text(code));
+        return Err(BodyError::Status(code));
     }
     let review = match json::parse(body) {
         Ok(review) => review,
-        Err(_) => yaml::parse(body, Duplicates::LastWins)
-            .map_err(|_| "couldn't get version/kind; json parse error: invalid text".to_string())?,
+        Err(_) => yaml::parse(body, Duplicates::LastWins).map_err(|_| BodyError::NoJson)?,
     };
     if !matches!(review, Value::Map(_) | Value::Null) {
-        return Err(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
-             {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            review.json_type()
-        ));
+        return Err(BodyError::NoObject(review.json_type()));
     }
     let wanted = format!("admission.k8s.io/{}", call.version);
     let or = |found: &str, other: &str| if found.is_empty() { other.to_string() } else { found.to_string() };
@@ -126,20 +188,13 @@ fn body(reply: &Reply, call: &Call) -> Result<Value, String> {
     let kind = or(review.text_at(&["kind"]), "AdmissionReview");
     let known = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"].contains(&&*api_version);
     if !known || kind != "AdmissionReview" {
-        return Err(format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            quote(&kind),
-            quote(&api_version)
-        ));
+        return Err(BodyError::UnknownKind { kind, api_version });
     }
     if api_version != wanted {
-        let version = api_version.rsplit('/').next().unwrap_or_default();
-        return Err(format!(
-            "converting ({version}.AdmissionReview) to ({}.AdmissionReview): unknown conversion",
-            call.version
-        ));
+        let found = api_version.rsplit('/').next().unwrap_or_default().to_owned();
+        return Err(BodyError::Version { found, wanted: call.version.clone() });
     }
-    wrong_type(&review, &spelling(body)).map_or(Ok(review), Err)
+    wrong_type(&review, &spelling(body)).map_or(Ok(review), |text| Err(BodyError::Type(text)))
 }
 
 /// What the API server's client says of an HTTP status.
@@ -174,51 +229,65 @@ fn http_text(code: u16) -> String {
 /// The response in a review.
 ///
 /// # Errors
-/// What is wrong with it.
-fn checked<'v>(review: &'v Value, uid: &str, version: &str, mutating: bool) -> Result<&'v Value, String> {
+/// See [`ResponseError`].
+fn checked<'v>(
+    review: &'v Value,
+    uid: &str,
+    version: &str,
+    mutating: bool,
+) -> Result<&'v Value, ResponseError> {
     let Some(response) = review.get("response").filter(|r| !r.is_null()) else {
-        return Err("webhook response was absent".into());
+        return Err(ResponseError::Absent);
     };
     if version != "v1" {
         return Ok(response);
     }
     let got = response.text_at(&["uid"]);
     if got != uid {
-        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(got)));
+        return Err(ResponseError::Uid { wanted: uid.to_owned(), found: got.to_owned() });
     }
     let (api_version, kind) = (review.text_at(&["apiVersion"]), review.text_at(&["kind"]));
     if api_version.is_empty() || kind.is_empty() {
         let shown =
             if api_version.contains('/') { api_version.to_string() } else { format!("/{api_version}") };
-        return Err(format!(
-            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {shown}, Kind={kind}"
-        ));
+        return Err(ResponseError::Kind { api_version: shown, kind: kind.to_owned() });
     }
     let patch = !response.text_at(&["patch"]).is_empty();
     let patch_type = response.get("patchType").and_then(Value::as_str);
     match (mutating, patch, patch_type) {
-        (true, true, None) => Err("webhook returned response.patch but not response.patchType".into()),
-        (true, false, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
-        (true, true, Some("")) => Err("webhook returned invalid response.patchType of \"\"".into()),
-        (false, true, _) => Err("validating webhook may not return response.patch".into()),
-        (false, false, Some(_)) => Err("validating webhook may not return response.patchType".into()),
+        (true, true, None) => Err(ResponseError::NoPatchType),
+        (true, false, Some(_)) => Err(ResponseError::NoPatch),
+        (true, true, Some("")) => Err(ResponseError::EmptyPatchType),
+        (false, true, _) => Err(ResponseError::Patch),
+        (false, false, Some(_)) => Err(ResponseError::PatchType),
         _ => Ok(response),
     }
+}
+
+/// Why a patch cannot be read; the texts are those of kube-apiserver 1.36.3.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatchError {
+    /// It is no JSON.
+    #[error("{0}")]
+    NoJson(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It is no list of objects.
+    #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
+    Type { found: &'static str, wanted: &'static str },
 }
 
 /// The operations of a patch in their spelling, not looked into.
 ///
 /// # Errors
-/// The text is no list of objects.
-pub(super) fn operations(patch: &Value) -> Result<Vec<Value>, String> {
+/// See [`PatchError`].
+pub(super) fn operations(patch: &Value) -> Result<Vec<Value>, PatchError> {
     let text = patch.as_str().unwrap_or_default();
-    check_json(text)?;
-    let cannot = |v: &Value, ty: &str| {
-        let kind = match v {
+    check_json(text).map_err(|e| PatchError::NoJson(e.into()))?;
+    let cannot = |v: &Value, wanted| {
+        let found = match v {
             Value::Str(s) if !s.starts_with('"') => "number",
             other => other.json_type(),
         };
-        format!("json: cannot unmarshal {kind} into Go value of type {ty}")
+        PatchError::Type { found, wanted }
     };
     match spelling(text) {
         Value::Null => Ok(Vec::new()),

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use crate::engine::admission::{ClusterView, Denial, Review, conditions};
+use crate::engine::expressions::ConditionsError;
 use crate::functions::Context;
 use crate::ir::expressions::Source;
 use crate::ir::webhook::Webhook;
@@ -33,7 +34,7 @@ pub enum Why {
     /// Its conditions are not all true: the texts of all.
     Condition(Vec<Str>),
     /// Its conditions fail, and its `failurePolicy` is `Ignore`.
-    ConditionFailed(String),
+    ConditionFailed(ConditionsError),
     /// Mutating webhooks were called again, but this one does not want that, or nothing changed after it.
     NotAgain,
     /// The request was denied before.
@@ -50,8 +51,8 @@ impl fmt::Display for Why {
                 [one] => write!(f, "its match condition is false: {one}"),
                 all => write!(f, "one of its match conditions is false: {}", all.join("; ")),
             },
-            Why::ConditionFailed(text) => {
-                write!(f, "its match conditions fail, and its failure policy is Ignore: {text}")
+            Why::ConditionFailed(error) => {
+                write!(f, "its match conditions fail, and its failure policy is Ignore: {error}")
             }
             Why::NotAgain => f.write_str("it is called once"),
             Why::Denied => f.write_str("the request was denied before"),
@@ -85,8 +86,8 @@ pub fn decide(webhook: &Webhook, review: &Review, cluster: &ClusterView<'_>, cx:
     match conditions(&webhook.conditions, &accepted, review, cx) {
         Ok(true) => Decision::Call(accepted),
         Ok(false) => Decision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
-        Err(text) if webhook.ignore => Decision::Skip(Why::ConditionFailed(text)),
-        Err(text) => Decision::Deny(Box::new(forbidden(review, &text))),
+        Err(error) if webhook.ignore => Decision::Skip(Why::ConditionFailed(error)),
+        Err(error) => Decision::Deny(Box::new(forbidden(review, &error.to_string()))),
     }
 }
 

@@ -146,7 +146,8 @@ impl<'s> Hooks<'s> {
             return Err(Failure::Call(format!("unsupported patch type {name}")));
         }
         let before = converted(review.object(), &accepted.kind);
-        let patched = apply_in_order(&before, &operations).map_err(|why| Failure::internal(&why))?;
+        let patched =
+            apply_in_order(&before, &operations).map_err(|why| Failure::internal(&why.to_string()))?;
         let after = self.decoded(&patched, &accepted.kind)?;
         let mutated = std::mem::take(&mut self.fresh) || !after.json_eq(&before);
         log.annotate(&format!("{PATCH}{place}"), render_patch(webhook, &operations));
@@ -156,10 +157,10 @@ impl<'s> Hooks<'s> {
     /// A patched object as the server reads it.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Failure> {
         let types = self.server.cluster.types();
-        let kind = &changed_kind(object, kind, types).map_err(|text| Failure::internal(&text))?;
+        let kind = &changed_kind(object, kind, types).map_err(|e| Failure::internal(&e.to_string()))?;
         let Some(def) = types.of_kind(kind).filter(|def| !def.custom) else { return Ok(object.clone()) };
         match problems(object, def, types).wrong {
-            Some(text) => Err(Failure::internal(&text)),
+            Some(error) => Err(Failure::internal(&error.to_string())),
             None => Ok(with_kind(&pruned(object, def, types), kind)),
         }
     }

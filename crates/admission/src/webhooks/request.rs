@@ -4,11 +4,25 @@ use crate::engine::admission::Review;
 use crate::kubernetes::{Kinds, kind_object, resource_object};
 use crate::value::{Map, Str, Value};
 
+/// Why a document is no request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// It is nothing that could be one.
+    #[error("no request: expected an AdmissionReview, the `request` of one, or an object with a kind")]
+    NoRequest,
+    /// The operation does not exist.
+    #[error("`operation` is `{0}`: expected CREATE, UPDATE, DELETE or CONNECT")]
+    Operation(Box<str>),
+    /// The resource is not named.
+    #[error("`resource.resource` is missing: the plural name of the requested resource, such as `pods`")]
+    NoResource,
+}
+
 /// Reads a request: an AdmissionReview, the `request` of one, or an object, which is created.
 ///
 /// # Errors
 /// It is none of these.
-pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, String> {
+pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, RequestError> {
     if let Some(request) =
         document.get("request").filter(|_| document.text_at(&["kind"]) == "AdmissionReview")
     {
@@ -19,9 +33,7 @@ pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, String> {
     }
     let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
     if kind.is_empty() || document.as_map().is_none() {
-        return Err(
-            "no request: expected an AdmissionReview, the `request` of one, or an object with a kind".into(),
-        );
+        return Err(RequestError::NoRequest);
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known = kinds.kind(group, version, kind);
@@ -72,16 +84,13 @@ pub fn generated(object: Value) -> Value {
     Value::Map(m)
 }
 
-fn checked(request: &Value) -> Result<Review, String> {
+fn checked(request: &Value) -> Result<Review, RequestError> {
     let operation = request.text_at(&["operation"]);
     if !matches!(operation, "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
-        return Err(format!("`operation` is `{operation}`: expected CREATE, UPDATE, DELETE or CONNECT"));
+        return Err(RequestError::Operation(operation.into()));
     }
     if request.text_at(&["resource", "resource"]).is_empty() {
-        return Err(
-            "`resource.resource` is missing: the plural name of the requested resource, such as `pods`"
-                .into(),
-        );
+        return Err(RequestError::NoResource);
     }
     Ok(Review::new(request.clone()))
 }

@@ -39,12 +39,35 @@ pub enum Wanted {
     JsonPatch,
 }
 
+/// What is wrong with an expression, in the words of its compiler.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionProblem {
+    /// It is not valid, or has another type.
+    #[error("{0}")]
+    Invalid(String),
+    /// It is valid, but cannot be planned.
+    #[error("{0}")]
+    Impossible(String),
+}
+
 /// Checks the expressions of a policy.
 pub trait Expressions {
     /// What is wrong with an expression.
-    fn problem(&self, source: &str, wanted: Wanted) -> Option<String>;
+    fn problem(&self, source: &str, wanted: Wanted) -> Option<ExpressionProblem>;
     /// Adds a variable for the expressions after it, and says what is wrong with it.
-    fn variable(&mut self, name: &str, source: &str) -> Option<String>;
+    fn variable(&mut self, name: &str, source: &str) -> Option<ExpressionProblem>;
+}
+
+/// A policy or binding that does not have the form of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to validate resource ({kind} {name:?}: {text})")]
+pub struct Unreadable {
+    /// Its kind.
+    pub kind: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// What is wrong, in the words of the API server.
+    pub text: Box<str>,
 }
 
 /// Checks whether a policy or binding has the form of its kind: known fields, values of their types, a
@@ -52,14 +75,15 @@ pub trait Expressions {
 ///
 /// # Errors
 /// What is wrong, and with what.
-pub fn readable(document: &Value) -> Result<(), String> {
+pub fn readable(document: &Value) -> Result<(), Unreadable> {
     let (kind, name) = (document.text_at(&["kind"]), document.text_at(&["metadata", "name"]));
     let mut wrong: Option<String> = None;
     let types = Types::built_in();
     // The versions have the same fields.
     if let Some(def) = types.of_kind(&["admissionregistration.k8s.io".into(), "v1".into(), kind.into()]) {
         let found = problems(document, def, types);
-        wrong = found.wrong.or_else(|| found.unknown.first().map(|path| format!("unknown field \"{path}\"")));
+        let text = found.wrong.map(|error| error.to_string());
+        wrong = text.or_else(|| found.unknown.first().map(|path| format!("unknown field \"{path}\"")));
     }
     let mut names = subdomain_problems(name).into_iter();
     let wrong = wrong.or_else(|| names.next().map(|text| format!("metadata.name: {text}"))).or_else(|| {
@@ -77,7 +101,7 @@ pub fn readable(document: &Value) -> Result<(), String> {
         })
     });
     match wrong {
-        Some(text) => Err(format!("failed to validate resource ({kind} {name:?}: {text})")),
+        Some(text) => Err(Unreadable { kind: kind.into(), name: name.into(), text: text.into() }),
         None => Ok(()),
     }
 }
@@ -115,8 +139,8 @@ fn checked(
     let mut warnings = Vec::new();
     if let Some(def) = types.of_kind(&[group.into(), version.into(), kind.into()]) {
         let found = problems(document, def, types);
-        if let Some(text) = found.wrong {
-            return Err(Refusal::unreadable(kind, &text));
+        if let Some(error) = found.wrong {
+            return Err(Refusal::unreadable(kind, &error.to_string()));
         }
         warnings = found.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     }

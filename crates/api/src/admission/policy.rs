@@ -3,7 +3,7 @@
 use super::errors::{Errors, Field};
 use super::matching::match_resources;
 use super::read::{list, part, text, texts};
-use super::{Expressions, Wanted};
+use super::{ExpressionProblem, Expressions, Wanted};
 use crate::value::names::{
     is_word_of_expressions, key_problems_of_server, old_label_problems, subdomain_problems,
 };
@@ -127,10 +127,10 @@ fn expression(
 }
 
 /// An expression that cannot be planned is not the policy's mistake, says the API.
-fn add_problem(problem: Option<String>, source: &str, at: &Field, errors: &mut Errors) {
+fn add_problem(problem: Option<ExpressionProblem>, source: &str, at: &Field, errors: &mut Errors) {
     match problem {
-        Some(text) if text.starts_with("program instantiation failed: ") => errors.internal(at, &text),
-        Some(text) => errors.invalid(at, &source.into(), &text),
+        Some(ExpressionProblem::Impossible(text)) => errors.internal(at, &text),
+        Some(ExpressionProblem::Invalid(text)) => errors.invalid(at, &source.into(), &text),
         None => {}
     }
 }

@@ -8,7 +8,7 @@ use crate::read::{listed, member};
 use crate::value::Value;
 
 /// All operators, in the order in which messages list them here (Kyverno 1.19.1's order varies).
-const OPERATORS: [&str; 18] = [
+pub const OPERATORS: [&str; 18] = [
     "Equal",
     "Equals",
     "NotEqual",

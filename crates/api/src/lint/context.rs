@@ -1,7 +1,7 @@
 //! Context entries of a rule. Semantics: 5.9 of the specification of conditions and variables. Only the
 //! context of the rule itself is checked, not those of loops.
 
-use super::{Finding, Outcome, Rule, Subject};
+use super::{Cause, Finding, Outcome, Rule, Subject};
 use crate::read::{listed, member};
 use crate::value::Value;
 use crate::value::variables::is_variable;
@@ -10,10 +10,49 @@ use crate::value::variables::is_variable;
 const RESERVED: [&str; 6] =
     ["images", "request", "serviceAccountName", "serviceAccountNamespace", "element", "elementIndex"];
 
+/// What is wrong with a context entry.
+#[derive(Debug, thiserror::Error)]
+enum EntryProblem {
+    #[error("context variables are not supported for CEL expressions in validate rules")]
+    Expressions,
+    #[error("a name is required for context entries")]
+    NoName,
+    #[error("entry name {name} is invalid as it conflicts with a pre-defined variable {variable}")]
+    Reserved { name: Box<str>, variable: Box<str> },
+    #[error(
+        "exactly one of configMap or apiCall or imageRegistry or variable is required for context entries"
+    )]
+    Sources,
+    #[error("a name is required for configMap context entry")]
+    NoConfigMapName,
+    #[error("a namespace is required for configMap context entry")]
+    NoConfigMapNamespace,
+    #[error("a URLPath cannot be used for service API calls")]
+    PathAndService,
+    #[error("globalReference is not allowed in namespaced policies")]
+    GlobalInNamespaced,
+    #[error("a name is required for globalReference context entry")]
+    NoGlobalName,
+    #[error("a variable must define a value or a jmesPath expression")]
+    NoValue,
+    #[error("a variable must define a default value only when a jmesPath expression is defined")]
+    DefaultAlone,
+    #[error("failed to parse JMESPath {expression}: {cause}")]
+    Expression {
+        expression: Box<str>,
+        #[source]
+        cause: Cause,
+    },
+    #[error("a ref is required for imageRegistry context entry")]
+    NoReference,
+    #[error("bad image: {0}: invalid reference format")]
+    Reference(Box<str>),
+}
+
 /// Checks the context of a rule.
 pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
-    let refuse = |index: Option<usize>, detail: String| {
-        let mut finding = Finding::path(&rule.place(), detail).in_written(rule);
+    let refuse = |index: Option<usize>, detail: EntryProblem| {
+        let mut finding = Finding::path(&rule.place(), detail.to_string()).in_written(rule);
         if let Some(index) = index {
             finding.path.extend(crate::value::place::parse(&format!("context[{index}]")));
         }
@@ -21,8 +60,7 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     };
     let entries = listed(rule.value, "context");
     if !entries.is_empty() && rule.value.at(&["validate", "cel"]).is_some_and(|cel| !cel.is_null()) {
-        let detail = "context variables are not supported for CEL expressions in validate rules";
-        return refuse(None, detail.to_owned());
+        return refuse(None, EntryProblem::Expressions);
     }
     for (index, entry) in entries.iter().enumerate() {
         if let Err(detail) = entry_problem(subject, entry) {
@@ -32,70 +70,57 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     Ok(())
 }
 
-fn entry_problem(subject: &Subject<'_>, entry: &Value) -> Result<(), String> {
+fn entry_problem(subject: &Subject<'_>, entry: &Value) -> Result<(), EntryProblem> {
     let name = entry.text_at(&["name"]);
     if name.is_empty() {
-        return Err("a name is required for context entries".to_owned());
+        return Err(EntryProblem::NoName);
     }
     let root = name.split('.').next().unwrap_or("");
     if RESERVED.contains(&root) {
-        return Err(format!(
-            "entry name {name} is invalid as it conflicts with a pre-defined variable {root}"
-        ));
+        return Err(EntryProblem::Reserved { name: name.into(), variable: root.into() });
     }
     let sources = ["configMap", "apiCall", "imageRegistry", "variable", "globalReference"];
     let mut present = sources.iter().filter_map(|source| member(entry, source).map(|value| (*source, value)));
     let (Some((source, value)), None) = (present.next(), present.next()) else {
-        return Err(
-            "exactly one of configMap or apiCall or imageRegistry or variable is required for context entries"
-                .to_owned(),
-        );
+        return Err(EntryProblem::Sources);
     };
     let has = |name| !value.text_at(&[name]).is_empty();
     match source {
-        "configMap" if !has("name") => Err("a name is required for configMap context entry".to_owned()),
-        "configMap" if !has("namespace") => {
-            Err("a namespace is required for configMap context entry".to_owned())
-        }
+        "configMap" if !has("name") => Err(EntryProblem::NoConfigMapName),
+        "configMap" if !has("namespace") => Err(EntryProblem::NoConfigMapNamespace),
         "configMap" => Ok(()),
         "apiCall" if has("urlPath") && member(value, "service").is_some() => {
-            Err("a URLPath cannot be used for service API calls".to_owned())
+            Err(EntryProblem::PathAndService)
         }
-        "globalReference" if subject.namespace.is_some() => {
-            Err("globalReference is not allowed in namespaced policies".to_owned())
-        }
-        "globalReference" if !has("name") => {
-            Err("a name is required for globalReference context entry".to_owned())
-        }
+        "globalReference" if subject.namespace.is_some() => Err(EntryProblem::GlobalInNamespaced),
+        "globalReference" if !has("name") => Err(EntryProblem::NoGlobalName),
         "imageRegistry" => image(value.text_at(&["reference"])).and_then(|()| query(subject, value)),
-        "variable" if member(value, "value").is_none() && !has("jmesPath") => {
-            Err("a variable must define a value or a jmesPath expression".to_owned())
-        }
+        "variable" if member(value, "value").is_none() && !has("jmesPath") => Err(EntryProblem::NoValue),
         "variable" if member(value, "default").is_some() && !has("jmesPath") => {
-            Err("a variable must define a default value only when a jmesPath expression is defined"
-                .to_owned())
+            Err(EntryProblem::DefaultAlone)
         }
         _ => query(subject, value),
     }
 }
 
 /// The expression of an entry must parse, unless variables make its text unknown.
-fn query(subject: &Subject<'_>, value: &Value) -> Result<(), String> {
+fn query(subject: &Subject<'_>, value: &Value) -> Result<(), EntryProblem> {
     let text = value.text_at(&["jmesPath"]);
     if text.is_empty() || is_variable(text) {
         return Ok(());
     }
-    (subject.checks.parse_jmespath)(text).map_err(|cause| format!("failed to parse JMESPath {text}: {cause}"))
+    let parsed = (subject.checks.parse_jmespath)(text);
+    parsed.map_err(|cause| EntryProblem::Expression { expression: text.into(), cause })
 }
 
-fn image(reference: &str) -> Result<(), String> {
+fn image(reference: &str) -> Result<(), EntryProblem> {
     if reference.is_empty() {
-        return Err("a ref is required for imageRegistry context entry".to_owned());
+        return Err(EntryProblem::NoReference);
     }
     if is_variable(reference) || is_image_reference(reference) {
         return Ok(());
     }
-    Err(format!("bad image: {reference}: invalid reference format"))
+    Err(EntryProblem::Reference(reference.into()))
 }
 
 /// Whether a text has the form `[host[:port]/]path[:tag][@digest]`.

@@ -18,6 +18,7 @@ pub mod exception;
 mod generate;
 mod images;
 mod kinds;
+pub use conditions::OPERATORS;
 pub use images::decoding_problem as attestor_set_problem;
 mod overrides;
 mod patches;
@@ -53,15 +54,18 @@ pub struct Findings {
     pub error: Option<Finding>,
 }
 
+/// What a language inside of policies says of a text.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// The languages inside policies, as far as the check needs them.
 #[derive(Clone, Copy)]
 pub struct Checks {
     /// Parses a JMESPath expression; the text of the error begins with its class, `SyntaxError: `.
-    pub parse_jmespath: fn(&str) -> Result<(), String>,
+    pub parse_jmespath: fn(&str) -> Result<(), Cause>,
     /// What is wrong with a condition on requests.
-    pub condition: fn(&str) -> Result<(), String>,
+    pub condition: fn(&str) -> Result<(), Cause>,
     /// Parses a YAML or JSON text.
-    pub parse_yaml: fn(&str) -> Result<Value, String>,
+    pub parse_yaml: fn(&str) -> Result<Value, Cause>,
 }
 
 /// Checks a policy.
@@ -74,6 +78,29 @@ pub fn lint(policy: &Value, checks: &Checks) -> Findings {
     let subject = Subject::new(policy, checks);
     let error = run(&subject, &mut warnings).err();
     Findings { warnings, error }
+}
+
+/// Checks a policy like [`lint`] and gives every step's errors, also those behind the first one. Steps that find more than one
+/// thing report the first of each rule.
+pub fn all(policy: &Value, checks: &Checks) -> (Vec<Finding>, Vec<Finding>) {
+    let mut warnings = Vec::new();
+    if is_deeper(policy, MAX_DEPTH) {
+        return (warnings, vec![Finding::at("", "the policy is nested too deeply")]);
+    }
+    let subject = Subject::new(policy, checks);
+    let mut outcomes = vec![whole::namespace(&subject, &mut warnings)];
+    whole::action_spellings(&subject, &mut warnings);
+    outcomes.push(whole::match_conditions(&subject));
+    outcomes.push(variables::check_users(&subject));
+    outcomes.extend(subject.rules().map(|rule| variables::check_one(&subject, &rule)));
+    outcomes.extend(structure::each(&subject, &mut warnings).into_iter().map(Err));
+    outcomes.push(overrides::check(&subject));
+    outcomes.push(whole::processing(&subject));
+    outcomes.push(kinds::check(&subject));
+    for rule in subject.rules() {
+        outcomes.extend(rules::check_one(&subject, &rule, &mut warnings));
+    }
+    (warnings, outcomes.into_iter().filter_map(Result::err).collect())
 }
 
 fn run(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {

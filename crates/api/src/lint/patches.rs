@@ -43,7 +43,7 @@ fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
         Ok(Value::List(items)) => items,
         Ok(Value::Null) => return None,
         Ok(other) => return refuse(&other, "Patch"),
-        Err(cause) => return Some((SLASH, cause)),
+        Err(cause) => return Some((SLASH, cause.to_string())),
     };
     if let Some(other) = operations.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
         return refuse(other, "Operation");
@@ -62,7 +62,7 @@ fn with_placeholders(text: &str) -> String {
 /// What keeps an operation from being decoded, or a path without a slash.
 fn decoding_problem(item: &Value) -> Option<Problem> {
     match operation::operation(item) {
-        Err(cause) => Some((SLASH, cause)),
+        Err(cause) => Some((SLASH, cause.to_string())),
         Ok(o) => (!o.path.starts_with('/')).then(|| (SLASH, o.path.to_string())),
     }
 }

@@ -9,26 +9,44 @@ use crate::value::{Map, Value, print};
 
 /// Checks all computed rules.
 pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
-    for rule in subject.rules() {
-        patches::check(subject, &rule)?;
-        warn_of_pod_patches(&rule, warnings);
-        blocks(&rule)?;
-        conditions::check(&rule)?;
-        elements::check(&rule)?;
-        context::check(subject, &rule)?;
-        extractors(&rule)?;
-        kinds(subject, &rule)?;
-        body::check(&rule)?;
-        images::check(subject, &rule)?;
-        warn_of_partial_autogen(subject, &rule, warnings);
-        targets_metadata::check(&rule)?;
-        warn_of_subresources(&rule, warnings);
-        if subject.updates_existing(rule.value) {
-            variables::check_on_update(subject, &rule)?;
-        }
-        warn_of_predicate_types(&rule, warnings);
-        conditions::warnings(&rule, warnings);
+    subject.rules().try_for_each(|rule| steps(subject, &rule, warnings, &mut |outcome| outcome))
+}
+
+/// What each step finds in a computed rule.
+pub fn check_one(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mut Vec<Finding>) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let _ = steps(subject, rule, warnings, &mut |outcome| {
+        outcomes.push(outcome);
+        Ok(())
+    });
+    outcomes
+}
+
+/// The checks of a rule in their order; `after` says whether the next one runs.
+fn steps(
+    subject: &Subject<'_>,
+    rule: &Rule<'_>,
+    warnings: &mut Vec<Finding>,
+    after: &mut dyn FnMut(Outcome) -> Outcome,
+) -> Outcome {
+    after(patches::check(subject, rule))?;
+    warn_of_pod_patches(rule, warnings);
+    after(blocks(rule))?;
+    after(conditions::check(rule))?;
+    after(elements::check(rule))?;
+    after(context::check(subject, rule))?;
+    after(extractors(rule))?;
+    after(kinds(subject, rule))?;
+    after(body::check(rule))?;
+    after(images::check(subject, rule))?;
+    warn_of_partial_autogen(subject, rule, warnings);
+    after(targets_metadata::check(rule))?;
+    warn_of_subresources(rule, warnings);
+    if subject.updates_existing(rule.value) {
+        after(variables::check_on_update(subject, rule))?;
     }
+    warn_of_predicate_types(rule, warnings);
+    conditions::warnings(rule, warnings);
     Ok(())
 }
 

@@ -61,6 +61,15 @@ impl Fields {
 
 /// Runs the structural checks.
 pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
+    run(subject, warnings).outcome()
+}
+
+/// What the structural checks find, one by one.
+pub fn each(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Vec<Finding> {
+    run(subject, warnings).found
+}
+
+fn run(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Fields {
     let mut fields = Fields::default();
     policy_fields(subject, &mut fields);
     for (index, rule) in subject.written.iter().enumerate() {
@@ -71,7 +80,7 @@ pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
         let detail = "Use of validationFailureActionOverrides is supported only with ClusterPolicy";
         fields.forbidden("spec.validationFailureActionOverrides", detail);
     }
-    fields.outcome()
+    fields
 }
 
 fn policy_fields(subject: &Subject<'_>, fields: &mut Fields) {

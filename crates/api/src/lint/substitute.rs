@@ -8,6 +8,8 @@ use crate::value::place::{Path, PathPart};
 use crate::value::variables::{expression, find_references, find_variables};
 use crate::value::{Value, wildcard};
 
+use super::Cause;
+
 /// What a document may use.
 pub struct Allowed<'a> {
     /// The alternatives of the regular expression that an expression must match somewhere; the last,
@@ -16,7 +18,7 @@ pub struct Allowed<'a> {
     /// Wildcard patterns for whole expressions, contributed by context entries.
     pub patterns: &'a [String],
     /// The parser of expressions.
-    pub parse: fn(&str) -> Result<(), String>,
+    pub parse: fn(&str) -> Result<(), Cause>,
 }
 
 /// The alternative for function calls.
@@ -28,7 +30,7 @@ impl Allowed<'_> {
         format!("{}|{CALL}", words.join("|"))
     }
 
-    fn check(&self, query: &str) -> Result<(), String> {
+    fn check(&self, query: &str) -> Result<(), Unresolvable> {
         let query = query.replace('"', "");
         let is_allowed = self.words.iter().any(|word| query.contains(word))
             || has_call(&query)
@@ -37,7 +39,11 @@ impl Allowed<'_> {
             return Ok(());
         }
         let patterns = self.patterns.join(" ");
-        Err(format!("variable {query} must match regex \"{}\" or patterns [{patterns}]", self.regex()))
+        Err(Unresolvable::NotAllowed {
+            query: query.into(),
+            regex: self.regex().into(),
+            patterns: patterns.into(),
+        })
     }
 }
 
@@ -51,8 +57,39 @@ fn has_call(query: &str) -> bool {
     })
 }
 
+/// Why a reference or a variable cannot be resolved; places have the form `/validate/message`.
+#[derive(Debug, thiserror::Error)]
+pub enum Unresolvable {
+    /// The variable is not one that the document may use.
+    #[error("variable {query} must match regex \"{regex}\" or patterns [{patterns}]")]
+    NotAllowed { query: Box<str>, regex: Box<str>, patterns: Box<str> },
+    /// The variable, at this place, has no expression.
+    #[error("failed to resolve  at path {0}: invalid query (nil)")]
+    NoQuery(Box<str>),
+    /// The variable is no expression.
+    #[error("failed to resolve {query} at path {place}: invalid JMESPath query {query}: {cause}")]
+    Query {
+        query: Box<str>,
+        place: Box<str>,
+        #[source]
+        cause: Cause,
+    },
+    /// The operator of the reference does not go with what it refers to.
+    #[error(
+        "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
+         match with value {value}"
+    )]
+    Operator { reference: Box<str>, place: Box<str>, operator: &'static str, value: Box<str> },
+    /// The reference refers to nothing.
+    #[error("got nil resolved variable {reference} at path {place}: <nil>")]
+    Nil { reference: Box<str>, place: Box<str> },
+    /// The reference refers to something that is no text.
+    #[error("NotResolvedReferenceErr,reference {reference} not resolved at path {place}")]
+    NoText { reference: Box<str>, place: Box<str> },
+}
+
 /// A failed resolution and its place in the document.
-pub type Failure = (String, Path);
+pub type Failure = (Unresolvable, Path);
 
 /// Resolves all references, then all variables of `document`.
 pub fn resolve(document: &Value, allowed: &Allowed<'_>) -> Result<(), Failure> {
@@ -125,15 +162,19 @@ fn variables(text: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Failu
     }
 }
 
-fn resolve_one(query: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), String> {
-    let failed = |cause: String| format!("failed to resolve {query} at path {}: {cause}", slashed(path));
+fn resolve_one(query: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Unresolvable> {
+    let place = || slashed(path).into();
     if query == "@" {
         return Ok(());
     }
     if query.is_empty() {
-        return Err(failed("invalid query (nil)".to_owned()));
+        return Err(Unresolvable::NoQuery(place()));
     }
-    (allowed.parse)(query).map_err(|cause| failed(format!("invalid JMESPath query {query}: {cause}")))?;
+    (allowed.parse)(query).map_err(|cause| Unresolvable::Query {
+        query: query.into(),
+        place: place(),
+        cause,
+    })?;
     allowed.check(query)
 }
 
@@ -148,28 +189,26 @@ fn references(document: &Value, text: &str, path: &Path) -> Result<(), Failure> 
     Ok(())
 }
 
-fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<(), String> {
+fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<(), Unresolvable> {
     let inner = reference.strip_prefix("$(").and_then(|r| r.strip_suffix(')')).unwrap_or(reference);
     let operator = [">=", "<=", ">", "<", "!"].into_iter().find(|op| inner.starts_with(op)).unwrap_or("");
     let target = inner.get(operator.len()..).unwrap_or("");
     let place = slashed(path);
     let steps = if target.starts_with('/') { cleaned("", target) } else { cleaned(&place, target) };
     let unfit = |value: &str| {
-        Err(format!(
-            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
-             match with value {value}"
-        ))
+        let (reference, place, value) = (reference.into(), place.as_str().into(), value.into());
+        Err(Unresolvable::Operator { reference, place, operator, value })
     };
     match leaf(document, &steps).filter(|_| !target.is_empty()) {
         Some(Value::Str(_)) => Ok(()),
         None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
             if operator.is_empty() || target.is_empty() {
-                return Err(format!("got nil resolved variable {reference} at path {place}: <nil>"));
+                return Err(Unresolvable::Nil { reference: reference.into(), place: place.into() });
             }
             unfit("<nil>")
         }
         Some(_) if operator.is_empty() => {
-            Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}"))
+            Err(Unresolvable::NoText { reference: reference.into(), place: place.into() })
         }
         Some(Value::Bool(b)) => unfit(&b.to_string()),
         Some(_) => Ok(()),

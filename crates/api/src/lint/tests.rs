@@ -4,23 +4,23 @@ use super::*;
 use crate::{corpus, schema};
 
 /// Knows the mistakes that occur in the recordings.
-fn parse_jmespath(text: &str) -> Result<(), String> {
+fn parse_jmespath(text: &str) -> Result<(), Cause> {
     let broken = text.is_empty()
         || text.ends_with(['.', '[', '(', '|'])
         || text.contains("..")
         || text.starts_with("{ ")
         || text.contains('\n')
         || text.matches('[').count() != text.matches(']').count();
-    if broken { Err("SyntaxError: stub".to_owned()) } else { Ok(()) }
+    if broken { Err("SyntaxError: stub".into()) } else { Ok(()) }
 }
 
 /// No recording has a condition.
-fn condition(text: &str) -> Result<(), String> {
-    if text.ends_with('+') { Err("compilation failed: stub".to_owned()) } else { Ok(()) }
+fn condition(text: &str) -> Result<(), Cause> {
+    if text.ends_with('+') { Err("compilation failed: stub".into()) } else { Ok(()) }
 }
 
 /// Reads JSON, and of YAML only flat lists of `key: value` items.
-fn parse_yaml(text: &str) -> Result<Value, String> {
+fn parse_yaml(text: &str) -> Result<Value, Cause> {
     if let Ok(json) = serde_json::from_str::<serde_json::Value>(text) {
         return Ok(corpus::parse(&json.to_string()));
     }

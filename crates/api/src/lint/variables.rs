@@ -3,7 +3,7 @@
 //! Semantics: section 5.3 of the policy object specification; all on the computed rules.
 
 use super::patches::patch_operations;
-use super::substitute::{Allowed, Failure, resolve};
+use super::substitute::{Allowed, Unresolvable, resolve};
 use super::{Finding, Outcome, Rule, Subject};
 use crate::read::{filters, listed, member};
 use crate::schema::policy::SPEC;
@@ -17,15 +17,23 @@ const BACKGROUND: &str = "only select variables are allowed in background mode. 
 
 /// Checks the variables of all computed rules.
 pub fn check(subject: &Subject<'_>) -> Outcome {
-    if subject.background {
-        users(subject)?;
-        user_variables(subject).map_err(|text| Finding::at("spec", format!("{BACKGROUND}{text}")))?;
+    check_users(subject)?;
+    subject.rules().try_for_each(|rule| check_one(subject, &rule))
+}
+
+/// Background scans have no users, so nothing in the policy may read them.
+pub fn check_users(subject: &Subject<'_>) -> Outcome {
+    if !subject.background {
+        return Ok(());
     }
-    for rule in subject.rules() {
-        check_rule(subject, &rule, subject.background)
-            .map_err(|(text, path)| failure(&rule, "policy contains invalid variables: ", text, path))?;
-    }
-    Ok(())
+    users(subject)?;
+    user_variables(subject).map_err(|text| Finding::at("spec", format!("{BACKGROUND}{text}")))
+}
+
+/// Checks the variables of a computed rule.
+pub fn check_one(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+    check_rule(subject, rule, subject.background)
+        .map_err(|failed| failure(rule, "policy contains invalid variables: ", failed))
 }
 
 /// The checks of a rule that changes existing objects when its policy changes.
@@ -34,7 +42,7 @@ pub fn check_on_update(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
         return Ok(());
     }
     let prefix = "update event, policy contains invalid variables: ";
-    check_rule(subject, rule, true).map_err(|(text, path)| failure(rule, prefix, text, path))?;
+    check_rule(subject, rule, true).map_err(|failed| failure(rule, prefix, failed))?;
     user_variables(subject).map_err(|text| {
         Finding::at(
             "spec",
@@ -46,10 +54,13 @@ pub fn check_on_update(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     })
 }
 
-fn failure(rule: &Rule<'_>, prefix: &str, text: String, below: place::Path) -> Finding {
+/// Why the variables of a rule are refused, and the place in the rule.
+type Failed = (RuleProblem, place::Path);
+
+fn failure(rule: &Rule<'_>, prefix: &str, (problem, below): Failed) -> Finding {
     let mut path = place::parse(&format!("spec.rules[{}]", rule.written));
     path.extend(below);
-    Finding { text: format!("{prefix}{text}"), path }
+    Finding { text: format!("{prefix}{problem}"), path }
 }
 
 /// Background scans have no users, so no rule may name them.
@@ -89,9 +100,33 @@ const USER_WORDS: [&str; 5] = [
     "request.clusterRoles",
 ];
 
+/// A variable that reads the user.
+#[derive(Debug, thiserror::Error)]
+#[error("variable {0} is not allowed ")]
+struct UserVariable(String);
+
+/// Why the variables of a rule are refused.
+#[derive(Debug, thiserror::Error)]
+enum RuleProblem {
+    #[error("rule \"{rule}\" should not have variables in {section} section")]
+    Place { rule: Box<str>, section: &'static str },
+    #[error("invalid variables defined at mutate.targets[{index}]: {cause}")]
+    Target {
+        index: usize,
+        #[source]
+        cause: Unresolvable,
+    },
+    #[error("variable substitution failed for rule {rule}: {cause}")]
+    Rule {
+        rule: Box<str>,
+        #[source]
+        cause: Unresolvable,
+    },
+}
+
 /// The first variable of the printed policy that reads the user. Policies that change existing
 /// objects are let through.
-fn user_variables(subject: &Subject<'_>) -> Result<(), String> {
+fn user_variables(subject: &Subject<'_>) -> Result<(), UserVariable> {
     let has_targets = |rule: &Value| rule.at(&["mutate", "targets"]).is_some_and(|t| !t.is_null());
     if subject.written.iter().any(has_targets) {
         return Ok(());
@@ -109,7 +144,7 @@ fn user_variables(subject: &Subject<'_>) -> Result<(), String> {
     for text in [print::json(&Value::Map(meta)), spec] {
         for variable in find_variables(&text).into_iter().filter_map(|range| text.get(range)) {
             if USER_WORDS.iter().any(|word| has_word(variable, word)) {
-                return Err(format!("variable {variable} is not allowed "));
+                return Err(UserVariable(variable.to_owned()));
             }
         }
     }
@@ -125,7 +160,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Result<(), Failure> {
+fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Result<(), Failed> {
     forbidden_places(subject, rule)?;
     let patterns = context_patterns(rule.value);
     let allowed = |words, patterns| Allowed { words, patterns, parse: subject.checks.parse_jmespath };
@@ -133,20 +168,16 @@ fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Resul
     let words = if background { &WORDS_BACKGROUND[..] } else { &WORDS[..] };
     let own_patterns = patterns_of(listed(rule.value, "context"));
     for index in 0..targets.len() {
-        resolve(&target_part(rule.value, targets, index), &allowed(words, &own_patterns)).map_err(
-            |(cause, below)| {
-                (format!("invalid variables defined at mutate.targets[{index}]: {cause}"), below)
-            },
-        )?;
+        resolve(&target_part(rule.value, targets, index), &allowed(words, &own_patterns))
+            .map_err(|(cause, below)| (RuleProblem::Target { index, cause }, below))?;
     }
     let words = match (targets.is_empty(), background) {
         (true, _) => words,
         (false, true) => &WORDS_TARGETS_BACKGROUND,
         (false, false) => &WORDS_TARGETS,
     };
-    resolve(&without_attestation_conditions(rule.value), &allowed(words, &patterns)).map_err(
-        |(cause, below)| (format!("variable substitution failed for rule {}: {cause}", rule.name()), below),
-    )
+    resolve(&without_attestation_conditions(rule.value), &allowed(words, &patterns))
+        .map_err(|(cause, below)| (RuleProblem::Rule { rule: rule.name().into(), cause }, below))
 }
 
 /// What an expression may contain: outside of background scans,
@@ -183,7 +214,7 @@ const WORDS_TARGETS: [&str; 10] = [
 const WORDS_TARGETS_BACKGROUND: [&str; 8] =
     ["request.", "element", "elementIndex", "@", "images", "images.", "image.", "target."];
 
-fn forbidden_places(subject: &Subject<'_>, rule: &Rule<'_>) -> Result<(), Failure> {
+fn forbidden_places(subject: &Subject<'_>, rule: &Rule<'_>) -> Result<(), Failed> {
     let opens = |text: &str| text.contains("{{");
     let holds =
         |value: Option<&Value>| value.is_some_and(|v| v.any_text(&opens) && is_variable(&print::json(v)));
@@ -201,8 +232,8 @@ fn forbidden_places(subject: &Subject<'_>, rule: &Rule<'_>) -> Result<(), Failur
     ];
     match sections.iter().find(|(found, ..)| *found) {
         Some((_, section, place)) => {
-            let text = format!("rule \"{}\" should not have variables in {section} section", rule.name());
-            Err((text, place::parse(place)))
+            let problem = RuleProblem::Place { rule: rule.name().into(), section };
+            Err((problem, place::parse(place)))
         }
         None => Ok(()),
     }

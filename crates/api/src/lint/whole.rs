@@ -49,7 +49,7 @@ pub fn match_conditions(subject: &Subject<'_>) -> Outcome {
     for (i, condition) in listed(&configuration, "matchConditions").iter().enumerate() {
         if let Err(text) = (subject.checks.condition)(condition.text_at(&["expression"])) {
             first.get_or_insert(i);
-            errors.push(text);
+            errors.push(text.to_string());
         }
     }
     let Some(i) = first else { return Ok(()) };

@@ -43,12 +43,12 @@ impl Walk {
     /// Notes a problem at the place of the walk, behind the place's name.
     pub fn refuse(&mut self, detail: impl AsRef<str>) {
         let text = format!("{}: {}", dotted(&self.path), detail.as_ref());
-        self.problems.push(Problem { path: self.path.clone(), text });
+        self.problems.push(Problem { path: self.path.clone(), text, is_type: false });
     }
 
     /// Notes a problem of the decoding after the schema.
     pub fn refuse_late(&mut self, text: String) {
-        self.late.push(Problem { path: self.path.clone(), text });
+        self.late.push(Problem { path: self.path.clone(), text, is_type: false });
     }
 
     /// Collects the fields of `value` that its table does not know.
@@ -215,13 +215,15 @@ impl Walk {
             }
             (_, Some(i)) => return Value::Int(i),
             (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Float(_)) => {
-                self.refuse(format!(
+                self.refuse_type(format!(
                     "Invalid value: \"float64\": {place} in body must be of type {format}: \"float64\""
                 ));
                 self.wrong_format(&format!("with format {format}"));
             }
             (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Bool(_) | Value::Map(_)) => {
-                self.refuse(format!("Invalid value: \"\": {place} in body must be of type {format}: \"\""));
+                self.refuse_type(format!(
+                    "Invalid value: \"\": {place} in body must be of type {format}: \"\""
+                ));
             }
             (_, None) => {
                 self.wrong_type(value, "integer");
@@ -242,7 +244,7 @@ impl Walk {
             _ => String::new(),
         };
         let place = dotted(&self.path);
-        self.refuse(format!(
+        self.refuse_type(format!(
             "Invalid value: \"{found}\": {place} in body must be of type date-time: \"{found}\""
         ));
         value.clone()
@@ -253,19 +255,33 @@ impl Walk {
         self.refuse_whole(format!(
             "<nil>: Invalid value: \"\": Checked value must be of type integer {format} in {place}"
         ));
+        self.is_type();
     }
 
     /// Refuses a value whose type is not the wanted one.
     pub fn wrong_type(&mut self, value: &Value, wanted: &str) {
         let (found, place) = (type_name(value), dotted(&self.path));
-        self.refuse(format!(
+        self.refuse_type(format!(
             "Invalid value: \"{found}\": {place} in body must be of type {wanted}: \"{found}\""
         ));
     }
 
+    /// Notes a value of another type, behind the place's name.
+    fn refuse_type(&mut self, detail: impl AsRef<str>) {
+        self.refuse(detail);
+        self.is_type();
+    }
+
+    /// The last problem is one of types.
+    fn is_type(&mut self) {
+        if let Some(last) = self.problems.last_mut() {
+            last.is_type = true;
+        }
+    }
+
     /// Notes a problem whose text does not begin with the place.
     fn refuse_whole(&mut self, text: String) {
-        self.problems.push(Problem { path: self.path.clone(), text });
+        self.problems.push(Problem { path: self.path.clone(), text, is_type: false });
     }
 
     /// Checks an object and gives it back with the defaults of missing fields at its end.

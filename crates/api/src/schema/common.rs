@@ -42,7 +42,8 @@ const LATER_OPERATORS: [&str; 14] = [
     "DurationLessThan",
 ];
 
-static CONDITION: Object =
+/// A condition on values.
+pub static CONDITION: Object =
     object(&[field("key", Any), field("operator", Choice(&OPERATORS)), field("value", Any), text("message")]);
 
 static LATER_CONDITION: Object = object(&[
@@ -52,7 +53,8 @@ static LATER_CONDITION: Object = object(&[
     text("message"),
 ]);
 
-const CONDITIONS_LIST: Kind = List(&Object(&CONDITION));
+/// A list of conditions.
+pub const CONDITIONS_LIST: Kind = List(&Object(&CONDITION));
 
 const CONDITION_FIELDS: [Field; 2] = [field("any", CONDITIONS_LIST), field("all", CONDITIONS_LIST)];
 

@@ -91,7 +91,7 @@ fn one_loop(walk: &mut Walk, table: &Object, type_of: &str, fields: &Map) -> Map
             let mut inner = Walk { path: walk.path.clone(), ..Walk::default() };
             let decoded = inner.in_key(key, |inner| inner.value(&field.kind, value));
             walk.late.append(&mut inner.late);
-            if inner.problems.iter().any(|problem| problem.text.contains("must be of type")) {
+            if inner.problems.iter().any(|problem| problem.is_type) {
                 let target = format!("struct field {type_of}.{key} of type {}", go_type(&field.kind));
                 walk.in_key(key, |walk| refuse(walk, value, &target));
             }

@@ -11,7 +11,8 @@ use crate::labels;
 use crate::value::time::Time;
 use crate::value::{Map, Value, print, quote};
 
-static META: Object = object(&[
+/// The fields of `metadata`.
+pub(super) static META: Object = object(&[
     text("name"),
     text("generateName"),
     text("namespace"),
@@ -61,7 +62,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
         let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", meta.json_type());
-        return Some(Problem { path: crate::value::place::parse("metadata"), text });
+        return Some(Problem { path: crate::value::place::parse("metadata"), text, is_type: false });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
     walk.problems.into_iter().next()
@@ -79,7 +80,11 @@ fn types(walk: &mut Walk, kind: &Kind, target: &str, value: &Value) {
     match (kind, value) {
         (DateTime, Value::Str(text)) => {
             if let Err(text) = Time::parse_rfc3339(text) {
-                walk.problems.push(Problem { path: walk.path.clone(), text });
+                walk.problems.push(Problem {
+                    path: walk.path.clone(),
+                    text: text.to_string(),
+                    is_type: false,
+                });
             }
         }
         (_, Value::Null) | (Any, _) | (Text, Value::Str(_)) | (Switch, Value::Bool(_)) => {}
@@ -120,7 +125,7 @@ fn refuse(walk: &mut Walk, value: &Value, target: &str, wanted: &str) {
         _ => value.json_type().to_string(),
     };
     let text = format!("json: cannot unmarshal {found} into Go struct field {target} of type {wanted}");
-    walk.problems.push(Problem { path: walk.path.clone(), text });
+    walk.problems.push(Problem { path: walk.path.clone(), text, is_type: false });
 }
 
 fn decoded_type(kind: &Kind) -> &'static str {

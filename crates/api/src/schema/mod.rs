@@ -23,7 +23,7 @@ pub mod shape;
 use std::fmt;
 
 use super::MAX_DEPTH;
-use crate::value::place::Path;
+use crate::value::place::{Path, PathPart};
 use crate::value::{Map, Value};
 use check::Walk;
 use others::SERVED;
@@ -35,6 +35,8 @@ pub struct Problem {
     pub path: Path,
     /// The text, which names the place where the reference's does.
     pub text: String,
+    /// Whether the value is of another type than it must.
+    pub is_type: bool,
 }
 
 /// Why a document is refused.
@@ -169,6 +171,49 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
         out.insert(key.clone(), value.clone());
     }
     Ok(Value::Map(out))
+}
+
+/// The fields that the object at `path` of a document may have; none where any field may be there or nothing is known.
+pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'static str> {
+    let Some(root) = table(api_version, kind) else { return Vec::new() };
+    let names = |object: &shape::Object| object.fields.iter().map(|f| f.name).collect::<Vec<_>>();
+    let Some((first, rest)) = path.split_first() else {
+        return ["apiVersion", "kind", "metadata"].into_iter().chain(names(root)).collect();
+    };
+    let kind = match first {
+        PathPart::Key(key) if &**key == "metadata" => shape::Kind::Object(&meta::META),
+        PathPart::Key(key) => match root.field(key) {
+            Some(field) => field.kind,
+            None => return Vec::new(),
+        },
+        PathPart::Index(_) => return Vec::new(),
+    };
+    let found = rest.iter().try_fold(kind, below);
+    match found {
+        Some(shape::Kind::Object(object)) => names(object),
+        Some(shape::Kind::Conditions) => vec!["any", "all"],
+        _ => Vec::new(),
+    }
+}
+
+/// What a part of a value of this kind may hold.
+fn below(kind: shape::Kind, part: &PathPart) -> Option<shape::Kind> {
+    use shape::Kind::{Conditions, List, MapOf, MutateLoops, Named, Object, Set, ValidateLoops};
+    match (kind, part) {
+        (Object(object), PathPart::Key(key)) => object.field(key).map(|f| f.kind),
+        (MapOf(kind), PathPart::Key(_)) => Some(*kind),
+        (List(kind) | Set(kind) | Named(kind), PathPart::Index(_)) => Some(*kind),
+        (ValidateLoops, PathPart::Index(_)) => Some(Object(&policy::VALIDATE_FOREACH)),
+        (MutateLoops, PathPart::Index(_)) => Some(Object(&policy::MUTATE_FOREACH)),
+        (Conditions, PathPart::Index(_)) => Some(Object(&common::CONDITION)),
+        (Conditions, PathPart::Key(key)) if matches!(&**key, "any" | "all") => Some(common::CONDITIONS_LIST),
+        _ => None,
+    }
+}
+
+/// The kinds of policies and of what belongs to them, with their groups and versions.
+pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
+    SERVED.iter().map(|s| (s.group, s.kind, s.versions.iter().map(|(version, _)| *version).collect()))
 }
 
 /// Why a kind has no schema.

@@ -94,6 +94,7 @@ pub fn admission(choice: Admission) -> Env {
             sort_by: true,
             bind: false,
             untyped_or_value: false,
+            #[cfg(feature = "test-macros")]
             block: false,
             math: false,
             proto: false,
@@ -127,7 +128,10 @@ pub fn general(container: &str) -> Env {
     env.strict_arguments = false;
     env.late_strings = true;
     env.syntax.bind = true;
-    env.syntax.block = true;
+    #[cfg(feature = "test-macros")]
+    {
+        env.syntax.block = true;
+    }
     env
 }
 

@@ -15,7 +15,9 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
     match (&declared.kind, data) {
         (_, Value::Null) if declared.nullable => Value::Null,
         (_, Value::Null) => invalid("invalid data, got null for schema with nullable=false"),
-        (Kind::Scalar(scalar), data) => scalar_of(*scalar, data).unwrap_or_else(|text| invalid(&text)),
+        (Kind::Scalar(scalar), data) => {
+            scalar_of(*scalar, data).unwrap_or_else(|error| invalid(&error.to_string()))
+        }
         (Kind::List(item, kind), Value::List(items)) => {
             let items: Vec<Value> = items.iter().map(|v| typed(item, v)).collect();
             let order = match kind {
@@ -63,7 +65,9 @@ impl Reader for Declared {
             (Kind::List(..), _) => invalid(NO_LIST),
             (Kind::Map(_) | Kind::Object(_), Value::Map(_)) => item.clone(),
             (Kind::Map(_) | Kind::Object(_), _) => invalid(NO_MAP),
-            (Kind::Scalar(scalar), item) => scalar_of(*scalar, item).unwrap_or_else(|text| invalid(&text)),
+            (Kind::Scalar(scalar), item) => {
+                scalar_of(*scalar, item).unwrap_or_else(|error| invalid(&error.to_string()))
+            }
         }
     }
 }
@@ -74,36 +78,55 @@ fn invalid(text: &str) -> Value {
     Value::object(Object::Invalid(text.into()))
 }
 
-fn scalar_of(scalar: Scalar, data: &Value) -> Result<Value, String> {
+/// Why a value is none of its scalar type.
+#[derive(Debug, thiserror::Error)]
+enum WrongScalar {
+    /// It has another type.
+    #[error("invalid data, expected {wanted}, got {found}")]
+    Type { wanted: &'static str, found: Box<str> },
+    /// It is neither a string nor an integer.
+    #[error("invalid data, expected XIntOrString value to be either a string or integer")]
+    IntOrString,
+    /// A text is no base64.
+    #[error("Invalid byte formatted string {text}: illegal base64 data at input byte {at}")]
+    Bytes { text: Str, at: Box<str> },
+    /// A text is no date; why, in the words of the parser.
+    #[error("Invalid date formatted string {text}: {why}")]
+    Date { text: Str, why: Box<str> },
+    /// A text is no moment; why, in the words of the parser.
+    #[error("Invalid date-time formatted string {text}: {why}")]
+    DateTime { text: Str, why: Box<str> },
+    /// A text is no duration.
+    #[error("Invalid duration {0}: unable to parse {0} as duration")]
+    Duration(Str),
+}
+
+fn scalar_of(scalar: Scalar, data: &Value) -> Result<Value, WrongScalar> {
     let found = match data {
         Value::Duration(_) => "time.Duration",
         Value::Timestamp(_) => "time.Time",
         Value::Null => "structpb.NullValue",
         _ => native_type(data),
     };
-    let wrong = |wanted: &str| Err(format!("invalid data, expected {wanted}, got {found}"));
+    let wrong = |wanted| Err(WrongScalar::Type { wanted, found: found.into() });
     match (scalar, data) {
         (Scalar::Bool, Value::Bool(_)) | (Scalar::Int, Value::Int(_)) | (Scalar::Double, Value::Float(_)) => {
             Ok(data.clone())
         }
         (Scalar::Double, Value::Int(i)) => Ok(Value::Float(*i as f64)),
         (Scalar::IntOrString, Value::Int(_) | Value::Str(_)) => Ok(data.clone()),
-        (Scalar::IntOrString, _) => {
-            Err("invalid data, expected XIntOrString value to be either a string or integer".into())
-        }
+        (Scalar::IntOrString, _) => Err(WrongScalar::IntOrString),
         (Scalar::Bool, _) => wrong("bool"),
         (Scalar::Int, _) => wrong("int"),
         (Scalar::Double, _) => wrong("float"),
         (Scalar::String, Value::Str(_)) => Ok(data.clone()),
         (Scalar::Bytes, Value::Str(s)) => match decode_base64(s.as_bytes()) {
             Ok(bytes) => Ok(Value::Bytes(bytes.into())),
-            Err(at) => {
-                Err(format!("Invalid byte formatted string {s}: illegal base64 data at input byte {at}"))
-            }
+            Err(at) => Err(WrongScalar::Bytes { text: s.clone(), at: at.to_string().into() }),
         },
         (Scalar::Date, Value::Str(s)) => match Time::parse("2006-01-02", s) {
             Ok(t) => Ok(Value::Timestamp(t)),
-            Err(e) => Err(format!("Invalid date formatted string {s}: {e}")),
+            Err(e) => Err(WrongScalar::Date { text: s.clone(), why: e.to_string().into() }),
         },
         (Scalar::DateTime, Value::Str(s)) => {
             if s.is_empty() {
@@ -111,12 +134,12 @@ fn scalar_of(scalar: Scalar, data: &Value) -> Result<Value, String> {
             }
             match Time::parse_rfc3339(s).or_else(|_| Time::parse("2006-01-02T15:04:05", s)) {
                 Ok(t) => Ok(Value::Timestamp(t)),
-                Err(e) => Err(format!("Invalid date-time formatted string {s}: {e}")),
+                Err(e) => Err(WrongScalar::DateTime { text: s.clone(), why: e.to_string().into() }),
             }
         }
         (Scalar::Duration, Value::Str(s)) => match duration::parse_ok(s) {
             Some(n) => Ok(Value::Duration(n)),
-            None => Err(format!("Invalid duration {s}: unable to parse {s} as duration")),
+            None => Err(WrongScalar::Duration(s.clone())),
         },
         _ => wrong("string"),
     }

@@ -32,6 +32,7 @@ impl Builder {
 }
 
 /// The function of a binary operator's text.
+#[cfg(feature = "syntax-errors")]
 pub(super) fn operator(text: &str) -> Option<&'static str> {
     let named = |name: &&str| name.trim_matches('_') == text || text == "in" && **name == *"@in";
     let all = ["_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in", "_+_", "_-_", "_*_", "_/_", "_%_"];

@@ -68,11 +68,13 @@ pub fn method(
         ("optMap", 2) if options.optional => Some(opt_map),
         ("optFlatMap", 2) if options.optional => Some(opt_flat_map),
         ("sortBy", 2) if options.sort_by => Some(sort_by),
+        #[cfg(feature = "test-macros")]
         ("index" | "iterVar" | "accuVar", _)
             if options.block && target.as_ident().is_some_and(|n| &**n == "cel") =>
         {
             return numbered(open, name, &args);
         }
+        #[cfg(feature = "test-macros")]
         ("block", 2) if options.block && target.as_ident().is_some_and(|n| &**n == "cel") => Some(block),
         ("bind", 3) if options.bind && target.as_ident().is_some_and(|n| &**n == "cel") => Some(bind),
         _ => None,
@@ -354,6 +356,7 @@ impl Node {
 }
 
 /// A name that is composed of numbers: `cel.index(0)`, `cel.iterVar(0, 1)`.
+#[cfg(feature = "test-macros")]
 fn numbered(at: Place, name: &str, args: &[Node]) -> Node {
     let mut out = format!("@{name}");
     for arg in args {
@@ -365,6 +368,7 @@ fn numbered(at: Place, name: &str, args: &[Node]) -> Node {
 }
 
 /// Values under numbered names, each may use those before it.
+#[cfg(feature = "test-macros")]
 fn block(at: Place, _: Node, mut args: Args) -> Expanded {
     let list = args.take();
     let place = list.at;

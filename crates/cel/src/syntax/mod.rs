@@ -6,6 +6,7 @@ mod literal;
 mod macros;
 mod options;
 mod parser;
+#[cfg(feature = "syntax-errors")]
 mod recover;
 
 pub use options::Options;

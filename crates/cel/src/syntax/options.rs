@@ -19,6 +19,7 @@ pub struct Options {
     /// `orValue` takes values of every kind and faults.
     pub untyped_or_value: bool,
     /// `cel.block`, of tests.
+    #[cfg(feature = "test-macros")]
     pub block: bool,
     /// `math.greatest` and `math.least`.
     pub math: bool,

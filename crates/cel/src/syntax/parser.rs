@@ -12,7 +12,7 @@ use crate::value::{Str, Value};
 use super::builder::Builder;
 use super::lexer::{Tok, Token, tokenize};
 use super::options::{MAX_DEPTH, Options};
-use super::{literal, macros, recover};
+use super::{literal, macros};
 
 /// How many characters expressions may have.
 const MAX_SIZE: usize = 100_000;
@@ -28,6 +28,7 @@ pub fn parse(source: &str, options: Options) -> Result<Node, Vec<Issue>> {
         return Err(vec![Issue::new(NOWHERE, text)]);
     }
     let (tokens, issues) = tokenize(source);
+    #[cfg(feature = "syntax-errors")]
     let of_tokens = issues.clone();
     let builder = Builder { issues, options };
     let mut parser = Parser { tokens, next: 0, depth: 0, relations: 0, calculations: 0, builder };
@@ -38,7 +39,10 @@ pub fn parse(source: &str, options: Options) -> Result<Node, Vec<Issue>> {
     match node {
         Ok(node) if parser.builder.issues.is_empty() => Ok(node),
         Ok(_) => Err(parser.builder.issues),
-        Err(Stop::Syntax) => Err(recover::issues(source, &parser.tokens, of_tokens, options)),
+        #[cfg(feature = "syntax-errors")]
+        Err(Stop::Syntax) => Err(super::recover::issues(source, &parser.tokens, of_tokens, options)),
+        #[cfg(not(feature = "syntax-errors"))]
+        Err(Stop::Syntax) => Err(parser.builder.issues),
         Err(Stop::Depth) => {
             let text = format!("expression recursion limit exceeded: {MAX_DEPTH}");
             Err(vec![Issue::new(NOWHERE, text)])

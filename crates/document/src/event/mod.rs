@@ -2,15 +2,17 @@
 //!
 //! A port of libyaml's scanner and parser (MIT), whose grammar, token order and error texts the
 //! reference's decoder shares. It works on a slice and borrows scalars from it where no folding or
-//! escape changes them. In: UTF-8 text. Out: [`Event`]s with their places; errors are already the
-//! texts that users see (`yaml: line 3: did not find expected key`). No input makes it panic,
-//! recurse or loop.
+//! escape changes them. In: UTF-8 text. Out: [`Event`]s with their places, or a [`SyntaxError`], whose
+//! text is the one that users see (`yaml: line 3: did not find expected key`). No input makes it
+//! panic, recurse or loop.
 //!
 //! - [`scanner`]: characters to tokens, with indentation and simple keys;
 //! - [`text`]: the four scalar notations;
 //! - [`property`]: directives, anchors and tags;
-//! - [`parser`]: tokens to events.
+//! - [`parser`]: tokens to events;
+//! - [`error`]: what is wrong with text that is not YAML.
 
+mod error;
 mod parser;
 mod property;
 mod scanner;
@@ -18,6 +20,7 @@ mod text;
 
 use std::borrow::Cow;
 
+pub use error::{Problem, SyntaxError};
 pub(super) use parser::Parser;
 
 /// A place in the text.
@@ -60,29 +63,11 @@ pub(super) enum EventData<'a> {
     MapEnd,
 }
 
-/// A scanner's error. Its line count has not passed the line yet, a parser's has.
-fn scanner_fault(context: Mark, problem: &str, at: Mark) -> String {
-    let line = match at.line {
-        0 => context.line,
-        n => n + 1,
-    };
-    text_at(line, problem)
-}
-
-/// A parser's error.
-fn parser_fault(context: Mark, problem: &str, at: Mark) -> String {
-    text_at(if at.line == 0 { context.line } else { at.line }, problem)
-}
-
-fn text_at(line: u32, problem: &str) -> String {
-    if line == 0 { format!("yaml: {problem}") } else { format!("yaml: line {line}: {problem}") }
-}
-
 /// Refuses the characters that YAML text may not hold.
 ///
 /// # Errors
 /// The text has one.
-pub(super) fn check_characters(text: &str) -> Result<(), String> {
+pub(super) fn check_characters(text: &str) -> Result<(), SyntaxError> {
     let bytes = text.as_bytes();
     // Nearly all text is printable ASCII and line breaks: look at single characters only after a
     // byte that may begin a forbidden one.
@@ -97,7 +82,7 @@ pub(super) fn check_characters(text: &str) -> Result<(), String> {
                 _ => true,
             };
             if forbidden {
-                return Err("yaml: control characters are not allowed".to_string());
+                return Err(SyntaxError::anywhere(Problem::ControlCharacter));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Event, EventData, Mark, check_characters, parser_fault};
+use super::{Event, EventData, Mark, Problem, SyntaxError, check_characters};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -40,14 +40,14 @@ pub(crate) struct Parser<'a> {
     tag_directives: Vec<(String, String)>,
 }
 
-type Step<'a> = Result<Event<'a>, String>;
+type Step<'a> = Result<Event<'a>, SyntaxError>;
 
 impl<'a> Parser<'a> {
     /// A parser of `text`, which may begin with a byte order mark.
     ///
     /// # Errors
     /// The text holds a forbidden character.
-    pub(crate) fn new(text: &'a str) -> Result<Self, String> {
+    pub(crate) fn new(text: &'a str) -> Result<Self, SyntaxError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         check_characters(text)?;
         Ok(Parser {
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn peek(&mut self) -> Result<&mut Token<'a>, String> {
+    fn peek(&mut self) -> Result<&mut Token<'a>, SyntaxError> {
         self.scanner.peek()
     }
 
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Ok(event(data, start, end))
     }
 
-    fn open(&mut self) -> Result<(), String> {
+    fn open(&mut self) -> Result<(), SyntaxError> {
         let start = self.peek()?.start;
         self.marks.push(start);
         self.skip();
@@ -135,9 +135,9 @@ impl<'a> Parser<'a> {
     }
 
     /// An error at the next token, in the innermost open collection.
-    fn fault_inside(&mut self, problem: &str) -> Step<'a> {
+    fn fault_inside(&mut self, problem: Problem) -> Step<'a> {
         let at = self.peek()?.start;
-        Err(parser_fault(self.marks.pop().unwrap_or_default(), problem, at))
+        Err(SyntaxError::of_parser(self.marks.pop().unwrap_or_default(), problem, at))
     }
 
     fn document_start(&mut self, implicit: bool) -> Step<'a> {
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         let token = self.peek()?;
         let end = token.end;
         if !matches!(token.data, TokenData::DocumentStart) {
-            return Err(parser_fault(Mark::default(), "did not find expected <document start>", token.start));
+            return Err(SyntaxError::of_parser(Mark::default(), Problem::NoDocumentStart, token.start));
         }
         self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
@@ -174,26 +174,26 @@ impl<'a> Parser<'a> {
         Ok(event(EventData::DocumentStart, start, end))
     }
 
-    fn directives(&mut self) -> Result<(), String> {
+    fn directives(&mut self) -> Result<(), SyntaxError> {
         let mut version_seen = false;
         loop {
             let token = self.peek()?;
             let at = token.start;
-            let refuse = |problem: &str| Err(parser_fault(Mark::default(), problem, at));
+            let refuse = |problem: Problem| Err(SyntaxError::of_parser(Mark::default(), problem, at));
             match &mut token.data {
                 TokenData::Version(major, minor) => {
                     if version_seen {
-                        return refuse("found duplicate %YAML directive");
+                        return refuse(Problem::SecondVersion);
                     }
                     if (*major, *minor) != (1, 1) {
-                        return refuse("found incompatible YAML document");
+                        return refuse(Problem::OtherVersion);
                     }
                     version_seen = true;
                 }
                 TokenData::TagDirective(directive) => {
                     let (handle, prefix) = std::mem::take(&mut **directive);
                     if self.tag_directives.iter().any(|(h, _)| *h == handle) {
-                        return refuse("found duplicate %TAG directive");
+                        return refuse(Problem::SecondTag);
                     }
                     self.tag_directives.push((handle, prefix));
                 }
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
                 let value = Cow::Borrowed("");
                 return Ok(event(EventData::Scalar { anchor, tag, value, plain }, start, end));
             }
-            _ => return Err(parser_fault(start, "did not find expected node content", at)),
+            _ => return Err(SyntaxError::of_parser(start, Problem::NoNode, at)),
         };
         self.state = next;
         Ok(event(data, start, end))
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
         (handle, suffix): (String, String),
         start: Mark,
         at: Mark,
-    ) -> Result<Box<str>, String> {
+    ) -> Result<Box<str>, SyntaxError> {
         if handle.is_empty() {
             return Ok(suffix.into());
         }
@@ -309,7 +309,7 @@ impl<'a> Parser<'a> {
         });
         match prefix {
             Some(prefix) => Ok(format!("{prefix}{suffix}").into()),
-            None => Err(parser_fault(start, "found undefined tag handle", at)),
+            None => Err(SyntaxError::of_parser(start, Problem::TagHandle, at)),
         }
     }
 
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
                 }
             }
             TokenData::BlockEnd => self.close(EventData::SeqEnd),
-            _ => self.fault_inside("did not find expected '-' indicator"),
+            _ => self.fault_inside(Problem::NoDash),
         }
     }
 
@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
                 }
             }
             TokenData::BlockEnd => self.close(EventData::MapEnd),
-            _ => self.fault_inside("did not find expected key"),
+            _ => self.fault_inside(Problem::NoKey),
         }
     }
 
@@ -389,7 +389,7 @@ impl<'a> Parser<'a> {
         }
         if !first && !matches!(self.peek()?.data, TokenData::FlowSeqEnd) {
             if !matches!(self.peek()?.data, TokenData::FlowEntry) {
-                return self.fault_inside("did not find expected ',' or ']'");
+                return self.fault_inside(Problem::NoCommaInSequence);
             }
             self.skip();
         }
@@ -436,7 +436,7 @@ impl<'a> Parser<'a> {
         }
         if !first && !matches!(self.peek()?.data, TokenData::FlowMapEnd) {
             if !matches!(self.peek()?.data, TokenData::FlowEntry) {
-                return self.fault_inside("did not find expected ',' or '}'");
+                return self.fault_inside(Problem::NoCommaInMapping);
             }
             self.skip();
         }

@@ -1,7 +1,7 @@
 //! Directives, anchors, aliases and tags.
 
-use super::Mark;
 use super::scanner::{Scanner, Token, TokenData};
+use super::{Mark, Problem, SyntaxError};
 
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
@@ -26,22 +26,22 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn scan_directive(&mut self) -> Result<Token<'a>, String> {
+    pub(super) fn scan_directive(&mut self) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         self.advance(1);
         let name = self.word();
         if name.is_empty() {
-            return self.fault(start, "could not find expected directive name");
+            return self.fault(start, Problem::NoDirectiveName);
         }
         if !self.is_blankz(0) {
-            return self.fault(start, "found unexpected non-alphabetical character");
+            return self.fault(start, Problem::DirectiveName);
         }
         let data = match name {
             "YAML" => {
                 self.blanks();
                 let major = self.version_number(start)?;
                 if self.byte(0) != b'.' {
-                    return self.fault(start, "did not find expected digit or '.' character");
+                    return self.fault(start, Problem::VersionPoint);
                 }
                 self.advance(1);
                 TokenData::Version(major, self.version_number(start)?)
@@ -50,59 +50,59 @@ impl<'a> Scanner<'a> {
                 self.blanks();
                 let handle = self.tag_handle(true, start)?;
                 if !self.is_blank(0) {
-                    return self.fault(start, "did not find expected whitespace");
+                    return self.fault(start, Problem::NoWhitespace);
                 }
                 self.blanks();
                 let prefix = self.tag_uri("", start)?;
                 if !self.is_blankz(0) {
-                    return self.fault(start, "did not find expected whitespace or line break");
+                    return self.fault(start, Problem::NoBreak);
                 }
                 TokenData::TagDirective(Box::new((handle, prefix)))
             }
-            _ => return self.fault(start, "found unknown directive name"),
+            _ => return self.fault(start, Problem::UnknownDirective),
         };
         let token = self.token(data, start);
         self.skip_blanks_and_comment();
         if !self.is_breakz(0) {
-            return self.fault(start, "did not find expected comment or line break");
+            return self.fault(start, Problem::NoCommentOrBreak);
         }
         self.skip_break();
         Ok(token)
     }
 
-    fn version_number(&mut self, start: Mark) -> Result<u32, String> {
+    fn version_number(&mut self, start: Mark) -> Result<u32, SyntaxError> {
         let (mut value, mut digits) = (0, 0);
         while self.byte(0).is_ascii_digit() {
             digits += 1;
             if digits > 2 {
-                return self.fault(start, "found extremely long version number");
+                return self.fault(start, Problem::LongVersion);
             }
             value = value * 10 + u32::from(self.byte(0) - b'0');
             self.advance(1);
         }
-        if digits == 0 { self.fault(start, "did not find expected version number") } else { Ok(value) }
+        if digits == 0 { self.fault(start, Problem::NoVersion) } else { Ok(value) }
     }
 
-    pub(super) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, String> {
+    pub(super) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         self.advance(1);
         let name = self.word();
         let ends = self.is_blankz(0)
             || matches!(self.byte(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !ends {
-            return self.fault(start, "did not find expected alphabetic or numeric character");
+            return self.fault(start, Problem::AnchorName);
         }
         Ok(self.token(if alias { TokenData::Alias(name) } else { TokenData::Anchor(name) }, start))
     }
 
-    pub(super) fn scan_tag(&mut self) -> Result<Token<'a>, String> {
+    pub(super) fn scan_tag(&mut self) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         let (handle, suffix);
         if self.byte(1) == b'<' {
             self.advance(2);
             (handle, suffix) = (String::new(), self.tag_uri("", start)?);
             if self.byte(0) != b'>' {
-                return self.fault(start, "did not find the expected '>'");
+                return self.fault(start, Problem::NoTagEnd);
             }
             self.advance(1);
         } else {
@@ -117,14 +117,14 @@ impl<'a> Scanner<'a> {
             }
         }
         if !self.is_blankz(0) {
-            return self.fault(start, "did not find expected whitespace or line break");
+            return self.fault(start, Problem::NoBreak);
         }
         Ok(self.token(TokenData::Tag(Box::new((handle, suffix))), start))
     }
 
-    fn tag_handle(&mut self, directive: bool, start: Mark) -> Result<String, String> {
+    fn tag_handle(&mut self, directive: bool, start: Mark) -> Result<String, SyntaxError> {
         if self.byte(0) != b'!' {
-            return self.fault(start, "did not find expected '!'");
+            return self.fault(start, Problem::NoTagMark);
         }
         let from = self.mark.pos;
         self.advance(1);
@@ -132,12 +132,12 @@ impl<'a> Scanner<'a> {
         if self.byte(0) == b'!' {
             self.advance(1);
         } else if directive && self.slice(from) != "!" {
-            return self.fault(start, "did not find expected '!'");
+            return self.fault(start, Problem::NoTagMark);
         }
         Ok(self.slice(from).to_string())
     }
 
-    fn tag_uri(&mut self, head: &str, start: Mark) -> Result<String, String> {
+    fn tag_uri(&mut self, head: &str, start: Mark) -> Result<String, SyntaxError> {
         let mut out = head.get(1..).unwrap_or("").as_bytes().to_vec();
         let mut empty = head.is_empty();
         loop {
@@ -152,19 +152,19 @@ impl<'a> Scanner<'a> {
             empty = false;
         }
         if empty {
-            return self.fault(start, "did not find expected tag URI");
+            return self.fault(start, Problem::NoTagUri);
         }
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 
     /// The bytes of one escaped character (`%C3%A9`).
-    fn uri_escape(&mut self, out: &mut Vec<u8>, start: Mark) -> Result<(), String> {
+    fn uri_escape(&mut self, out: &mut Vec<u8>, start: Mark) -> Result<(), SyntaxError> {
         let mut width = 0;
         loop {
             let digit = |b: u8| char::from(b).to_digit(16);
             let octet = match (self.byte(0), digit(self.byte(1)), digit(self.byte(2))) {
                 (b'%', Some(high), Some(low)) => (high << 4 | low) as u8,
-                _ => return self.fault(start, "did not find URI escaped octet"),
+                _ => return self.fault(start, Problem::UriEscape),
             };
             if width == 0 {
                 width = match octet {
@@ -172,10 +172,10 @@ impl<'a> Scanner<'a> {
                     0xc0..=0xdf => 2,
                     0xe0..=0xef => 3,
                     0xf0..=0xf7 => 4,
-                    _ => return self.fault(start, "found an incorrect leading UTF-8 octet"),
+                    _ => return self.fault(start, Problem::LeadingOctet),
                 };
             } else if octet & 0xc0 != 0x80 {
-                return self.fault(start, "found an incorrect trailing UTF-8 octet");
+                return self.fault(start, Problem::TrailingOctet);
             }
             out.push(octet);
             self.advance(3);

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::{Mark, scanner_fault};
+use super::{Mark, Problem, SyntaxError};
 
 /// A key further away than this from its `:` is none.
 const LONGEST_KEY: usize = 1024;
@@ -95,12 +95,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token, which stays in the queue.
-    pub fn peek(&mut self) -> Result<&mut Token<'a>, String> {
+    pub fn peek(&mut self) -> Result<&mut Token<'a>, SyntaxError> {
         while self.needs_more()? {
             self.fetch_next()?;
         }
         // The queue holds a token: every fetch adds one, and after the stream's end nothing is taken.
-        self.tokens.front_mut().ok_or_else(|| "yaml: found unexpected end of stream".to_string())
+        self.tokens.front_mut().ok_or(SyntaxError::anywhere(Problem::UnexpectedEnd))
     }
 
     /// Drops the token that `peek` showed.
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
         self.tokens.pop_front();
     }
 
-    fn needs_more(&mut self) -> Result<bool, String> {
+    fn needs_more(&mut self) -> Result<bool, SyntaxError> {
         if self.tokens.is_empty() {
             return Ok(!self.ended);
         }
@@ -198,8 +198,8 @@ impl<'a> Scanner<'a> {
             && self.is_blankz(3)
     }
 
-    pub fn fault<T>(&self, context: Mark, problem: &str) -> Result<T, String> {
-        Err(scanner_fault(context, problem, self.mark))
+    pub fn fault<T>(&self, context: Mark, problem: Problem) -> Result<T, SyntaxError> {
+        Err(SyntaxError::of_scanner(context, problem, self.mark))
     }
 
     /// Moves over the rest of a line that may only hold blanks and a comment.
@@ -231,7 +231,7 @@ impl<'a> Scanner<'a> {
         self.push(data, start);
     }
 
-    fn fetch_next(&mut self) -> Result<(), String> {
+    fn fetch_next(&mut self) -> Result<(), SyntaxError> {
         self.skip_to_token();
         self.unroll_indent(i64::from(self.mark.col));
         if self.at_end() {
@@ -283,8 +283,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn no_token(&self) -> Result<(), String> {
-        self.fault(self.mark, "found character that cannot start any token")
+    fn no_token(&self) -> Result<(), SyntaxError> {
+        self.fault(self.mark, Problem::NoToken)
     }
 
     /// Moves over blanks, comments and line breaks. Tabs separate tokens, but do not indent.
@@ -311,7 +311,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn fetch_stream_end(&mut self) -> Result<(), String> {
+    fn fetch_stream_end(&mut self) -> Result<(), SyntaxError> {
         if self.mark.col != 0 {
             self.mark.col = 0;
             self.mark.line += 1;
@@ -324,7 +324,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn fetch_directive(&mut self) -> Result<(), String> {
+    fn fetch_directive(&mut self) -> Result<(), SyntaxError> {
         self.unroll_indent(-1);
         self.remove_key()?;
         self.simple_key_allowed = false;
@@ -333,7 +333,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn open_flow(&mut self, data: TokenData<'a>) -> Result<(), String> {
+    fn open_flow(&mut self, data: TokenData<'a>) -> Result<(), SyntaxError> {
         self.save_key()?;
         self.simple_keys.push(SimpleKey::default());
         self.flow_level += 1;
@@ -342,7 +342,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn close_flow(&mut self, data: TokenData<'a>) -> Result<(), String> {
+    fn close_flow(&mut self, data: TokenData<'a>) -> Result<(), SyntaxError> {
         self.remove_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
@@ -354,10 +354,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn fetch_block_entry(&mut self) -> Result<(), String> {
+    fn fetch_block_entry(&mut self) -> Result<(), SyntaxError> {
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
-                return self.fault(self.mark, "block sequence entries are not allowed in this context");
+                return self.fault(self.mark, Problem::SequenceEntry);
             }
             self.roll_indent(self.mark, None, TokenData::BlockSeqStart);
         }
@@ -367,10 +367,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn fetch_key(&mut self) -> Result<(), String> {
+    fn fetch_key(&mut self) -> Result<(), SyntaxError> {
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
-                return self.fault(self.mark, "mapping keys are not allowed in this context");
+                return self.fault(self.mark, Problem::MappingKey);
             }
             self.roll_indent(self.mark, None, TokenData::BlockMapStart);
         }
@@ -380,7 +380,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn fetch_value(&mut self) -> Result<(), String> {
+    fn fetch_value(&mut self) -> Result<(), SyntaxError> {
         let last = self.simple_keys.len() - 1;
         let key = if self.still_possible(last)? { self.simple_keys.last().copied() } else { None };
         if let Some(key) = key {
@@ -394,7 +394,7 @@ impl<'a> Scanner<'a> {
         } else {
             if self.flow_level == 0 {
                 if !self.simple_key_allowed {
-                    return self.fault(self.mark, "mapping values are not allowed in this context");
+                    return self.fault(self.mark, Problem::MappingValue);
                 }
                 self.roll_indent(self.mark, None, TokenData::BlockMapStart);
             }
@@ -407,8 +407,8 @@ impl<'a> Scanner<'a> {
     /// A token that may begin a simple key.
     fn fetch_keyable(
         &mut self,
-        scan: impl FnOnce(&mut Self) -> Result<Token<'a>, String>,
-    ) -> Result<(), String> {
+        scan: impl FnOnce(&mut Self) -> Result<Token<'a>, SyntaxError>,
+    ) -> Result<(), SyntaxError> {
         self.save_key()?;
         self.simple_key_allowed = false;
         let token = scan(self)?;
@@ -416,7 +416,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn fetch_block_scalar(&mut self, literal: bool) -> Result<(), String> {
+    fn fetch_block_scalar(&mut self, literal: bool) -> Result<(), SyntaxError> {
         self.remove_key()?;
         self.simple_key_allowed = true;
         let token = self.scan_block(literal)?;
@@ -455,7 +455,7 @@ impl<'a> Scanner<'a> {
     // ---- simple keys ----
 
     /// Whether a possible key still is one: its line or the distance may have left it behind.
-    fn still_possible(&mut self, index: usize) -> Result<bool, String> {
+    fn still_possible(&mut self, index: usize) -> Result<bool, SyntaxError> {
         let (text, here) = (self.text, self.mark);
         let Some(key) = self.simple_keys.get_mut(index).filter(|k| k.possible) else { return Ok(false) };
         // Bytes are an upper bound of characters.
@@ -466,13 +466,13 @@ impl<'a> Scanner<'a> {
         }
         let context = key.mark;
         if key.required {
-            return self.fault(context, "could not find expected ':'");
+            return self.fault(context, Problem::NoColon);
         }
         key.possible = false;
         Ok(false)
     }
 
-    fn save_key(&mut self) -> Result<(), String> {
+    fn save_key(&mut self) -> Result<(), SyntaxError> {
         if !self.simple_key_allowed {
             return Ok(());
         }
@@ -486,11 +486,11 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn remove_key(&mut self) -> Result<(), String> {
+    fn remove_key(&mut self) -> Result<(), SyntaxError> {
         match self.simple_keys.last_mut() {
             Some(key) if key.possible && key.required => {
                 let context = key.mark;
-                self.fault(context, "could not find expected ':'")
+                self.fault(context, Problem::NoColon)
             }
             Some(key) => {
                 key.possible = false;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::Mark;
 use super::scanner::{Scanner, Token, TokenData};
+use super::{Mark, Problem, SyntaxError};
 
 /// White space that was read between two words of a scalar and is not yet part of it.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
         rest.iter().position(|b| !keep(*b)).unwrap_or(rest.len())
     }
 
-    pub(super) fn scan_plain(&mut self) -> Result<Token<'a>, String> {
+    pub(super) fn scan_plain(&mut self) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         let indent = self.indent + 1;
         // The lines before the current one, folded; empty while the scalar has one line.
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
             while self.is_blank(0) || self.break_len(0) > 0 {
                 if self.is_blank(0) {
                     if broken && i64::from(self.mark.col) < indent && self.byte(0) == b'\t' {
-                        return self.fault(start, "found a tab character that violates indentation");
+                        return self.fault(start, Problem::TabIndents);
                     }
                     self.advance(1);
                 } else if broken {
@@ -126,7 +126,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, String> {
+    pub(super) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         let quote = if single { b'\'' } else { b'"' };
         self.advance(1);
@@ -143,10 +143,10 @@ impl<'a> Scanner<'a> {
         let mut gap = Gap::default();
         loop {
             if self.at_document_indicator() {
-                return self.fault(start, "found unexpected document indicator");
+                return self.fault(start, Problem::DocumentIndicator);
             }
             if self.at_end() {
-                return self.fault(start, "found unexpected end of stream");
+                return self.fault(start, Problem::UnexpectedEnd);
             }
             let mut broken = false;
             while !self.is_blankz(0) {
@@ -202,7 +202,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A backslash escape of a double-quoted scalar.
-    fn escape(&mut self, out: &mut String, start: Mark) -> Result<(), String> {
+    fn escape(&mut self, out: &mut String, start: Mark) -> Result<(), SyntaxError> {
         let digits = match self.byte(1) {
             b'x' => 2,
             b'u' => 4,
@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
                     b'_' => '\u{a0}',
                     b'L' => '\u{2028}',
                     b'P' => '\u{2029}',
-                    _ => return self.fault(start, "found unknown escape character"),
+                    _ => return self.fault(start, Problem::Escape),
                 });
                 self.advance(2);
                 return Ok(());
@@ -238,18 +238,18 @@ impl<'a> Scanner<'a> {
         for k in 0..digits {
             match char::from(self.byte(k)).to_digit(16) {
                 Some(d) => code = code.wrapping_shl(4) | d,
-                None => return self.fault(start, "did not find expected hexdecimal number"),
+                None => return self.fault(start, Problem::NoHexNumber),
             }
         }
         match char::from_u32(code) {
             Some(c) => out.push(c),
-            None => return self.fault(start, "found invalid Unicode character escape code"),
+            None => return self.fault(start, Problem::EscapeCode),
         }
         self.advance(digits);
         Ok(())
     }
 
-    pub(super) fn scan_block(&mut self, literal: bool) -> Result<Token<'a>, String> {
+    pub(super) fn scan_block(&mut self, literal: bool) -> Result<Token<'a>, SyntaxError> {
         let start = self.mark;
         self.advance(1);
         let mut keep = None;
@@ -258,7 +258,7 @@ impl<'a> Scanner<'a> {
             match self.byte(0) {
                 b @ (b'+' | b'-') if keep.is_none() => keep = Some(b == b'+'),
                 b'0' if increment == 0 => {
-                    return self.fault(start, "found an indentation indicator equal to 0");
+                    return self.fault(start, Problem::ZeroIndentation);
                 }
                 b @ b'1'..=b'9' if increment == 0 => increment = i64::from(b - b'0'),
                 _ => break,
@@ -267,7 +267,7 @@ impl<'a> Scanner<'a> {
         }
         self.skip_blanks_and_comment();
         if !self.is_breakz(0) {
-            return self.fault(start, "did not find expected comment or line break");
+            return self.fault(start, Problem::NoCommentOrBreak);
         }
         self.skip_break();
         let mut indent = if increment > 0 { self.indent.max(0) + increment } else { 0 };
@@ -317,7 +317,7 @@ impl<'a> Scanner<'a> {
         breaks: &mut String,
         start: Mark,
         end: &mut Mark,
-    ) -> Result<(), String> {
+    ) -> Result<(), SyntaxError> {
         let mut deepest = 0;
         *end = self.mark;
         loop {
@@ -327,7 +327,7 @@ impl<'a> Scanner<'a> {
             }
             deepest = deepest.max(i64::from(self.mark.col));
             if inside(self, *indent) && self.byte(0) == b'\t' {
-                return self.fault(start, "found a tab character where an indentation space is expected");
+                return self.fault(start, Problem::TabInBlock);
             }
             if self.break_len(0) == 0 {
                 break;

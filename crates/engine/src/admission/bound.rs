@@ -17,7 +17,7 @@ use crate::matching::constraints::{Accepted, accepts};
 use crate::value::{Map, Str, Value};
 
 use super::params::params;
-use super::{ClusterView, Review};
+use super::{BindingError, ClusterView, Review};
 
 /// A native policy that has bindings.
 #[derive(Clone, Copy, Debug)]
@@ -123,44 +123,43 @@ pub struct Run {
 
 /// The steps of a policy on a request, none when it is not concerned.
 pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<Step> {
-    let broken = |binding: Option<usize>, text: String| match policy.failure_policy() {
+    let broken = |binding: Option<usize>, error: BindingError| match policy.failure_policy() {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
             let what = if binding.is_some() { "binding" } else { "policy" };
-            Some(Step::Broken { binding, text: format!("failed to configure {what}: {text}") })
+            Some(Step::Broken { binding, text: format!("failed to configure {what}: {error}") })
         }
         FailurePolicy::Unrecognised(word) => {
             Some(Step::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
         }
     };
     let found = match &policy.bound.constraints {
-        None => Err("policy contained no match constraints, a required field".to_string()),
+        None => Err(BindingError::NoConstraints),
         Some(when) => matched(when, review, cluster),
     };
     let accepted = match found {
         Ok(Some(accepted)) => accepted,
         Ok(None) => return Vec::new(),
-        Err(text) => return broken(None, text).into_iter().collect(),
+        Err(error) => return broken(None, error).into_iter().collect(),
     };
     if let Some([group, version, kind]) = policy.param_kind()
         && cluster.kinds().kind(group, version, kind).is_none()
     {
-        let text =
-            format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
-        return broken(None, text).into_iter().collect();
+        let [group, version, kind] = [group, version, kind].map(Str::clone);
+        return broken(None, BindingError::UnknownParamKind { group, version, kind }).into_iter().collect();
     }
     let mut steps = Vec::new();
     for (at, binding) in policy.bindings().iter().enumerate() {
         match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
             Some(Ok(None)) => continue,
-            Some(Err(text)) => {
-                steps.extend(broken(Some(at), text));
+            Some(Err(error)) => {
+                steps.extend(broken(Some(at), error));
                 continue;
             }
             None | Some(Ok(Some(_))) => {}
         }
         match params(policy, binding, review, cluster) {
-            Err(text) => steps.extend(broken(Some(at), text)),
+            Err(error) => steps.extend(broken(Some(at), error)),
             Ok(found) => steps.extend(
                 found
                     .into_iter()
@@ -175,12 +174,12 @@ fn matched(
     when: &Constraints,
     review: &Review,
     cluster: &ClusterView<'_>,
-) -> Result<Option<Accepted>, String> {
+) -> Result<Option<Accepted>, BindingError> {
     let none = Map::new();
     let a = &review.attributes;
     let namespace = OnceCell::new();
     accepts(when, a, cluster.kinds(), || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
         Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
-        None => Err(format!("namespaces \"{}\" not found", a.namespace)),
+        None => Err(BindingError::NoNamespace(a.namespace.clone())),
     })
 }

@@ -10,6 +10,7 @@ use crate::patch::operation::{Action, Operation};
 use crate::patch::structured::{self, Atomic};
 use crate::value::{Object, Str, Value};
 
+use super::LiteralError;
 use super::literal::{check_names, json, part};
 
 /// Merges an `Object` literal into an object by the schema of its kind.
@@ -22,40 +23,40 @@ pub fn merge_literal(
     def: &TypeDef,
     types: &Types,
     atomics: Atomic,
-) -> Result<Value, String> {
+) -> Result<Value, LiteralError> {
     let mut change = part(value);
     if let structured::Part::Fields(fields) = &mut change {
         fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
     }
-    structured::merge_with(object, &change, def, types, atomics)
+    structured::merge_with(object, &change, def, types, atomics).map_err(|e| LiteralError::Merge(e.into()))
 }
 
 /// Applies a list of `JSONPatch` literals; `None` when a test among them fails.
 ///
 /// # Errors
 /// An operation that cannot be applied.
-pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, String> {
+pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, LiteralError> {
     // The object is written as JSON and read again, also around what the operations name.
     let mut now = spelled(object);
     for item in value.as_list().unwrap_or_default() {
         let Some(operation) = operation(item)? else { continue };
-        match apply_exactly(&now, &operation).map_err(|text| format!("JSON Patch: {text}"))? {
+        match apply_exactly(&now, &operation).map_err(|e| LiteralError::Operation(e.into()))? {
             Some(changed) => now = changed,
             None => return Ok(None),
         }
     }
-    read(&now).map(Some).map_err(|number| format!("invalid number {number}"))
+    read(&now).map(Some).map_err(|number| LiteralError::Number(number.0))
 }
 
 /// An operation of a `JSONPatch` literal; `None` for what is none.
-fn operation(item: &Value) -> Result<Option<Operation>, String> {
+fn operation(item: &Value) -> Result<Option<Operation>, LiteralError> {
     let Value::Object(o) = item else { return Ok(None) };
     let Object::Struct(_, fields) = &**o else { return Ok(None) };
     let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
     let value = || {
         let v = fields.get("value").cloned().unwrap_or_default();
         check_names(&v)?;
-        json(&v).map(|v| spelled(&v))
+        json(&v).map(|v| spelled(&v)).map_err(LiteralError::Json)
     };
     let action = match &*text("op") {
         "add" => Action::Add(value()?),
@@ -64,7 +65,7 @@ fn operation(item: &Value) -> Result<Option<Operation>, String> {
         "remove" => Action::Remove,
         "move" => Action::Move(text("from")),
         "copy" => Action::Copy(text("from")),
-        other => return Err(format!("JSON Patch: Unexpected kind: {other}")),
+        other => return Err(LiteralError::UnknownOperation(other.into())),
     };
     Ok(Some(Operation { path: text("path"), action }))
 }

@@ -7,6 +7,8 @@ use crate::patch::structured::Part;
 use crate::value::print::display;
 use crate::value::{Map, Object, Str, Value};
 
+use super::error::{JsonError, LiteralError, NoJson, WrongName};
+
 /// Integers beyond this have no place in a double, and become text.
 const SAFE: i64 = (1 << 53) - 1;
 
@@ -23,20 +25,18 @@ fn literal(v: &Value) -> Option<(&Str, &Map)> {
 /// Whether the names of all literals are the paths at which they stand.
 ///
 /// # Errors
-/// `type mismatch: …`, a line for each that is not.
-pub fn check_names(v: &Value) -> Result<(), String> {
+/// [`LiteralError::Names`], those that are not.
+pub fn check_names(v: &Value) -> Result<(), LiteralError> {
     let Some((name, _)) = literal(v) else { return Ok(()) };
     let mut wrong = Vec::new();
     names(v, name, &mut wrong);
-    if wrong.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", wrong.join("\n"))) }
+    if wrong.is_empty() { Ok(()) } else { Err(LiteralError::Names(wrong)) }
 }
 
-fn names(v: &Value, path: &str, wrong: &mut Vec<String>) {
+fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     if let Some((name, fields)) = literal(v) {
         if **name != *path {
-            wrong.push(format!(
-                "unexpected type name \"{name}\", expected \"{path}\", which matches field name path from root Object type"
-            ));
+            wrong.push(WrongName { found: name.clone(), path: path.into() });
         }
         fields.iter().for_each(|(k, v)| names(v, &format!("{path}.{k}"), wrong));
         return;
@@ -93,10 +93,10 @@ fn without_type_names(v: &Value) -> Value {
 ///
 /// # Errors
 /// It has no form in JSON.
-pub fn json(v: &Value) -> Result<Value, String> {
+pub fn json(v: &Value) -> Result<Value, JsonError> {
     use base64::Engine;
     let all = |m: &Map| {
-        m.iter().map(|(k, v)| Ok((k.clone(), json(v)?))).collect::<Result<Map, String>>().map(Value::Map)
+        m.iter().map(|(k, v)| Ok((k.clone(), json(v)?))).collect::<Result<Map, JsonError>>().map(Value::Map)
     };
     if let Some((_, fields)) = literal(v) {
         return all(fields);
@@ -108,12 +108,7 @@ pub fn json(v: &Value) -> Result<Value, String> {
             Ok(i) if i <= SAFE => Value::Int(i),
             _ => Value::from(u.to_string()),
         },
-        Value::Float(f) if !f.is_finite() => {
-            let f = display(v);
-            let cause =
-                "json: error calling MarshalJSON for type *structpb.Value: proto:\u{a0}google.protobuf.Value";
-            return Err(format!("{NO_JSON}{cause}.number_value: invalid {f} value"));
-        }
+        Value::Float(f) if !f.is_finite() => return Err(JsonError(NoJson::Number(display(v).into()))),
         // The zero that is negative has no integer.
         Value::Float(f)
             if f.fract() == 0.0 && f.abs() <= SAFE as f64 && f.to_bits() != (-0.0_f64).to_bits() =>
@@ -130,27 +125,23 @@ pub fn json(v: &Value) -> Result<Value, String> {
     })
 }
 
-const NO_JSON: &str = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: ";
-
 /// A value of a library as JSON: only an optional has some, that of its value.
-fn object(v: &Value, o: &Object) -> Result<Value, String> {
+fn object(v: &Value, o: &Object) -> Result<Value, JsonError> {
     let cause = match o {
         Object::Optional(Some(inner)) => return json(inner),
-        Object::Optional(None) => "optional.none() dereference".into(),
-        Object::Type(_) => "type conversion not supported for 'type'".into(),
+        Object::Optional(None) => NoJson::Nothing,
+        Object::Type(_) => NoJson::Type,
         Object::Keyed(entries) => match entries.first().map(|(key, _)| key) {
-            Some(Value::Bool(_)) => "type conversion error from bool to 'string'".into(),
-            key => {
-                format!("unsupported type conversion from '{}' to string", key.map_or("int", Value::cel_type))
-            }
+            Some(Value::Bool(_)) => NoJson::BooleanKeys,
+            key => NoJson::Keys(key.map_or("int", Value::cel_type).into()),
         },
         _ => {
             let name = v.cel_type();
             let name = name.rsplit_once('.').map_or(name, |(_, last)| last);
-            format!("type conversion error from '{name}' to '*structpb.Value'")
+            NoJson::Library(name.into())
         }
     };
-    Err(format!("{NO_JSON}{cause}"))
+    Err(JsonError(cause))
 }
 
 /// `3600s`, `1.500s`: with three, six or nine digits.
@@ -183,9 +174,9 @@ mod tests {
     fn names_of_literals_are_the_paths_from_the_root_of_the_literal() {
         let inner = literal_of("Object.spec.wrong", &[]);
         let right = literal_of("Object.spec", &[("template", literal_of("Object.spec.template", &[]))]);
-        assert_eq!(check_names(&literal_of("Object", &[("spec", right)])), Ok(()));
+        assert!(check_names(&literal_of("Object", &[("spec", right)])).is_ok());
         let wrong = check_names(&literal_of("Object.spec", &[("template", inner)])).unwrap_err();
-        assert!(wrong.starts_with(
+        assert!(wrong.to_string().starts_with(
             "type mismatch: unexpected type name \"Object.spec.wrong\", expected \"Object.spec.template\""
         ));
     }
@@ -199,7 +190,8 @@ mod tests {
 
     #[test]
     fn what_no_json_has_is_an_error() {
-        let error = |v: Value| json(&v).unwrap_err().replace(NO_JSON, "");
+        let before = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: ";
+        let error = |v: Value| json(&v).unwrap_err().to_string().replace(before, "");
         assert!(error(Value::Float(f64::INFINITY)).ends_with("number_value: invalid +Inf value"));
         assert_eq!(error(Value::optional(None)), "optional.none() dereference");
         let keyed = |key: Value| error(Value::object(Object::Keyed(vec![(key, Value::Null)])));

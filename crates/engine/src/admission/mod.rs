@@ -8,6 +8,7 @@
 pub mod bound;
 pub mod cause;
 pub mod change;
+mod error;
 pub mod literal;
 mod mutate;
 pub mod offline;
@@ -26,6 +27,7 @@ use crate::value::{Map, Str, Value};
 
 pub use bound::BoundPolicy;
 pub use cause::Cause;
+pub use error::{BindingError, JsonError, LiteralError, NoJson, WrongName};
 pub use mutate::{Mutated, Passes, mutate};
 pub use review::Review;
 pub use validate::{BindingResult, answer, conditions, seen_request, validate, verdict};

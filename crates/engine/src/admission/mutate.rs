@@ -20,7 +20,7 @@ use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{ClusterView, Denial, Review};
 use crate::expressions::Scope;
-use crate::expressions::scope::{Failure, OUT_OF_BUDGET};
+use crate::expressions::{Failure, OUT_OF_BUDGET};
 use crate::view::admission::{self, Variables};
 
 /// What a change may cost.
@@ -215,7 +215,7 @@ impl<'w> Passes<'w> {
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
-                Err(text) => return (false, vec![MutationError::Policy(text)]),
+                Err(error) => return (false, vec![MutationError::Policy(error.to_string())]),
             }
         }
         if self.object.is_null() {
@@ -264,7 +264,7 @@ impl<'w> Passes<'w> {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
                 // What does not compile is shown without the step.
                 Failure::Compile(text) => text.to_string(),
-                failure => scope.text(&patch.source, &failure),
+                failure => scope.failed(&patch.source, failure).to_string(),
             })
         })?;
         match patch.patch_type {
@@ -275,7 +275,7 @@ impl<'w> Passes<'w> {
     }
 
     fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
-        check_names(value).map_err(MutationError::Policy)?;
+        check_names(value).map_err(|error| MutationError::Policy(error.to_string()))?;
         let [group, version, name] = kind;
         let types = self.cluster.types();
         let served = self.cluster.kinds().kind(group, version, name).is_some();
@@ -288,7 +288,7 @@ impl<'w> Passes<'w> {
             )));
         };
         let merged = merge_literal(object, value, def, types, Atomic::Refused)
-            .map_err(|text| MutationError::Policy(format!("error applying patch: {text}")))?;
+            .map_err(|error| MutationError::Policy(error.to_string()))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }
 
@@ -298,7 +298,8 @@ impl<'w> Passes<'w> {
         value: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, MutationError> {
-        match apply_literals(object, value).map_err(MutationError::Policy)? {
+        let changed = apply_literals(object, value);
+        match changed.map_err(|error| MutationError::Policy(error.to_string()))? {
             Some(now) => self.decoded(&now, kind).map(Some),
             None => Ok(None),
         }
@@ -308,12 +309,12 @@ impl<'w> Passes<'w> {
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
         let types = self.cluster.types();
         let kind = changed_kind(object, kind, types)
-            .map_err(|text| MutationError::Request(Box::new(Denial::internal(&text))))?;
+            .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
             let found = problems(object, def, types);
             let text = match found.wrong {
-                Some(text) => Some(text),
+                Some(error) => Some(error.to_string()),
                 None if found.unknown.is_empty() => None,
                 None => Some(format!("strict decoding error: {}", unknown_text(&found.unknown))),
             };

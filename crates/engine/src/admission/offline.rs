@@ -20,7 +20,7 @@ use super::bound::{patches, validations};
 use super::change::apply_literals;
 use super::literal::{check_names, part};
 use super::validate::{BUDGET, CONDITIONS, Decision, decided};
-use crate::expressions::scope::OUT_OF_BUDGET;
+use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
 /// The bindings that accept a request; one `None` for a policy without bindings.
 fn accepting<'b>(bound: &'b Bound, request: &Request) -> Vec<Option<&'b PolicyBinding>> {
@@ -83,7 +83,7 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
             return report(Status::Skip, API_SERVER.unmet);
         }
-        Err(text) => return report(Status::Error, &text),
+        Err(error) => return report(Status::Error, &error.to_string()),
     }
     let root = seen(namespace(request));
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
@@ -109,7 +109,7 @@ pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutc
                 last = report(Status::Pass, "mutation is successfully applied");
             }
             Ok(None) => last = report(Status::Skip, API_SERVER.unmet),
-            Err(MutationFailure::Condition(text)) => last = report(Status::Error, &text),
+            Err(MutationFailure::Condition(error)) => last = report(Status::Error, &error.to_string()),
             Err(MutationFailure::Change) => {}
         }
     }
@@ -122,7 +122,7 @@ fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request
 }
 
 enum MutationFailure {
-    Condition(String),
+    Condition(ConditionsError),
     Change,
 }
 
@@ -140,7 +140,7 @@ fn changed(
         Ok(true) => {}
         Ok(false) => return Ok(None),
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
-        Err(text) => return Err(MutationFailure::Condition(text)),
+        Err(error) => return Err(MutationFailure::Condition(error)),
     }
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
@@ -152,12 +152,13 @@ fn changed(
         let value = scope.value(&patch.source.program).map_err(|_| MutationFailure::Change)?;
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
-                check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
+                check_names(&value).map_err(|_| MutationFailure::Change)?;
+                merge_freely(&object, &part(&value)).map(Some).map_err(|_| MutationFailure::Change)
             }
-            PatchType::JsonPatch => apply_literals(&object, &value),
+            PatchType::JsonPatch => apply_literals(&object, &value).map_err(|_| MutationFailure::Change),
             PatchType::Unknown => Ok(None),
         };
-        object = new.map_err(|_| MutationFailure::Change)?.unwrap_or(object);
+        object = new?.unwrap_or(object);
     }
     Ok(Some(object))
 }

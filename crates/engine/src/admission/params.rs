@@ -5,7 +5,7 @@ use crate::matching::filter::selects;
 use crate::value::{Map, Value};
 
 use super::convert::with_kind;
-use super::{BoundPolicy, ClusterView, Review};
+use super::{BindingError, BoundPolicy, ClusterView, Review};
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///
@@ -16,7 +16,7 @@ pub fn params(
     binding: &PolicyBinding,
     review: &Review,
     cluster: &ClusterView<'_>,
-) -> Result<Vec<Option<Value>>, String> {
+) -> Result<Vec<Option<Value>>, BindingError> {
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
     // Parameters can change without an admission request.
@@ -29,24 +29,21 @@ pub fn params(
         namespace =
             if wanted.namespace.is_empty() { &review.attributes.namespace } else { &wanted.namespace };
         if namespace.is_empty() {
-            return Err(
-                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-                    .into(),
-            );
+            return Err(BindingError::NamespacedForClusterScoped);
         }
     } else if !wanted.namespace.is_empty() {
-        return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".into());
+        return Err(BindingError::NamespaceOfClusterScoped);
     }
     match (wanted.name.is_empty(), wanted.selector.is_some()) {
-        (false, true) => return Err("paramRef.name and paramRef.selector are mutually exclusive".into()),
-        (true, false) => return Err("one of name or selector must be provided".into()),
+        (false, true) => return Err(BindingError::NameAndSelector),
+        (true, false) => return Err(BindingError::NeitherNameNorSelector),
         _ => {}
     }
     let mut found = cluster.parameters(group, name, namespace);
     found.retain(|o| is_wanted(wanted, o));
     found.sort_by(|a, b| a.text_at(&["metadata", "name"]).cmp(b.text_at(&["metadata", "name"])));
     if found.is_empty() && wanted.must_exist {
-        return Err("no params found for policy binding with `Deny` parameterNotFoundAction".into());
+        return Err(BindingError::NoParams);
     }
     Ok(found.iter().map(|o| Some(with_kind(o, kind))).collect())
 }

@@ -17,7 +17,8 @@ use crate::value::{Map, Str, Value, budget};
 use super::bound::{BoundPolicy, Run, Step, steps};
 use super::{Answer, ClusterView, Denial, Review, converted};
 use crate::expressions::Scope;
-use crate::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
+use crate::expressions::scope::fallen_back;
+use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 use crate::outcome::{Effect, RuleOutcome, Status};
@@ -315,7 +316,7 @@ pub fn conditions(
     accepted: &Accepted,
     review: &Review,
     cx: &Context,
-) -> Result<bool, String> {
+) -> Result<bool, ConditionsError> {
     if all.is_empty() {
         return Ok(true);
     }
@@ -384,7 +385,7 @@ fn evaluate(
         match scope.admits(&policy.expressions.conditions) {
             Ok(true) => {}
             Ok(false) => return Ok(Evaluated::default()),
-            Err(text) => return Ok(Evaluated::failed(text)),
+            Err(error) => return Ok(Evaluated::failed(error.to_string())),
         }
     }
     let request = admission::request(&seen_request(&run.accepted, review));
@@ -430,7 +431,7 @@ pub(super) fn decided(
         });
     }
     let decision = |((validation, result), made): ((&Validation, _), Option<Value>)| match result {
-        Err(failure) => Some(Decision::Fail(scope.text(&validation.check, &failure))),
+        Err(failure) => Some(Decision::Fail(scope.failed(&validation.check, failure).to_string())),
         // Also for validations that pass.
         Ok(_) if exhausted => Some(Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}"))),
         Ok(Value::Bool(true)) => None,
@@ -456,7 +457,10 @@ fn annotated(policy: BoundPolicy<'_>, root: &Value, cx: &Context, mut evaluated:
             }
             Ok(_) => {}
             Err(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
-            Err(failure) => evaluated.broken_annotations.push(scope.text(&annotation.value, &failure)),
+            Err(failure) => {
+                let failed = scope.failed(&annotation.value, failure);
+                evaluated.broken_annotations.push(failed.to_string());
+            }
         }
     }
     evaluated

@@ -34,7 +34,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
     match scope.admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return skipped(),
-        Err(text) => return failed(&text),
+        Err(error) => return failed(&error.to_string()),
     }
     for program in programs {
         match scope.value(program) {
@@ -46,7 +46,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
                     None => failed("rule result is expected to be an answer"),
                 };
             }
-            Err(failure) => return failed(&failure.alone()),
+            Err(failure) => return failed(&failure.to_string()),
         }
     }
     skipped()

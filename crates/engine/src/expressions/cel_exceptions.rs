@@ -10,7 +10,7 @@ use crate::ir::{Policy, Rule};
 use crate::outcome::{RuleOutcome, Status};
 use crate::value::Value;
 
-use super::scope::Scope;
+use super::{ConditionsError, Scope};
 
 /// The PolicyExceptions of `policies.kyverno.io`, in the order in which they count.
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +44,14 @@ pub(super) fn excepted<'e>(
     root: &Value,
     functions: &Context,
     cel_exceptions: CelExceptions<'e>,
-) -> Result<Vec<&'e CelException>, String> {
+) -> Result<Vec<&'e CelException>, ConditionsError> {
     let mut found: Vec<&CelException> = Vec::new();
     for exception in cel_exceptions.of(policy, functions) {
         match Scope::new(root, functions, &POLICIES).admits(&exception.admit) {
             Ok(true) => found.push(exception),
             Ok(false) => {}
             Err(_) if found.iter().any(|e| e.is_full()) => {}
-            Err(text) => return Err(text),
+            Err(error) => return Err(error),
         }
     }
     Ok(found)

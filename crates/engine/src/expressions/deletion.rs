@@ -49,12 +49,12 @@ pub fn run(
     match excepted(policy, &root, &request.functions, cel_exceptions) {
         Ok(found) if found.is_empty() => {}
         Ok(_) => return spared(),
-        Err(text) => return result(Status::Error, text),
+        Err(error) => return result(Status::Error, error.to_string()),
     }
     let scope = Scope::of_rule(&root, expressions, &request.functions);
     match scope.admits(&expressions.conditions) {
         Ok(true) => result(Status::Pass, format!("{what} {}", expressions.wording.passed)),
         Ok(false) => spared(),
-        Err(text) => result(Status::Error, text),
+        Err(error) => result(Status::Error, error.to_string()),
     }
 }

@@ -4,17 +4,17 @@
 //! gave, or none where the policy does not apply. Nothing is created here: objects get the namespace that they
 //! were handed over for, and that is all. Semantics: `docs/cel-policies.md`, "Generation".
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
-use crate::external::ExternalData;
+use crate::external::{ExternalData, LookupError};
 use crate::functions::{Context, cel::data};
 use crate::ir::expressions::Expressions;
 use crate::ir::generate::{Draft, Generator, Place, TextPart};
 use crate::value::print::display;
-use crate::value::quote::quote;
 use crate::value::{Map, Value};
 
-use super::{Scope, annotations, broken, enter};
+use super::{DraftError, GenerationError, Scope, annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::run::MatchedRule;
 use crate::view::{self, request::Absent};
@@ -29,7 +29,8 @@ pub(crate) fn run(
     let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
     let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);
-    let failed = |text: String| RuleOutcome { rule: policy.name.clone(), ..broken(rule, expressions, &text) };
+    let failed =
+        |error: &dyn Display| RuleOutcome { rule: policy.name.clone(), ..broken(rule, expressions, error) };
     let scope = match enter(met, expressions, &root, &functions) {
         Ok(scope) => scope,
         // Where the conditions do not hold there is no result.
@@ -45,17 +46,17 @@ pub(crate) fn run(
     for generator in generators {
         let done = match generator {
             Generator::Expression(program) => {
-                scope.is_true(program).map(|_| ()).map_err(|failure| failure.alone())
+                scope.is_true(program).map(|_| ()).map_err(GenerationError::Expression)
             }
             Generator::Documents(documents) => filled(documents, &scope, own, &*collector),
         };
-        if let Err(text) = done {
-            return Some(failed(text));
+        if let Err(error) = done {
+            return Some(failed(&error));
         }
     }
     let properties = match annotations(expressions, &scope, &scope.root) {
         Ok(properties) => properties,
-        Err(text) => return Some(failed(text)),
+        Err(error) => return Some(failed(&error)),
     };
     let mut result = RuleOutcome::new(&policy.name, rule.kind, Status::Pass, expressions.wording.passed);
     result.properties = properties;
@@ -77,7 +78,7 @@ impl ExternalData for Collector {
         self.inner.as_deref()
     }
 
-    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {
+    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), LookupError> {
         let Ok(mut made) = self.made.lock() else { return Ok(()) };
         made.extend(objects.into_iter().flat_map(expanded).map(|o| placed(o, namespace)));
         Ok(())
@@ -111,40 +112,36 @@ fn filled(
     scope: &Scope<'_>,
     own: Option<&str>,
     external: &dyn ExternalData,
-) -> Result<(), String> {
+) -> Result<(), GenerationError> {
     for (i, draft) in documents.iter().enumerate() {
-        let at = i + 1;
-        let value = value(draft, scope)
-            .map_err(|e| format!("failed to render generation template: document {at}: {e}"))?;
+        let document = i + 1;
+        let value = value(draft, scope).map_err(|cause| GenerationError::Document { document, cause })?;
         if value.is_null() {
             continue;
         }
         if value.as_map().is_none() {
-            return Err(format!(
-                "document {at}: expected a mapping describing a resource, got {}",
-                value.cel_type()
-            ));
+            return Err(GenerationError::NoObject { document, found: value.cel_type().into() });
         }
         let namespace = value.text_at(&["metadata", "namespace"]).to_string();
         let namespace = match own {
             None => namespace,
             Some(own) if namespace.is_empty() || namespace == own => own.to_string(),
             Some(own) => {
-                return Err(format!(
-                    "cross-namespace generation denied: a policy in namespace \"{own}\" cannot generate resources into namespace \"{namespace}\""
-                ));
+                let (own, namespace) = (own.into(), namespace.into());
+                return Err(GenerationError::ForeignNamespace { own, namespace });
             }
         };
-        external.generate(&namespace, vec![value])?;
+        let taken = external.generate(&namespace, vec![value]);
+        taken.map_err(|e| GenerationError::Refused(e.to_string().into()))?;
     }
     Ok(())
 }
 
-fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, String> {
+fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, DraftError> {
     match draft {
         Draft::Ready(v) => Ok(v.clone()),
         Draft::Whole(place) => evaluated(place, scope).and_then(|v| {
-            let plain = data::plain(&v)?;
+            let plain = data::plain(&v).map_err(|e| DraftError::Plain(e.to_string().into()))?;
             let structured = matches!(plain, Value::Map(_) | Value::List(_));
             Ok(if structured { plain.with_float_numbers() } else { plain })
         }),
@@ -162,11 +159,8 @@ fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, String> {
                             out.push_str(&display(&v));
                         }
                         other => {
-                            return Err(format!(
-                                "placeholder {} embedded in a string must evaluate to a scalar, got {}; use a whole-value placeholder for structured results",
-                                quote(&place.text),
-                                other.cel_type()
-                            ));
+                            let (placeholder, found) = (place.text.clone(), other.cel_type().into());
+                            return Err(DraftError::Structured { placeholder, found });
                         }
                     },
                 }
@@ -174,13 +168,15 @@ fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, String> {
             Ok(out.into())
         }
         Draft::List(items) => {
-            let each = |(i, item)| value(item, scope).map_err(|e| format!("item {i}: {e}"));
+            let each =
+                |(i, item)| value(item, scope).map_err(|e| DraftError::Item { at: i, cause: Box::new(e) });
             items.iter().enumerate().map(each).collect::<Result<Vec<_>, _>>().map(Value::list)
         }
         Draft::Map(entries) => {
             let mut m = Map::new();
             for (key, inner) in entries {
-                let filled = value(inner, scope).map_err(|e| format!("field {}: {e}", quote(key)))?;
+                let failed = |e| DraftError::Field { field: key.clone(), cause: Box::new(e) };
+                let filled = value(inner, scope).map_err(failed)?;
                 m.insert(key.clone(), filled);
             }
             Ok(Value::Map(m))
@@ -188,8 +184,8 @@ fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, String> {
     }
 }
 
-fn evaluated(place: &Place, scope: &Scope<'_>) -> Result<Value, String> {
+fn evaluated(place: &Place, scope: &Scope<'_>) -> Result<Value, DraftError> {
     scope
         .value(&place.program)
-        .map_err(|e| format!("failed to evaluate placeholder {}: {}", quote(&place.text), e.alone()))
+        .map_err(|failure| DraftError::Placeholder { placeholder: place.text.clone(), failure })
 }

@@ -6,6 +6,7 @@
 //! "Images".
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::external::reference;
@@ -20,7 +21,9 @@ use crate::run::MatchedRule;
 use crate::value::{Str, Value};
 
 use super::inquiry::{AttestorValue, Inquiry, matches};
-use super::{Scope, annotations, broken, excepted, exempt};
+use super::{
+    AttestorError, AttestorFieldError, ExtractionError, Scope, annotations, broken, excepted, exempt,
+};
 use crate::view::request::limited_to;
 
 /// The images that a policy requires and checked.
@@ -51,10 +54,10 @@ pub(super) fn run(
 ) -> Option<RuleOutcome> {
     let MatchedRule { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
-    let failed = |text: &str| Some(broken(rule, expressions, text));
+    let failed = |error: &dyn Display| Some(broken(rule, expressions, error));
     let parts = match &**checks {
         Ok(parts) => parts,
-        Err(text) => return Some(RuleOutcome { message: text.clone(), ..broken(rule, expressions, "") }),
+        Err(text) => return Some(RuleOutcome { message: text.clone(), ..broken(rule, expressions, &"") }),
     };
     let mut root = subject.root.as_map().cloned().unwrap_or_default();
     if let Some(namespace) = &policy.namespace
@@ -71,7 +74,7 @@ pub(super) fn run(
         Ok(true) => {}
         Ok(false) => return None,
         Err(_) if !counts => return None,
-        Err(text) => return failed(&text),
+        Err(error) => return failed(&error),
     }
     if !subject.payload {
         match excepted(policy, &plain, &functions, around.cel_exceptions) {
@@ -84,13 +87,13 @@ pub(super) fn run(
                 }
                 return Some(result);
             }
-            Err(text) if counts => return failed(&text),
+            Err(error) if counts => return failed(&error),
             _ => {}
         }
     }
     let images = match extracted(parts, checks, subject, &scope) {
         Ok(images) => images,
-        Err(text) => return failed(&text),
+        Err(error) => return failed(&error),
     };
     let all: Vec<String> = images.values().flatten().cloned().collect();
     if parts.verify_digest {
@@ -119,8 +122,8 @@ pub(super) fn run(
     let inquiry =
         Arc::new(Inquiry::new(request.functions.external.clone(), registry, checks.clone(), attestors));
     for image in &all {
-        if let Err(text) = inquiry.fetch(image) {
-            return failed(&text);
+        if let Err(error) = inquiry.fetch(image) {
+            return failed(&error);
         }
     }
     let list = |images: &[String]| Value::list(images.iter().map(|i| Value::from(&**i)).collect());
@@ -141,12 +144,12 @@ pub(super) fn run(
                 outcome = result(Status::Fail, scope.message(validation, i));
                 break;
             }
-            Err(failure) => return failed(&failure.alone()),
+            Err(failure) => return failed(&failure),
         }
     }
     match annotations(expressions, &scope, &whole) {
         Ok(properties) => outcome.properties = properties,
-        Err(text) => return failed(&text),
+        Err(error) => return failed(&error),
     }
     let required = if parts.required && !subject.payload { all } else { Vec::new() };
     outcome.effect =
@@ -161,7 +164,7 @@ fn extracted(
     checks: &Result<ImageValidation, Str>,
     subject: &Subject<'_>,
     scope: &Scope<'_>,
-) -> Result<BTreeMap<String, Vec<String>>, String> {
+) -> Result<BTreeMap<String, Vec<String>>, ExtractionError> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if let Some(path) = pod_spec_path(subject.kind).filter(|_| subject.kind != "ReplicationController") {
         let mut spec = match scope.root.get("object") {
@@ -169,22 +172,22 @@ fn extracted(
             _ => scope.root.get("oldObject").unwrap_or(&Value::Null),
         };
         for step in path {
-            spec = spec.get(step).ok_or_else(|| format!("no such key: {step}"))?;
+            spec = spec.get(step).ok_or(ExtractionError::NoKey(step))?;
         }
         for list in ["containers", "initContainers", "ephemeralContainers"] {
             let all = spec.get(list).and_then(Value::as_list).unwrap_or_default();
-            let image = |c: &Value| c.get("image").cloned().ok_or_else(|| "no such key: image".to_string());
+            let image = |c: &Value| c.get("image").cloned().ok_or(ExtractionError::NoKey("image"));
             let all: Vec<Value> = all.iter().map(image).collect::<Result<_, _>>()?;
             found.insert(list.into(), texts(&all)?);
         }
     }
     for (name, program) in &parts.extractors {
-        let value = scope.value(program).map_err(|failure| failure.alone())?;
+        let value = scope.value(program).map_err(ExtractionError::Expression)?;
         let all = match &value {
             Value::List(all) => texts(all)?,
             other => {
                 let kind = crate::functions::cel::native_type(other);
-                return Err(format!("unsupported native conversion from {kind} to '[]string'"));
+                return Err(ExtractionError::NoList(kind.to_string().into()));
             }
         };
         found.insert(name.to_string(), all);
@@ -192,7 +195,7 @@ fn extracted(
     for images in found.values_mut() {
         let mut matched = Vec::new();
         for image in std::mem::take(images) {
-            if matches(checks, &image)? {
+            if matches(checks, &image).map_err(ExtractionError::Expression)? {
                 matched.push(image);
             }
         }
@@ -201,17 +204,17 @@ fn extracted(
     Ok(found)
 }
 
-fn texts(all: &[Value]) -> Result<Vec<String>, String> {
+fn texts(all: &[Value]) -> Result<Vec<String>, ExtractionError> {
     let text = |v: &Value| match v.as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(format!("unsupported type conversion from '{}' to string", v.cel_type())),
+        None => Err(ExtractionError::NoText(v.cel_type().into())),
     };
     all.iter().map(text).collect()
 }
 
 /// An attestor with what its expressions give in place.
 fn filled(
-    name: &str,
+    name: &Str,
     written: &Value,
     computed: &[(Box<[Str]>, crate::ir::expressions::Program)],
     scope: &Scope<'_>,
@@ -219,16 +222,14 @@ fn filled(
     let mut attestor = written.clone();
     for (path, program) in computed {
         let what = path.get(1).map_or("key", |s| &**s);
-        let failed = |e: String| format!("failed to convert {what} in compiled attestor: {name}, error: {e}");
-        let value = scope.value(program).map_err(|e| {
-            failed(format!("failed to evaluate compiled attestor: {name}, error: {}", e.alone()))
-        })?;
+        let attestor_name = || name.clone();
+        let failed = |cause| AttestorError { field: what.into(), attestor: attestor_name(), cause };
+        let value = scope
+            .value(program)
+            .map_err(|failure| failed(AttestorFieldError::Failed { attestor: attestor_name(), failure }))?;
         let Value::Str(text) = value else {
-            let kind = value.cel_type();
-            let why = format!("unsupported type conversion from '{kind}' to string");
-            return Err(failed(format!(
-                "failed to convert expression in compiled attestor: {name}, error: {why}"
-            )));
+            let found = value.cel_type().into();
+            return Err(failed(AttestorFieldError::NoText { attestor: attestor_name(), found }));
         };
         let (parent, field) = match &**path {
             [_, key] if &**key == "key" => (&path[..], "data"),

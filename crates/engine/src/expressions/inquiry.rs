@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::document::decode_json;
 use crate::external::facts;
-use crate::external::registry::OFFLINE;
-use crate::external::registry::{Registry, Repository, place};
-use crate::external::{ExternalData, ImageVerifier};
+use crate::external::registry::{OFFLINE, Registry, Repository, place};
+use crate::external::{ExternalData, ImageVerifier, LookupError};
 use crate::functions::CelLevel;
 use crate::functions::Context;
 #[cfg(feature = "signatures")]
@@ -26,15 +25,80 @@ use crate::signatures::notary::{Artifact, Store};
 use crate::signatures::trust::{self, Trust};
 use crate::value::{Map, Str, Value};
 
-use super::Scope;
+use super::{AttestorError, Failure, Scope};
 
 /// The largest artifact that states something.
 const LARGEST_ARTIFACT: u64 = 10 * 1024 * 1024;
 /// How many artifacts may refer to an image.
 const MOST_REFERRERS: usize = 50;
 
+/// Why a question about an image has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InquiryError {
+    /// No registry may be read.
+    #[error("{OFFLINE}")]
+    Offline,
+    /// The image is no reference, or the registry does not have what it was called for; the words are those of the
+    /// registry.
+    #[error("{0}")]
+    Registry(Box<str>),
+    /// The image cannot be read.
+    #[error("failed to get imagedata: {0}")]
+    Data(#[source] Box<InquiryError>),
+    /// The expressions that say which images the policy is about have no value.
+    #[error(transparent)]
+    Reference(Failure),
+    /// The policy does not have the attestor.
+    #[error("attestor not found in policy: {0}")]
+    NoAttestor(Box<str>),
+    /// The attestor cannot be used.
+    #[error(transparent)]
+    Attestor(AttestorError),
+    /// The policy does not have the attestation.
+    #[error("attestation not found in policy: {0}")]
+    NoAttestation(Box<str>),
+    /// The attestation is one that Notary does not sign.
+    #[error("notary verifier only supports oci 1.1 referrers as attestations")]
+    NotaryStatement,
+    /// What the attestation states cannot be read.
+    #[error("failed to get payload: {0}")]
+    Payload(#[source] Box<InquiryError>),
+    /// The attestation has not been verified.
+    #[error(
+        "failed to get payload: intoto attestation payload cannot be fetch before verifying intoto attestation"
+    )]
+    NotVerified,
+    /// So many artifacts refer to the image.
+    #[error("too many referrers: {0}, at most {MOST_REFERRERS} are read")]
+    TooManyReferrers(usize),
+    /// No artifact of this type refers to the image.
+    #[error("artifact of type {0} not found")]
+    NoArtifact(Box<str>),
+    /// The artifact does not have one layer.
+    #[error("invalid referrer descriptor, must have only one layer")]
+    Layers,
+    /// What the artifact states, for this attestation, is no JSON.
+    #[error("failed to unmarshal json for attestation {0}")]
+    NoJson(Str),
+    /// Nothing can be verified.
+    #[cfg(not(feature = "signatures"))]
+    #[error("{}", crate::unverified::UNVERIFIED)]
+    Unverified,
+}
+
+impl InquiryError {
+    fn words(error: impl std::fmt::Display) -> InquiryError {
+        InquiryError::Registry(error.to_string().into())
+    }
+
+    fn data(error: InquiryError) -> InquiryError {
+        InquiryError::Data(Box::new(error))
+    }
+}
+
 /// An attestor, or why it cannot be used: a fault of its expressions ends evaluation.
-pub type AttestorValue = Result<Value, String>;
+pub type AttestorValue = Result<Value, AttestorError>;
 
 /// See the module page.
 pub struct Inquiry {
@@ -65,23 +129,23 @@ impl Inquiry {
         self.verified.lock().map(|m| m.clone()).unwrap_or_default()
     }
 
-    fn registry(&self) -> Result<&dyn Registry, String> {
-        self.registry.as_deref().ok_or_else(|| OFFLINE.to_owned())
+    fn registry(&self) -> Result<&dyn Registry, InquiryError> {
+        self.registry.as_deref().ok_or(InquiryError::Offline)
     }
 
     /// Reads what a registry knows of an image.
     ///
     /// # Errors
     /// The registry's failure.
-    pub fn fetch(&self, image: &str) -> Result<Value, String> {
-        place(image)?;
-        facts::for_expressions(self.registry()?, image).map_err(|f| f.text)
+    pub fn fetch(&self, image: &str) -> Result<Value, InquiryError> {
+        place(image).map_err(InquiryError::words)?;
+        facts::for_expressions(self.registry()?, image).map_err(InquiryError::words)
     }
 
-    fn attestation(&self, name: &str) -> Result<&Attestation, String> {
+    fn attestation(&self, name: &str) -> Result<&Attestation, InquiryError> {
         let all = self.checks.as_ref().as_ref().map(|c| &*c.attestations).unwrap_or_default();
         let found = all.iter().find(|a| *a.name == *name);
-        found.ok_or_else(|| format!("attestation not found in policy: {name}"))
+        found.ok_or_else(|| InquiryError::NoAttestation(name.into()))
     }
 
     /// Counts the attestors for which something holds.
@@ -90,21 +154,21 @@ impl Inquiry {
         &self,
         image: &str,
         attestors: &[Value],
-        holds: impl Fn(&Subject<'_>, &Value) -> Result<bool, String>,
-    ) -> Result<i64, String> {
-        if !matches(&self.checks, image)? {
+        holds: impl Fn(&Subject<'_>, &Value) -> Result<bool, InquiryError>,
+    ) -> Result<i64, InquiryError> {
+        if !matches(&self.checks, image).map_err(InquiryError::Reference)? {
             return Ok(0);
         }
-        let failed = |e: String| format!("failed to get imagedata: {e}");
-        let (at, digest) = self.subject(image).map_err(failed)?;
-        let registry = self.registry().map_err(failed)?;
+        let (at, digest) = self.subject(image).map_err(InquiryError::data)?;
+        let registry = self.registry().map_err(InquiryError::data)?;
         let subject = Subject { registry, at: &at, digest: &digest };
         let mut count = 0;
         for attestor in attestors {
             let name = name_of(attestor);
             let known = match self.attestors.get(name) {
-                Some(known) => known.as_ref().map_err(Clone::clone)?,
-                None => return Err(format!("attestor not found in policy: {name}")),
+                Some(Ok(known)) => known,
+                Some(Err(error)) => return Err(InquiryError::Attestor(error.clone())),
+                None => return Err(InquiryError::NoAttestor(name.into())),
             };
             if holds(&subject, known)? {
                 count += 1;
@@ -134,34 +198,44 @@ impl Inquiry {
         check(&store, &artifact).ok()
     }
 
-    fn subject(&self, image: &str) -> Result<(Repository, String), String> {
-        let (at, by) = place(image)?;
-        let manifest = self.registry()?.manifest(&at, &by).map_err(|f| f.text)?;
+    fn subject(&self, image: &str) -> Result<(Repository, String), InquiryError> {
+        let (at, by) = place(image).map_err(InquiryError::words)?;
+        let manifest = self.registry()?.manifest(&at, &by).map_err(InquiryError::words)?;
         Ok((at, manifest.digest))
     }
 
+    /// What an attestation states about an image.
+    fn stated(&self, image: &str, statement: &str) -> Result<Value, InquiryError> {
+        let attestation = self.attestation(statement)?;
+        if attestation.refers {
+            let found = self.artifact(image, attestation);
+            return found.map_err(|error| InquiryError::Payload(Box::new(error)));
+        }
+        let stated = self.stated.lock().ok();
+        let known = stated.and_then(|m| m.get(&(image.to_owned(), statement.to_owned())).cloned());
+        known.ok_or(InquiryError::NotVerified)
+    }
+
     /// The content of the artifact of a type that refers to an image.
-    fn artifact(&self, image: &str, attestation: &Attestation) -> Result<Value, String> {
+    fn artifact(&self, image: &str, attestation: &Attestation) -> Result<Value, InquiryError> {
         let (at, digest) = self.subject(image)?;
         let registry = self.registry()?;
-        let referrers = registry.referrers(&at, &digest).map_err(|f| f.text)?;
+        let referrers = registry.referrers(&at, &digest).map_err(InquiryError::words)?;
         if referrers.len() > MOST_REFERRERS {
-            return Err(format!(
-                "too many referrers: {}, at most {MOST_REFERRERS} are read",
-                referrers.len()
-            ));
+            return Err(InquiryError::TooManyReferrers(referrers.len()));
         }
         let kind = &*attestation.kind;
         let own = referrers.iter().find(|r| r.text_at(&["artifactType"]) == kind);
-        let own = own.ok_or_else(|| format!("artifact of type {kind} not found"))?;
-        let manifest = registry.manifest(&at, own.text_at(&["digest"])).map_err(|f| f.text)?;
-        let manifest = manifest.read().map_err(|f| f.text)?;
+        let own = own.ok_or_else(|| InquiryError::NoArtifact(kind.into()))?;
+        let manifest = registry.manifest(&at, own.text_at(&["digest"])).map_err(InquiryError::words)?;
+        let manifest = manifest.read().map_err(InquiryError::words)?;
         let [layer] = manifest.get("layers").and_then(Value::as_list).unwrap_or_default() else {
-            return Err("invalid referrer descriptor, must have only one layer".into());
+            return Err(InquiryError::Layers);
         };
-        let bytes = registry.blob(&at, layer.text_at(&["digest"]), LARGEST_ARTIFACT).map_err(|f| f.text)?;
+        let bytes =
+            registry.blob(&at, layer.text_at(&["digest"]), LARGEST_ARTIFACT).map_err(InquiryError::words)?;
         let decoded = decode_json(&String::from_utf8_lossy(&bytes));
-        decoded.map_err(|_| format!("failed to unmarshal json for attestation {}", attestation.name))
+        decoded.map_err(|_| InquiryError::NoJson(attestation.name.clone()))
     }
 }
 
@@ -169,7 +243,7 @@ impl Inquiry {
 ///
 /// # Errors
 /// An expression fails.
-pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<bool, String> {
+pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<bool, Failure> {
     let Ok(checks) = checks else { return Ok(false) };
     if checks.references.is_empty() {
         return Ok(true);
@@ -182,7 +256,7 @@ pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<boo
             Reference::Pattern(pattern) => pattern.0.is_match(image),
             Reference::Expression(program) => {
                 let scope = Scope::new(&root, &functions, &POLICIES);
-                scope.is_true(program).map_err(|failure| failure.alone())?
+                scope.is_true(program)?
             }
         };
         if fits {
@@ -197,9 +271,9 @@ fn is_notary(attestor: &Value) -> bool {
     attestor.get("notary").is_some_and(|v| !v.is_null())
 }
 
-impl ImageVerifier for Inquiry {
-    #[cfg(feature = "signatures")]
-    fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String> {
+#[cfg(feature = "signatures")]
+impl Inquiry {
+    fn signed(&self, image: &str, attestors: &[Value]) -> Result<i64, InquiryError> {
         self.counted(image, attestors, |subject, attestor| {
             if is_notary(attestor) {
                 return Ok(self.notarized(subject, attestor, Store::verify).is_some());
@@ -208,8 +282,7 @@ impl ImageVerifier for Inquiry {
         })
     }
 
-    #[cfg(feature = "signatures")]
-    fn statements(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, String> {
+    fn attested(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, InquiryError> {
         let attestation = self.attestation(statement)?;
         self.counted(image, attestors, |subject, attestor| {
             if attestation.refers {
@@ -219,7 +292,7 @@ impl ImageVerifier for Inquiry {
                 return Ok(any == Some(true));
             }
             if is_notary(attestor) {
-                return Err("notary verifier only supports oci 1.1 referrers as attestations".into());
+                return Err(InquiryError::NotaryStatement);
             }
             let Ok(trust) = trust::read(attestor) else { return Ok(false) };
             let Ok(all) = trust.statements(subject, &attestation.kind) else { return Ok(false) };
@@ -229,32 +302,34 @@ impl ImageVerifier for Inquiry {
             Ok(true)
         })
     }
+}
 
-    #[cfg(not(feature = "signatures"))]
-    fn signatures(&self, _: &str, _: &[Value]) -> Result<i64, String> {
-        Err(crate::unverified::UNVERIFIED.into())
+#[cfg(not(feature = "signatures"))]
+impl Inquiry {
+    fn signed(&self, _: &str, _: &[Value]) -> Result<i64, InquiryError> {
+        Err(InquiryError::Unverified)
     }
 
-    #[cfg(not(feature = "signatures"))]
-    fn statements(&self, _: &str, _: &str, _: &[Value]) -> Result<i64, String> {
-        Err(crate::unverified::UNVERIFIED.into())
+    fn attested(&self, _: &str, _: &str, _: &[Value]) -> Result<i64, InquiryError> {
+        Err(InquiryError::Unverified)
+    }
+}
+
+impl ImageVerifier for Inquiry {
+    fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, LookupError> {
+        self.signed(image, attestors).map_err(Into::into)
     }
 
-    fn data(&self, image: &str) -> Result<Value, String> {
-        self.fetch(image).map_err(|e| format!("failed to get imagedata: {e}"))
+    fn statements(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, LookupError> {
+        self.attested(image, statement, attestors).map_err(Into::into)
     }
 
-    fn payload(&self, image: &str, statement: &str) -> Result<Value, String> {
-        let attestation = self.attestation(statement)?;
-        let failed = |e: String| format!("failed to get payload: {e}");
-        if attestation.refers {
-            return self.artifact(image, attestation).map_err(failed);
-        }
-        let stated = self.stated.lock().ok();
-        let known = stated.and_then(|m| m.get(&(image.to_owned(), statement.to_owned())).cloned());
-        known.ok_or_else(|| {
-            failed("intoto attestation payload cannot be fetch before verifying intoto attestation".into())
-        })
+    fn data(&self, image: &str) -> Result<Value, LookupError> {
+        self.fetch(image).map_err(|error| InquiryError::data(error).into())
+    }
+
+    fn payload(&self, image: &str, statement: &str) -> Result<Value, LookupError> {
+        self.stated(image, statement).map_err(Into::into)
     }
 }
 

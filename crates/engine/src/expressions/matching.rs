@@ -5,14 +5,14 @@
 use crate::ir::expressions::{RULES, Source};
 use crate::{Request, view};
 
-use super::Scope;
+use super::{ConditionsError, Scope};
 
 /// Whether all conditions on requests are true; a false one wins over faults. They see a request as Kyverno 1.19.1
 /// makes it; where that fails they see the one that was sent, for which an API server has evaluated them before.
 ///
 /// # Errors
 /// Why conditions cannot be evaluated, also by an API server.
-pub fn admits(conditions: &[Source], request: &Request) -> Result<bool, String> {
+pub fn admits(conditions: &[Source], request: &Request) -> Result<bool, ConditionsError> {
     if conditions.is_empty() {
         return Ok(true);
     }

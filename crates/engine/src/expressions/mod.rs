@@ -5,6 +5,7 @@
 //! rule's [`crate::ir::expressions::Wording`]. Semantics: `docs/validate.md`, "Bodies"; `docs/cel-policies.md`, "Evaluation".
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use crate::functions::Context;
 use crate::ir::Rule;
@@ -22,6 +23,7 @@ use super::view;
 pub mod answer;
 mod cel_exceptions;
 pub mod deletion;
+mod error;
 pub mod generate;
 pub mod images;
 mod inquiry;
@@ -31,6 +33,11 @@ pub mod rule;
 pub mod scope;
 
 pub use cel_exceptions::CelExceptions;
+pub use error::{
+    AnnotationError, AttestorError, AttestorFieldError, ConditionsError, DraftError, ExtractionError,
+    FailedExpression, Failure, GenerationError, OUT_OF_BUDGET, PatchError,
+};
+pub use inquiry::InquiryError;
 pub use matching::admits;
 pub use scope::Scope;
 
@@ -70,7 +77,7 @@ fn enter<'s>(
     functions: &'s Context,
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
     let MatchedRule { policy, rule, around, .. } = met;
-    let failed = |text: &str| Box::new(broken(rule, expressions, text));
+    let failed = |error: &ConditionsError| Box::new(broken(rule, expressions, error));
     let unmet = expressions.wording.unmet;
     let skipped = || Box::new(RuleOutcome::new(&stock(""), rule.kind, Status::Skip, stock(unmet)));
     let counts = expressions.failure_policy.is_fail();
@@ -81,7 +88,7 @@ fn enter<'s>(
     let found = match excepted(policy, &root, functions, around.cel_exceptions) {
         Ok(found) => found,
         Err(_) if !counts => Vec::new(),
-        Err(text) => return Err(failed(&text)),
+        Err(error) => return Err(failed(&error)),
     };
     if found.iter().any(|e| e.is_full()) {
         return Err(Box::new(exempt(rule, &found)));
@@ -96,13 +103,13 @@ fn enter<'s>(
         Ok(true) => Ok(scope),
         Ok(false) => Err(skipped()),
         Err(_) if !counts => Err(skipped()),
-        Err(text) => Err(failed(&text)),
+        Err(error) => Err(failed(&error)),
     }
 }
 
 /// The result of a rule that cannot be evaluated.
-fn broken(rule: &Rule, expressions: &Expressions, text: &str) -> RuleOutcome {
-    let text = format!("{}{text}", expressions.wording.broken);
+fn broken(rule: &Rule, expressions: &Expressions, error: &dyn Display) -> RuleOutcome {
+    let text = format!("{}{error}", expressions.wording.broken);
     RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
 }
 
@@ -122,11 +129,11 @@ fn one(met: MatchedRule<'_, '_>, expressions: &Expressions, root: &Value) -> Opt
     if status != Status::Error {
         match annotations(expressions, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,
-            Err(text) if status == Status::Fail => {
+            Err(error) if status == Status::Fail => {
                 result.status = Status::Error;
-                result.message = format!("error: {text}").into();
+                result.message = format!("error: {error}").into();
             }
-            Err(text) => return Some(broken(rule, expressions, &text)),
+            Err(error) => return Some(broken(rule, expressions, &error)),
         }
     }
     if let Some(violation) = decided
@@ -151,10 +158,10 @@ fn decide(validations: &[Validation], scope: &Scope<'_>, expressions: &Expressio
             Ok(true) => continue,
             Ok(false) => (Status::Fail, scope.message(validation, at)),
             Err(failure) => {
-                let text = scope.text(&validation.check, &failure);
+                let text = scope.failed(&validation.check, failure);
                 match expressions.wording.error {
                     Some(before) => (Status::Error, format!("{before}{text}").into()),
-                    None => (Status::Fail, text.into()),
+                    None => (Status::Fail, text.to_string().into()),
                 }
             }
         };
@@ -168,7 +175,7 @@ fn annotations(
     expressions: &Expressions,
     scope: &Scope<'_>,
     root: &Value,
-) -> Result<Vec<(Str, Str)>, String> {
+) -> Result<Vec<(Str, Str)>, AnnotationError> {
     let mut out = Vec::new();
     for annotation in &expressions.annotations {
         let key = &annotation.key;
@@ -176,14 +183,10 @@ fn annotations(
             Ok(Value::Str(text)) if text.is_empty() => {}
             Ok(Value::Str(text)) => out.push((key.clone(), text)),
             Ok(other) => {
-                return Err(format!(
-                    "failed to convert auditAnnotation '{key}' expression: type conversion error from '{}' to 'string'",
-                    other.cel_type()
-                ));
+                let found = other.cel_type().into();
+                return Err(AnnotationError::NoText { key: key.clone(), found });
             }
-            Err(failure) => {
-                return Err(format!("failed to evaluate auditAnnotation '{key}': {}", failure.alone()));
-            }
+            Err(failure) => return Err(AnnotationError::Failed { key: key.clone(), failure }),
         }
     }
     // Kyverno keeps them in a map.

@@ -4,6 +4,8 @@
 //! Each mutation sees what the former one left; variables keep their first value. Semantics:
 //! `docs/cel-policies.md`, "Changes".
 
+use std::fmt::Display;
+
 use crate::admission::change::{apply_literals, merge_literal};
 use crate::admission::literal::check_names;
 use crate::ir::expressions::{Expressions, PatchType};
@@ -12,7 +14,7 @@ use crate::kubernetes::Types;
 use crate::patch::structured::Atomic;
 use crate::value::{Str, Value};
 
-use super::{annotations, broken, enter};
+use super::{PatchError, annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::run::MatchedRule;
 use crate::view::{
@@ -33,9 +35,9 @@ pub(crate) fn run(
         Err(result) => return (*result, None),
     };
     let types = around.sources.types().unwrap_or_else(|| Types::built_in());
-    let failed = |text: String| (broken(rule, expressions, &text), None);
+    let failed = |error: &dyn Display| (broken(rule, expressions, error), None);
     let Change::Expressions { patches, replaces_atomic, .. } = &mutation.change else {
-        return failed("the rule has no expressions".into());
+        return failed(&"the rule has no expressions");
     };
     let atomics = if *replaces_atomic { Atomic::Replaced } else { Atomic::Refused };
     let kind = [&request.target.group, &request.target.version, &request.target.kind].map(Str::clone);
@@ -44,18 +46,18 @@ pub(crate) fn run(
         let root = with(&scope.root, "object", object.clone());
         let value = match scope.value_on(&patch.source.program, &root) {
             Ok(value) => value,
-            Err(failure) => return failed(failure.alone()),
+            Err(failure) => return failed(&failure),
         };
         match changed(patch.patch_type, &object, &value, &kind, (types, atomics)) {
             Ok(Some(next)) => object = next,
             Ok(None) => {}
-            Err(text) => return failed(text),
+            Err(error) => return failed(&error),
         }
     }
     let root = with(&scope.root, "object", object.clone());
     let properties = match annotations(expressions, &scope, &root) {
         Ok(properties) => properties,
-        Err(text) => return failed(text),
+        Err(error) => return failed(&error),
     };
     let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, expressions.wording.passed);
     result.properties = properties;
@@ -70,16 +72,16 @@ fn changed(
     value: &Value,
     kind: &[Str; 3],
     (types, atomics): (&Types, Atomic),
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, PatchError> {
     match patch_type {
-        PatchType::JsonPatch => apply_literals(object, value),
+        PatchType::JsonPatch => apply_literals(object, value).map_err(PatchError::Literal),
         PatchType::ApplyConfiguration | PatchType::Unknown => {
-            check_names(value)?;
+            check_names(value).map_err(PatchError::Literal)?;
             let Some(def) = types.of_kind(kind) else {
-                return Err("error applying patch: type converter must not be nil".into());
+                return Err(PatchError::NoType);
             };
             let merged = merge_literal(object, value, def, types, atomics);
-            merged.map(Some).map_err(|text| format!("error applying patch: {text}"))
+            merged.map(Some).map_err(PatchError::Literal)
         }
     }
 }

@@ -37,14 +37,14 @@ pub fn run(
     if profile.offline_params {
         return match rule_params::look_up_offline(params) {
             Ok(()) => (Status::Pass, passed.clone()),
-            Err(text) => (Status::Error, text.into()),
+            Err(error) => (Status::Error, error.to_string().into()),
         };
     }
     // Parameters can change without an admission request.
     crate::functions::untracked::note();
     let found = match rule_params::find(params, request, around.sources) {
         Ok(found) => found,
-        Err(text) => return (Status::Error, text.into()),
+        Err(error) => return (Status::Error, error.to_string().into()),
     };
     for param in found {
         let mut seen = root.as_map().cloned().unwrap_or_default();
@@ -74,7 +74,7 @@ fn evaluate(
         match Scope::of_rule(&seen, expressions, functions).admits(conditions) {
             Ok(true) => {}
             Ok(false) => return (Status::Skip, stock(wording.unmet)),
-            Err(text) => return (Status::Fail, text.into()),
+            Err(error) => return (Status::Fail, error.to_string().into()),
         }
     }
     match decide(validations, &Scope::of_rule(root, expressions, functions).sharing(request), expressions) {

@@ -20,46 +20,13 @@ use crate::strict::truth;
 use crate::trace::{self, EventKind, TracedValue};
 use crate::value::{Fault, Str, Value};
 
+use super::{ConditionsError, FailedExpression, Failure};
+
 /// What one expression may cost.
 pub const PER_CALL: u64 = 1_000_000;
 
 /// A message that is longer counts as none.
 const MAX_MESSAGE: usize = 5 << 10;
-
-/// The text of a list that ran out of its budget.
-pub const OUT_OF_BUDGET: &str =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
-
-/// Why an expression has no value.
-#[derive(Clone, Debug)]
-pub enum Failure {
-    /// It does not compile.
-    Compile(Str),
-    /// It fails.
-    Run(Fault),
-    /// The budget of the list is exhausted, and the list ends.
-    OutOfBudget,
-}
-
-impl Failure {
-    /// The text, with the expression.
-    pub fn with_expression(&self, source: &str) -> String {
-        match self {
-            Failure::Compile(text) => format!("compilation error: {text}"),
-            Failure::Run(fault) => format!("expression '{source}' resulted in error: {}", fault.cel_text()),
-            Failure::OutOfBudget => OUT_OF_BUDGET.into(),
-        }
-    }
-
-    /// The text of the fault alone.
-    pub fn alone(&self) -> String {
-        match self {
-            Failure::Compile(text) => text.to_string(),
-            Failure::Run(fault) => fault.cel_text(),
-            Failure::OutOfBudget => OUT_OF_BUDGET.into(),
-        }
-    }
-}
 
 /// See the module page.
 pub struct Scope<'s> {
@@ -203,41 +170,43 @@ impl<'s> Scope<'s> {
         Some(found.map(|v| v.as_bool() == Some(true)).map_err(Failure::Run))
     }
 
-    /// How a failure is shown.
-    pub fn text(&self, source: &Source, failure: &Failure) -> String {
-        match self.wording.faults_name_expression {
-            true => failure.with_expression(&source.text),
-            false => failure.alone(),
-        }
+    /// An expression that has no value, in the words of the list.
+    pub fn failed(&self, source: &Source, failure: Failure) -> FailedExpression {
+        let expression = self.wording.faults_name_expression.then(|| source.text.clone());
+        FailedExpression { expression, failure }
     }
 
     /// Whether all conditions are true; a false one takes precedence over failures. Where there is a budget, all are
     /// evaluated: it may run out after a false one.
     ///
     /// # Errors
-    /// No condition is false and some fail: their texts.
-    pub fn admits(&self, conditions: &[Source]) -> Result<bool, String> {
-        let [open, between, close] = self.wording.several;
-        let (mut holds, mut failures) = (true, Vec::new());
+    /// No condition is false and some fail.
+    pub fn admits(&self, conditions: &[Source]) -> Result<bool, ConditionsError> {
+        let several = self.wording.several;
+        let (mut holds, mut all) = (true, Vec::<FailedExpression>::new());
         for condition in conditions {
             match self.decides(condition) {
                 Ok(true) => {}
                 Ok(false) if self.left.get().is_none() => return Ok(false),
                 Ok(false) => holds = false,
-                Err(Failure::OutOfBudget) => return Err(OUT_OF_BUDGET.into()),
+                Err(Failure::OutOfBudget) => return Err(ConditionsError::OutOfBudget),
                 Err(failure) => {
-                    let text = self.text(condition, &failure);
-                    if open.is_empty() || !failures.contains(&text) {
-                        failures.push(text);
+                    let failed = self.failed(condition, failure);
+                    let is_known = |text: &str| all.iter().any(|known| known.to_string() == text);
+                    if several[0].is_empty() || all.is_empty() || !is_known(&failed.to_string()) {
+                        all.push(failed);
                     }
                 }
             }
         }
-        match &failures[..] {
+        match (all.len(), all.pop()) {
             _ if !holds => Ok(false),
-            [] => Ok(true),
-            [one] => Err(one.clone()),
-            many => Err(format!("{open}{}{close}", many.join(between))),
+            (_, None) => Ok(true),
+            (1, Some(one)) => Err(ConditionsError::One(Box::new(one))),
+            (_, Some(last)) => {
+                all.push(last);
+                Err(ConditionsError::Several { failed: all, several })
+            }
         }
     }
 
@@ -252,7 +221,7 @@ impl<'s> Scope<'s> {
             Some(Ok(Value::Str(text))) => text,
             Some(Ok(_)) => return "failed to evaluate message expression: no such overload".into(),
             Some(Err(failure)) => {
-                return format!("failed to evaluate message expression: {}", failure.alone()).into();
+                return format!("failed to evaluate message expression: {failure}").into();
             }
         };
         match text.is_empty() {

@@ -15,6 +15,8 @@ use crate::request::{Request, resource_name};
 use crate::validate::{bind_element, elements};
 use crate::value::{Str, Value};
 
+use super::error::{ElementError, GenerationError};
+
 const LABEL: &str = "generate.kyverno.io/";
 
 /// What exists, and the policy and trigger that objects are generated for.
@@ -59,7 +61,7 @@ impl<'s> Store<'s> {
         generation: &Generation,
         rule: &Rule,
         data: &mut Data<'_>,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, GenerationError> {
         match generation {
             Generation::One(described) => self.described(described, rule, data),
             Generation::ForEach(loops) => {
@@ -80,8 +82,8 @@ impl<'s> Store<'s> {
         l: &GenerationLoop,
         rule: &Rule,
         data: &mut Data<'_>,
-    ) -> Result<Vec<Value>, String> {
-        let list = data.query(&l.list).map_err(|e| format!("failed to evaluate {i} foreach list: {e}"))?;
+    ) -> Result<Vec<Value>, GenerationError> {
+        let list = data.query(&l.list).map_err(|cause| GenerationError::List { at: i, cause })?;
         let items = elements(&list);
         let before = data.snapshot();
         let (mut made, mut failed) = (Vec::new(), Vec::new());
@@ -89,14 +91,14 @@ impl<'s> Store<'s> {
             data.reset(&before);
             match self.element(index, item, l, rule, data) {
                 Ok(objects) => made.extend(objects),
-                Err(e) => failed.push(format!("failed to process {index} element: {e}")),
+                Err(cause) => failed.push(ElementError { index, cause }),
             }
         }
         data.reset(&before);
         if failed.is_empty() {
             return Ok(made);
         }
-        Err(format!("failed to process {i} foreach in rule {}: {}", rule.name, failed.join("; ")))
+        Err(GenerationError::Loop { at: i, rule: rule.name.clone(), failed })
     }
 
     fn element(
@@ -106,21 +108,24 @@ impl<'s> Store<'s> {
         l: &GenerationLoop,
         rule: &Rule,
         data: &mut Data<'_>,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, GenerationError> {
         bind_element(0, index, item, data);
         data.register(&l.bindings);
         if let Some(admit) = &l.admit
-            && !condition::evaluate(admit, data)
-                .map_err(|e| format!("failed to evaluate preconditions: {e}"))?
-                .holds
+            && !condition::evaluate(admit, data).map_err(GenerationError::Preconditions)?.holds
         {
             return Ok(Vec::new());
         }
         self.described(&l.described, rule, data)
     }
 
-    fn described(&mut self, d: &Described, rule: &Rule, data: &mut Data<'_>) -> Result<Vec<Value>, String> {
-        let filled = data.fill(&d.template)?;
+    fn described(
+        &mut self,
+        d: &Described,
+        rule: &Rule,
+        data: &mut Data<'_>,
+    ) -> Result<Vec<Value>, GenerationError> {
+        let filled = data.fill(&d.template).map_err(GenerationError::Fill)?;
         let text = |path: &[&str]| filled.text_at(path);
         let place = Key {
             api_version: text(&["apiVersion"]),
@@ -141,7 +146,12 @@ impl<'s> Store<'s> {
     }
 
     /// Copies one object.
-    fn copy(&mut self, place: &Key<'_>, filled: &Value, rule: &Rule) -> Result<Option<Value>, String> {
+    fn copy(
+        &mut self,
+        place: &Key<'_>,
+        filled: &Value,
+        rule: &Rule,
+    ) -> Result<Option<Value>, GenerationError> {
         let from = Key {
             namespace: filled.text_at(&["clone", "namespace"]),
             name: filled.text_at(&["clone", "name"]),
@@ -153,11 +163,11 @@ impl<'s> Store<'s> {
         let Some(source) = self.all().find(|(k, _)| *k == from).map(|(_, o)| o) else {
             let Key { api_version, kind, namespace, name } = place;
             // The text names the object that would have been generated.
-            return Err(format!(
-                "source resource {api_version}/{kind}/{namespace}/{name} not found: {} \"{}\" not found",
-                resource_name(api_version, kind),
-                from.name
-            ));
+            return Err(GenerationError::NoSource {
+                target: format!("{api_version}/{kind}/{namespace}/{name}").into(),
+                resource: resource_name(api_version, kind).into(),
+                name: from.name.into(),
+            });
         };
         let copied = self.copied(source, place, rule);
         Ok(self.create(place.kind, copied))

@@ -5,6 +5,7 @@
 //! object exists is looked up in the source of data, the request's object and what was generated before.
 //! Texts and order are those of `docs/generate.md`.
 
+mod error;
 mod make;
 
 use crate::ir::generate::Generation;
@@ -15,6 +16,8 @@ use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};
 use super::{condition, expressions};
 use make::Store;
+
+pub use error::{ElementError, GenerationError};
 
 /// Whether a rule wants to generate something; one with expressions does at once.
 pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
@@ -39,7 +42,7 @@ pub(super) fn finish(described: &[(usize, MatchedRule<'_, '_>)], out: &mut Resul
     let (made, excess) = budget::spend(|| make_all(described));
     let made = match excess {
         None => made,
-        Some(excess) => made.and(Err(excess.text().to_string())),
+        Some(excess) => made.and(Err(GenerationError::Excess(excess.text()))),
     };
     match made {
         Ok(made) => {
@@ -49,7 +52,7 @@ pub(super) fn finish(described: &[(usize, MatchedRule<'_, '_>)], out: &mut Resul
                 }
             }
         }
-        Err(text) => out.failure = Some(text),
+        Err(error) => out.failure = Some(error.to_string()),
     }
 }
 
@@ -89,7 +92,7 @@ fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
 }
 
 /// Builds the objects of all rules; one failure ends the policy.
-fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, String> {
+fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, GenerationError> {
     let mut made = Vec::with_capacity(described.len());
     let mut store: Option<Store> = None;
     for (at, met) in described {
@@ -101,9 +104,7 @@ fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Ve
             // The preconditions of a rule with loops are not looked at again.
             (None, _) | (_, Generation::ForEach(_)) => true,
             (Some(admit), _) => {
-                condition::evaluate(admit, &mut data)
-                    .map_err(|e| format!("failed to evaluate preconditions: {e}"))?
-                    .holds
+                condition::evaluate(admit, &mut data).map_err(GenerationError::Preconditions)?.holds
             }
         };
         if holds {

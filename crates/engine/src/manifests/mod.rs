@@ -26,6 +26,35 @@ enum Refusal {
     Error(String),
 }
 
+/// Why a signature is not that of an attestor.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    /// It comes with a bundle, for which the transparency log would be needed.
+    #[error("failed to create cosign check options: failed to get rekor pubkeys: {OFFLINE}")]
+    Bundle,
+    /// It comes with a certificate, for which the transparency log would be needed.
+    #[error(
+        "cosign.VerifyBlobCmd.Exec() returned an error: setting up clients and keys: getting rekor public keys: {OFFLINE}"
+    )]
+    Certificate,
+    /// It is empty.
+    #[error("cosign.VerifyBlobCmd.Exec() returned an error: missing flag '--signature'")]
+    NoSignature,
+    /// It is not that of the key; the words are those of the verification.
+    #[error("cosign.VerifyBlobCmd.Exec() returned an error: {0}")]
+    Key(Box<str>),
+    /// The attestor is a certificate without an identity.
+    #[error(
+        "cosign.VerifyBlobCmd.Exec() returned an error: --certificate-identity or --certificate-identity-regexp is required for verification in keyless mode"
+    )]
+    NoIdentity,
+    /// The attestor has nothing to verify with.
+    #[error(
+        "cosign.VerifyBlobCmd.Exec() returned an error: provide a key with --key or --sk, a certificate to verify against with --certificate, or a bundle with --bundle"
+    )]
+    NoKey,
+}
+
 /// Checks the signatures of an object's manifest.
 pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
     let error = |e: &str| (Status::Error, format!("error occurred during manifest verification: {e}"));
@@ -200,31 +229,24 @@ impl Case<'_> {
         key: Option<&PublicKey>,
         signature: &str,
         blob: &[u8],
-    ) -> Result<(), String> {
-        let command = |e: &str| Err(format!("cosign.VerifyBlobCmd.Exec() returned an error: {e}"));
+    ) -> Result<(), TrialError> {
         if self.annotation("bundle").is_some() {
-            return Err(format!(
-                "failed to create cosign check options: failed to get rekor pubkeys: {OFFLINE}"
-            ));
+            return Err(TrialError::Bundle);
         }
         if self.annotation("certificate").is_some() {
-            return command(&format!("setting up clients and keys: getting rekor public keys: {OFFLINE}"));
+            return Err(TrialError::Certificate);
         }
         if signature.is_empty() {
-            return command("missing flag '--signature'");
+            return Err(TrialError::NoSignature);
         }
         match (key, proof) {
             // A signature that is not base64 is taken as it is.
             (Some(key), _) => {
                 let bytes = decode_base64(signature.as_bytes()).unwrap_or_else(|_| signature.into());
-                key.verify(blob, &bytes).or_else(command)
+                key.verify(blob, &bytes).map_err(|e| TrialError::Key(e.to_string().into()))
             }
-            (None, Proof::Certificate { own: true }) => command(
-                "--certificate-identity or --certificate-identity-regexp is required for verification in keyless mode",
-            ),
-            (None, _) => command(
-                "provide a key with --key or --sk, a certificate to verify against with --certificate, or a bundle with --bundle",
-            ),
+            (None, Proof::Certificate { own: true }) => Err(TrialError::NoIdentity),
+            (None, _) => Err(TrialError::NoKey),
         }
     }
 }
@@ -241,10 +263,8 @@ impl Refusal {
 impl From<message::Unread> for Refusal {
     fn from(why: message::Unread) -> Refusal {
         match why {
-            message::Unread::Absent => {
-                Refusal::Fail("failed to find a YAML manifest in the gzipped message".into())
-            }
-            message::Unread::Broken(e) => Refusal::Error(e),
+            message::Unread::Absent => Refusal::Fail(why.to_string()),
+            _ => Refusal::Error(why.to_string()),
         }
     }
 }

@@ -9,11 +9,13 @@
 
 use crate::ir::mutate::{Member, Node};
 use crate::ir::shape::{Anchor, Pattern};
-use crate::patch::merge::{node_kind, wrong_kind};
+use crate::patch::merge::node_kind;
 use crate::pattern::layer::{Which, holds_anchor, scalar_text};
 use crate::pattern::strip::{self, TooShort};
 use crate::shape::{self, Outcome};
 use crate::value::{Map, Value};
+
+use super::AnchorError;
 
 /// Why a walk ended.
 enum Stop {
@@ -22,32 +24,29 @@ enum Stop {
     /// A global condition is not met.
     Global,
     /// The documents do not fit.
-    Failed(String),
+    Failed(AnchorError),
 }
 
 /// The document that is merged into the object.
 ///
 /// # Errors
 /// The layer is no object, or has a list of objects where the object has something else.
-pub fn decide(layer: &Node, object: &Value) -> Result<Value, String> {
-    let failed = |text: String| Err(format!("failed to preProcess rule: {text}"));
+pub fn decide(layer: &Node, object: &Value) -> Result<Value, AnchorError> {
     let mut document = layer.clone();
     match walk(&mut document, Some(object)) {
         Ok(()) => {}
         Err(Stop::Condition | Stop::Global) => return Ok(Value::Map(Map::new())),
-        Err(Stop::Failed(text)) => return failed(text),
+        Err(Stop::Failed(error)) => return Err(error),
     }
     if !matches!(document, Node::Map(_)) {
-        return failed(wrong_kind(&Value::Map(Map::new()), &document.to_value()));
+        return Err(AnchorError::wrong_kind(&Value::Map(Map::new()), &document.to_value()));
     }
     match strip::finish(&mut document) {
         Ok(()) => match twice(&document, Some(object)) {
-            Some(key) => Err(format!(
-                "yaml: unmarshal errors:\n  line 1: mapping key \"{key}\" already defined at line 1"
-            )),
+            Some(key) => Err(AnchorError::Twice(key.into())),
             None => Ok(document.to_value()),
         },
-        Err(e) => failed(e.to_string()),
+        Err(error) => Err(AnchorError::TooShort(error)),
     }
 }
 
@@ -134,7 +133,7 @@ fn list(items: &mut Vec<Node>, object: Option<&Value>) -> Result<(), Stop> {
         Some(Value::List(l)) => l,
         Some(other) => {
             debug_assert_ne!(node_kind(other), "SequenceNode");
-            return Err(Stop::Failed(wrong_kind(&Value::list(Vec::new()), other)));
+            return Err(Stop::Failed(AnchorError::wrong_kind(&Value::list(Vec::new()), other)));
         }
     };
     let mut named = Vec::new();
@@ -147,7 +146,7 @@ fn list(items: &mut Vec<Node>, object: Option<&Value>) -> Result<(), Stop> {
                 Ok(()) if is_gate => passed = true,
                 Ok(()) => match under_name(&copy, element) {
                     Ok(item) => named.extend(item),
-                    Err(e) => return Err(Stop::Failed(e.to_string())),
+                    Err(error) => return Err(Stop::Failed(AnchorError::TooShort(error))),
                 },
                 Err(Stop::Condition) => {}
                 Err(Stop::Global) => refused = true,

@@ -6,6 +6,7 @@
 
 use crate::condition;
 use crate::data::Data;
+use crate::error::FillError;
 use crate::ir::Rule;
 use crate::ir::matcher::Selector;
 use crate::ir::mutate::{Mutation, MutationTarget};
@@ -16,6 +17,24 @@ use crate::run::not_met;
 use crate::value::{Str, Value, wildcard};
 
 use super::{change, outcome};
+
+/// Why a target names no object.
+#[derive(Debug, thiserror::Error)]
+enum TargetError {
+    /// It cannot be filled in.
+    #[error("failed to substitute variables in target[{at}]: {cause}")]
+    Fill {
+        at: usize,
+        #[source]
+        cause: FillError,
+    },
+    /// There is no object of its kind.
+    #[error("not found")]
+    NoneOfKind,
+    /// There is no object with its name.
+    #[error("{resource} \"{name}\" not found")]
+    Missing { resource: Box<str>, name: Box<str> },
+}
 
 /// Runs a rule on each object that its targets name.
 pub fn run(
@@ -29,19 +48,20 @@ pub fn run(
     for (i, target) in targets.iter().enumerate() {
         match data.fill(&target.wanted) {
             Ok(filled) => wanted.push((target, filled)),
-            Err(e) => failures.push(format!("failed to substitute variables in target[{i}]: {e}")),
+            Err(cause) => failures.push(TargetError::Fill { at: i, cause }),
         }
     }
     let mut found: Vec<(&MutationTarget, Value)> = Vec::new();
     for (target, wanted) in &wanted {
         match named(wanted, data) {
             Ok(objects) => found.extend(objects.into_iter().map(|o| (*target, o))),
-            Err(e) => failures.push(e),
+            Err(error) => failures.push(error),
         }
     }
     let mut results = Vec::new();
     if !failures.is_empty() {
         // The message in front of the failures is empty.
+        let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
         let text = format!(": {}", failures.join("; "));
         results.push(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text));
     }
@@ -75,7 +95,7 @@ fn one(
 }
 
 /// The objects that a target names, by namespace and name.
-fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
+fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
     let text = |key: &str| wanted.text_at(&[key]);
     let (api_version, name) = (text("apiVersion"), text("name"));
     let namespace = data.world.policy_namespace.unwrap_or(text("namespace"));
@@ -91,13 +111,14 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
     };
     let mut found: Vec<&Value> = objects.iter().filter(of_kind).collect();
     if found.is_empty() {
-        return Err("not found".into());
+        return Err(TargetError::NoneOfKind);
     }
     let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
     if exact(name) && exact(namespace) {
         // An object with a full name is read, not looked for: labels do not count.
         let one = found.iter().find(|o| place(o) == (namespace.to_string(), name.to_string()));
-        let missing = || format!("{} \"{name}\" not found", resource_name(api_version, kind));
+        let missing =
+            || TargetError::Missing { resource: resource_name(api_version, kind).into(), name: name.into() };
         return one.map(|o| vec![(*o).clone()]).ok_or_else(missing);
     }
     let selector: Option<Selector> =

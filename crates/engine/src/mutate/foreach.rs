@@ -10,7 +10,7 @@ use crate::ir::mutate::{Change, PatchLoop};
 use crate::validate::{bind_element, elements as list_of};
 use crate::value::{Value, budget};
 
-use super::patch;
+use super::{PatchError, patch};
 
 /// Runs loops on an object.
 ///
@@ -21,14 +21,14 @@ pub fn run(
     object: &Value,
     depth: usize,
     data: &mut Data<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, PatchError> {
     let mut changed: Option<Value> = None;
     for l in loops {
-        let list =
-            data.query(&l.list).map_err(|e| format!("failed to evaluate list {}: {e}: {e}", l.list.text))?;
+        let failed = |cause| PatchError::List { list: l.list.text.clone(), cause };
+        let list = data.query(&l.list).map_err(failed)?;
         let before = changed.as_ref().unwrap_or(object);
-        let after =
-            elements(l, &list, before, depth, data).map_err(|e| format!("failed to mutate elements: {e}"))?;
+        let after = elements(l, &list, before, depth, data);
+        let after = after.map_err(|error| PatchError::Elements(Box::new(error)))?;
         if let Some(after) = after {
             data.replace_object(after.clone());
             changed = Some(after);
@@ -44,7 +44,7 @@ fn elements(
     object: &Value,
     depth: usize,
     data: &mut Data<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, PatchError> {
     let items = list_of(list);
     let before = data.snapshot();
     let mut current: Option<Value> = None;
@@ -56,7 +56,7 @@ fn elements(
         data.reset(&before);
         // An element may cost as much as the whole object.
         if let Err(fault) = budget::look() {
-            result = Err(fault.to_string());
+            result = Err(PatchError::Budget(fault));
             break;
         }
         match element(l, index, item, current.as_ref().unwrap_or(object), depth, data) {
@@ -80,12 +80,12 @@ fn element(
     object: &Value,
     depth: usize,
     data: &mut Data<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, PatchError> {
     bind_element(depth, index, item, data);
     data.register(&l.bindings);
     if let Some(admit) = &l.admit {
-        let verdict = condition::evaluate(admit, data)
-            .map_err(|e| format!("failed to evaluate mutate.foreach[{index}].preconditions: {e}"))?;
+        let failed = |cause| PatchError::Preconditions { index, cause };
+        let verdict = condition::evaluate(admit, data).map_err(failed)?;
         if !verdict.holds {
             return Ok(None);
         }

@@ -4,6 +4,7 @@
 //! loses the object: what follows has nothing to match. Texts and order are those of `docs/mutate.md`.
 
 mod anchors;
+mod error;
 mod existing;
 mod foreach;
 mod patch;
@@ -12,6 +13,8 @@ use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation};
 use crate::ir::rule::Body;
 use crate::value::{Str, Value};
+
+pub use error::{AnchorError, PatchError};
 
 use super::data::Data;
 use super::expressions;
@@ -56,12 +59,12 @@ enum Changed {
 }
 
 /// Changes an object.
-fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Changed, String> {
+fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Changed, PatchError> {
     match &mutation.change {
         Change::Patch(patch, _) => {
             // Kyverno fills in the parts of a rule in no particular order.
             for template in &mutation.other_templates {
-                data.fill(template).map_err(|e| format!("variable substitution failed: {e}"))?;
+                data.fill(template).map_err(PatchError::Fill)?;
             }
             let filled = patch::fill(patch, data)?;
             let changed = patch::run(&filled, object)?;
@@ -78,7 +81,7 @@ fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Ch
 
 fn outcome(
     rule: &Rule,
-    changed: Result<Changed, String>,
+    changed: Result<Changed, PatchError>,
     effect: impl FnOnce(Value) -> Effect,
 ) -> RuleOutcome {
     match changed {
@@ -88,7 +91,7 @@ fn outcome(
             result
         }
         Ok(Changed::No(why)) => RuleOutcome::new(&rule.name, rule.kind, Status::Skip, why),
-        Err(text) => RuleOutcome::new(&rule.name, rule.kind, Status::Error, text),
+        Err(error) => RuleOutcome::new(&rule.name, rule.kind, Status::Error, error.to_string()),
     }
 }
 

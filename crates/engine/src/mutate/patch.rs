@@ -12,7 +12,7 @@ use crate::value::print::json;
 use crate::value::{List, Value};
 
 use super::super::data::Data;
-use super::anchors;
+use super::{PatchError, anchors};
 
 /// A patch without variables.
 pub enum Filled {
@@ -26,39 +26,33 @@ pub enum Filled {
 ///
 /// # Errors
 /// A variable has no value; there is no patch; it does not decode.
-pub fn fill(patch: &Patch, data: &mut Data<'_>) -> Result<Filled, String> {
-    const EMPTY: &str = "empty mutate rule";
-    let unresolved = |e: String| format!("variable substitution failed: {e}");
+pub fn fill(patch: &Patch, data: &mut Data<'_>) -> Result<Filled, PatchError> {
     match patch {
-        Patch::Empty => Err(EMPTY.into()),
+        Patch::Empty => Err(PatchError::Empty),
         Patch::Merge(Merge::Ready(layer)) => Ok(Filled::Layer(layer.clone())),
-        Patch::Merge(Merge::Dynamic(template)) => match data.fill(template).map_err(unresolved)? {
-            Value::Null => Err(EMPTY.into()),
+        Patch::Merge(Merge::Dynamic(template)) => match data.fill(template).map_err(PatchError::Fill)? {
+            Value::Null => Err(PatchError::Empty),
             v => match data.world.late.layer(&v) {
                 Some(layer) => Ok(Filled::Layer(Arc::new(layer))),
-                None => Err(failed_patch("the patch nests too deeply")),
+                None => Err(PatchError::TooDeep),
             },
         },
         Patch::Json(Json::Ready(Ok(patch))) => Ok(Filled::Operations(patch.clone())),
-        Patch::Json(Json::Ready(Err(text))) => Err(failed_patch(text)),
-        Patch::Json(Json::Dynamic(template)) => match data.fill(template).map_err(unresolved)? {
+        Patch::Json(Json::Ready(Err(text))) => Err(PatchError::Broken(text.clone())),
+        Patch::Json(Json::Dynamic(template)) => match data.fill(template).map_err(PatchError::Fill)? {
             Value::Str(text) if !text.is_empty() => operation::decode(&text)
                 .map(|p| Filled::Operations(Arc::new(p)))
-                .map_err(|e| failed_patch(&e)),
-            _ => Err(EMPTY.into()),
+                .map_err(|e| PatchError::Patch(e.into())),
+            _ => Err(PatchError::Empty),
         },
     }
-}
-
-fn failed_patch(text: &str) -> String {
-    format!("failed to patch resource: {text}")
 }
 
 /// Changes an object; `None` when it stays as it is.
 ///
 /// # Errors
 /// The patch does not fit, or what it leaves is no object of a kind.
-pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
+pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, PatchError> {
     let before = match object {
         // An object that an earlier failure lost is written as null.
         Value::Map(m) if m.is_empty() => Value::Null,
@@ -70,12 +64,12 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
             let document = match &**layer {
                 Layer::Plain(document) => document,
                 Layer::Anchored(node) => {
-                    decided = anchors::decide(node, &before).map_err(|e| failed_patch(&e))?;
+                    decided = anchors::decide(node, &before).map_err(PatchError::Anchors)?;
                     &decided
                 }
             };
             // Also an empty document is merged: lists of the object may lose items by it.
-            let after = merge::merge(&before, document).map_err(|e| failed_patch(&e))?;
+            let after = merge::merge(&before, document).map_err(|e| PatchError::Patch(e.into()))?;
             if after.strict_eq(&before) {
                 return Ok(None);
             }
@@ -85,17 +79,14 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
             let operations = patch.written.as_deref().unwrap_or_default();
             // Numbers are compared, and preserved, as they are written.
             let before = spelling::spelled(&before);
-            let after = apply::apply(&before, operations).map_err(|e| failed_patch(&e))?;
+            let after = apply::apply(&before, operations).map_err(|e| PatchError::Patch(e.into()))?;
             if after.strict_eq(&before) {
                 return Ok(None);
             }
-            spelling::read(&after).map_err(|number| {
-                let why = format!("json: cannot unmarshal number {number} into Go value of type float64");
-                format!("failed to unmarshal patched resource: {why}")
-            })?
+            spelling::read(&after).map_err(|number| PatchError::Number(number.0))?
         }
         Filled::Operations(patch) => {
-            let after = apply::apply(&before, &patch.operations).map_err(|e| failed_patch(&e))?;
+            let after = apply::apply(&before, &patch.operations).map_err(|e| PatchError::Patch(e.into()))?;
             if after.strict_eq(&before) && !written_otherwise(patch, &before)? {
                 return Ok(None);
             }
@@ -104,21 +95,18 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
     };
     match after.get("kind").and_then(Value::as_str) {
         Some(kind) if !kind.is_empty() => Ok(Some(after)),
-        _ => Err(format!(
-            "failed to unmarshal patched resource: Object 'Kind' is missing in '{}'",
-            json(&after)
-        )),
+        _ => Err(PatchError::NoKind(json(&after).into())),
     }
 }
 
 /// Whether a patch that leaves the values as they are changes how the object is written: objects are
 /// compared as texts with ascending keys and escaped characters.
-fn written_otherwise(patch: &JsonPatch, before: &Value) -> Result<bool, String> {
+fn written_otherwise(patch: &JsonPatch, before: &Value) -> Result<bool, PatchError> {
     if patch.spelled {
         return Ok(true);
     }
     let sorted = in_order(before);
-    let after = apply::apply(&sorted, &patch.operations).map_err(|e| failed_patch(&e))?;
+    let after = apply::apply(&sorted, &patch.operations).map_err(|e| PatchError::Patch(e.into()))?;
     Ok(!same_order(&sorted, &after))
 }
 

@@ -45,7 +45,7 @@ pub fn rule(
     }
     let seen = match request.pod.get(&request.object) {
         Ok(seen) => seen,
-        Err(text) => return Some(outcome(Status::Error, text.into())),
+        Err(error) => return Some(outcome(Status::Error, error.to_string().into())),
     };
     let Some(controls) = check.controls() else {
         let text = "failed to parse pod security api version: must be \"latest\" or \"v1.x\"";

@@ -35,20 +35,28 @@ pub struct DecodedObject {
     found: [OnceLock<Option<Box<WordedFinding>>>; FORMS],
 }
 
+/// Why an object has no pod that the checks can see; the texts are Kyverno's.
+#[derive(Debug, thiserror::Error)]
+pub enum UndecodedObject {
+    /// Its kind has none.
+    #[error("Error while getting new resource: could not find correct resource type")]
+    NoPod,
+    /// It is not of its type; the words are those of the decoder.
+    #[error("Error while getting new resource: {0}")]
+    Decode(Box<str>),
+}
+
 /// The object of a request; decoded when the first rule needs it.
 #[derive(Debug, Default)]
-pub struct Cache(OnceLock<Result<Box<DecodedObject>, String>>);
+pub struct Cache(OnceLock<Result<Box<DecodedObject>, UndecodedObject>>);
 
 impl Cache {
     /// The object, decoded.
     ///
     /// # Errors
-    /// The text of the rule's error result.
-    pub fn get(&self, object: &Value) -> Result<&DecodedObject, &str> {
-        match self.0.get_or_init(|| see(object).map(Box::new)) {
-            Ok(seen) => Ok(seen),
-            Err(text) => Err(text),
-        }
+    /// See [`UndecodedObject`].
+    pub fn get(&self, object: &Value) -> Result<&DecodedObject, &UndecodedObject> {
+        self.0.get_or_init(|| see(object).map(Box::new)).as_deref()
     }
 }
 
@@ -76,14 +84,14 @@ pub fn type_of(kind: &str) -> Option<&'static TypeDef> {
     Types::built_in().named(name).map(|def| &**def)
 }
 
-fn see(object: &Value) -> Result<DecodedObject, String> {
+fn see(object: &Value) -> Result<DecodedObject, UndecodedObject> {
     let kind = object.text_at(&["kind"]);
     let (Some(spec), Some(def)) = (pod_spec_path(kind), type_of(kind)) else {
-        return Err("Error while getting new resource: could not find correct resource type".into());
+        return Err(UndecodedObject::NoPod);
     };
     let (origin, annotations) = placed(kind);
     let object = decode(object, def, Types::built_in())
-        .map_err(|cause| format!("Error while getting new resource: {cause}"))?
+        .map_err(|e| UndecodedObject::Decode(e.to_string().into()))?
         .into_owned();
     Ok(DecodedObject { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })
 }

@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::error::EntryError;
 use crate::ir::origin::Origin;
 use crate::value::{Fault, Str, Value};
 
@@ -69,13 +70,24 @@ pub struct Event {
     pub what: EventKind,
 }
 
+/// Why data of a rule has no value.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DataError {
+    /// A context entry cannot be loaded.
+    #[error(transparent)]
+    Entry(Box<EntryError>),
+    /// The expression of a composed variable failed.
+    #[error("{}", .0.cel_text())]
+    Variable(Fault),
+}
+
 /// A decision with its operands.
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// A rule begins.
     Rule(Str),
     /// Data of a rule was loaded: its name, and its value or why there is none.
-    Data(Str, Result<Value, String>),
+    Data(Str, Result<Value, DataError>),
     /// A condition was evaluated.
     Condition {
         /// The left side.

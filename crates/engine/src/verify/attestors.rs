@@ -4,6 +4,7 @@
 //! there.
 
 mod artifacts;
+mod error;
 
 use crate::condition;
 use crate::data::Data;
@@ -17,6 +18,7 @@ use crate::external::registry::OFFLINE;
 use crate::outcome::Status;
 use crate::signatures::cosign::{self, SignedPayload, Subject, VerificationError};
 use crate::signatures::options::{self, Refusal, Requirements};
+use error::{ClaimError, EntryError, IdentityError, StatementError, TooFewStatements};
 
 /// Verifies the signatures of an image.
 pub fn verify(
@@ -82,9 +84,9 @@ pub fn verify(
         let claim = entry.claims.get(i);
         match how.stated(attestation, kind, i, claim, data) {
             Ok(digest) => found = found.or(digest),
-            Err(text) => {
+            Err(error) => {
                 data.reset(&snapshot);
-                return answer_of(Status::Fail, text, &digest);
+                return answer_of(Status::Fail, error.to_string(), &digest);
             }
         }
     }
@@ -182,7 +184,7 @@ impl Verifier<'_> {
             Some(own) => own,
             None => &self.annotations,
         };
-        let (at, by) = place(&self.image).map_err(Refusal::read)?;
+        let (at, by) = place(&self.image).map_err(|e| Refusal::read(e.to_string()))?;
         let digest = match registry.manifest(&at, &by) {
             Ok(manifest) => manifest.digest,
             Err(f) if f.cause == Cause::Missing => {
@@ -192,7 +194,7 @@ impl Verifier<'_> {
         };
         let subject = Subject { registry, at: &at, digest: &digest };
         let all = cosign::signatures(&subject, &wanted.options)?;
-        identified(&all, &wanted).map_err(Refusal::read)?;
+        identified(&all, &wanted).map_err(|error| Refusal::read(error.to_string()))?;
         if !annotations_fit(&all, annotations) {
             return Err(Refusal::read("no signature matched the required annotations"));
         }
@@ -232,7 +234,7 @@ impl Verifier<'_> {
         at: usize,
         claim: Option<&Claim>,
         data: &mut Data<'_>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, TooFewStatements> {
         let no_entry = [Value::default()];
         let sets = attestation.get("attestors").and_then(Value::as_list).unwrap_or_default();
         let sets = if sets.is_empty() { &no_entry[..] } else { sets };
@@ -247,7 +249,7 @@ impl Verifier<'_> {
                 let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,
                     Err(refusal) => {
-                        errors.push(refusal.text);
+                        errors.push(EntryError::Refused(refusal.text));
                         continue;
                     }
                 };
@@ -256,10 +258,11 @@ impl Verifier<'_> {
                         count += 1;
                         found = Some(digest);
                     }
-                    Err(text) => {
+                    Err(cause) => {
                         let by = by.filter(|_| self.kind != "Notary");
                         let by = by.map_or(String::new(), |k| format!(".{k}"));
-                        errors.push(format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}: {text}"));
+                        let path = format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}");
+                        errors.push(EntryError::Statement { path, cause });
                     }
                 }
                 if count >= required {
@@ -267,13 +270,7 @@ impl Verifier<'_> {
                 }
             }
             if count < required {
-                let errors = match errors.is_empty() {
-                    true => "attestations verification failed".to_owned(),
-                    false => errors.join("; "),
-                };
-                return Err(format!(
-                    "image attestations verification failed, verifiedCount: {count}, requiredCount: {required}, error: {errors}"
-                ));
+                return Err(TooFewStatements { verified: count, required, entries: errors });
             }
         }
         Ok(found)
@@ -299,10 +296,10 @@ impl Verifier<'_> {
             };
         }
         let (wanted, registry) = self.requirements(by, entry, true)?;
-        let (at, by) = place(&self.image).map_err(Refusal::read)?;
+        let (at, by) = place(&self.image).map_err(|e| Refusal::read(e.to_string()))?;
         let digest = registry.manifest(&at, &by).map_err(VerificationError::from)?.digest;
         let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.options)?;
-        identified(&all, &wanted).map_err(Refusal::read)?;
+        identified(&all, &wanted).map_err(|error| Refusal::read(error.to_string()))?;
         Ok((digest, all.into_iter().map(|s| read_data(s.payload)).collect()))
     }
 
@@ -313,7 +310,7 @@ impl Verifier<'_> {
         kind: &str,
         claim: Option<&Claim>,
         data: &mut Data<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), StatementError> {
         let predicates = || all.iter().filter_map(|s| s.get("predicate").filter(|p| p.as_map().is_some()));
         if let (Some(claim), Some(first)) = (claim, predicates().next())
             && !claim.name.is_empty()
@@ -322,7 +319,7 @@ impl Verifier<'_> {
         }
         let own: Vec<&Value> = all.iter().filter(|s| s.text_at(&["predicateType"]) == kind).collect();
         if own.is_empty() {
-            return Err(format!("attestions not found for predicate type {kind}"));
+            return Err(StatementError::NotFound(kind.into()));
         }
         let Some(claim) = claim.filter(|c| !c.blocks.is_empty()) else { return Ok(()) };
         for statement in own {
@@ -335,13 +332,11 @@ impl Verifier<'_> {
             data.reset(&snapshot);
             data.release(snapshot);
             match verdict {
-                Err(e) => return Err(format!("failed to check attestations: {e}")),
+                Err(error) => return Err(StatementError::Claim(error)),
                 Ok(None) => {}
                 Ok(Some(message)) => {
-                    return Err(format!(
-                        "attestation checks failed for {} and predicate {kind}: {message}",
-                        self.image
-                    ));
+                    let (image, kind) = (self.image.as_str().into(), kind.into());
+                    return Err(StatementError::Violated { image, kind, message });
                 }
             }
         }
@@ -350,11 +345,10 @@ impl Verifier<'_> {
 }
 
 /// The message of the first block of conditions that does not hold.
-fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, String> {
-    data.fill(&claim.text)
-        .map_err(|e| format!("failed to substitute variables in attestation conditions: {e}"))?;
+fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, ClaimError> {
+    data.fill(&claim.text).map_err(ClaimError::Fill)?;
     for block in &claim.blocks {
-        let verdict = condition::evaluate(block, data)?;
+        let verdict = condition::evaluate(block, data).map_err(ClaimError::Condition)?;
         if !verdict.holds {
             return Ok(Some(verdict.message));
         }
@@ -363,21 +357,22 @@ fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, String> {
 }
 
 /// Whether one of the certificates names the required identity, where there is one.
-fn identified(all: &[SignedPayload], wanted: &Requirements) -> Result<(), String> {
+fn identified(all: &[SignedPayload], wanted: &Requirements) -> Result<(), IdentityError> {
     let no_facts = wanted.facts.as_map().is_none_or(Map::is_empty);
     if wanted.identity.is_empty() && no_facts {
         return Ok(());
     }
     let mut wrong = Vec::new();
     for signed in all {
-        let Some(certificate) = &signed.certificate else { return Err("certificate not found".into()) };
-        let fits = wanted.identity.fits(certificate);
-        match fits.and_then(|()| cosign::facts_fit(&wanted.facts, certificate)) {
+        let Some(certificate) = &signed.certificate else { return Err(IdentityError::NoCertificate) };
+        let fits = wanted.identity.fits(certificate).map_err(|e| e.to_string());
+        let facts = || cosign::facts_fit(&wanted.facts, certificate).map_err(|e| e.to_string());
+        match fits.and_then(|()| facts()) {
             Ok(()) => return Ok(()),
-            Err(text) => wrong.push(text),
+            Err(mismatch) => wrong.push(mismatch.to_string()),
         }
     }
-    Err(wrong.join("; "))
+    Err(IdentityError::Others(wrong))
 }
 
 /// Whether one payload has all required annotations.

@@ -225,7 +225,7 @@ pub fn check(checks: &ImageChecks, policy: &Policy, rule: &Rule, request: &Reque
                 continue;
             }
             match records::status(&request.object, policy, &rule.name, reference) {
-                Err(e) => return (Status::Fail, format!("failed to parse scoped image metadata: {e}")),
+                Err(error) => return (Status::Fail, error.to_string()),
                 Ok(Some("pass")) => passed = true,
                 Ok(Some("skip")) => skipped.push(reference.clone()),
                 Ok(_) => return (Status::Fail, format!("unverified image {reference}")),

@@ -10,6 +10,11 @@ use crate::value::{Map, Str, Value};
 const PLAIN: &str = "kyverno.io/verify-images";
 const SCOPED: &str = "kyverno.io/verify-images-scoped";
 
+/// The records of an object are no JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to parse scoped image metadata: {0}")]
+pub struct UnreadableRecords(#[source] Box<dyn std::error::Error + Send + Sync>);
+
 /// What came out, to be written down.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -36,12 +41,12 @@ pub fn status(
     policy: &Policy,
     rule: &str,
     image: &str,
-) -> Result<Option<&'static str>, String> {
+) -> Result<Option<&'static str>, UnreadableRecords> {
     let text = annotation(object, SCOPED);
     if text.is_empty() {
         return Ok(None);
     }
-    let found = decode_json(text)?;
+    let found = decode_json(text).map_err(|e| UnreadableRecords(e.into()))?;
     Ok(match found.text_at(&["policies", &key(policy), rule, image]) {
         "pass" => Some("pass"),
         "skip" => Some("skip"),

@@ -172,7 +172,7 @@ pub(crate) fn unmarshal(call: &Call<'_>) -> CallResult {
     }
     match crate::document::decode_json(text) {
         Ok(v) => success(v.with_float_numbers()),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -223,11 +223,27 @@ pub(crate) fn parse_yaml(call: &Call<'_>) -> CallResult {
     }
 }
 
+/// A map that JSON does not know, because a key is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to convert CEL map to native map: {0}")]
+pub struct NativeError(#[source] pub KeyConversion);
+
+/// Why a key is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyConversion {
+    /// It is a truth value.
+    #[error("type conversion error from bool to 'string'")]
+    Bool,
+    /// It is of this type.
+    #[error("unsupported type conversion from '{0}' to string")]
+    Type(Box<str>),
+}
+
 /// A value as JSON knows it: bytes as base64, times as text, durations as nanoseconds.
 ///
 /// # Errors
 /// A map with keys that are no texts.
-pub fn plain(v: &Value) -> Result<Value, String> {
+pub fn plain(v: &Value) -> Result<Value, NativeError> {
     Ok(match v {
         Value::Bytes(b) => encode::base64_text(b).into(),
         Value::Timestamp(t) => t.rfc3339_nano().into(),
@@ -235,21 +251,17 @@ pub fn plain(v: &Value) -> Result<Value, String> {
         Value::List(items) => Value::list(stack::deep(|| items.iter().map(plain).collect::<Result<_, _>>())?),
         Value::Map(m) => {
             let entries =
-                || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, String>>();
+                || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, NativeError>>();
             Value::Map(stack::deep(entries)?)
         }
         Value::Object(o) => match &**o {
             Object::Optional(v) => v.as_ref().map_or(Ok(Value::Null), plain)?,
             Object::Keyed(entries) => {
                 let key = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
-                let why = match key {
-                    Some(Value::Bool(_)) => "type conversion error from bool to 'string'".to_string(),
-                    key => {
-                        let kind = key.map_or("dyn", |k| k.cel_type());
-                        format!("unsupported type conversion from '{kind}' to string")
-                    }
-                };
-                return Err(format!("failed to convert CEL map to native map: {why}"));
+                return Err(NativeError(match key {
+                    Some(Value::Bool(_)) => KeyConversion::Bool,
+                    key => KeyConversion::Type(key.map_or("dyn", |k| k.cel_type()).into()),
+                }));
             }
             Object::Struct(name, fields) if &**name == "user.ServiceAccount" => {
                 let lower = |(k, v): (&Str, &Value)| (Str::from(k.to_lowercase()), v.clone());
@@ -259,7 +271,7 @@ pub fn plain(v: &Value) -> Result<Value, String> {
                 fields.get("image").cloned().unwrap_or_default()
             }
             Object::Struct(_, fields) => {
-                let entries: Result<Map, String> =
+                let entries: Result<Map, NativeError> =
                     fields.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect();
                 Value::Map(entries?)
             }

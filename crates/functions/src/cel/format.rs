@@ -6,7 +6,8 @@ use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::value::number::{float_plain, strconv};
-use crate::value::{Object, Value, stack};
+use crate::value::quote::quote;
+use crate::value::{Fault, Object, Value, stack};
 
 /// A scalar as texts of errors show it.
 pub fn plain(v: &Value) -> String {
@@ -21,18 +22,77 @@ pub fn plain(v: &Value) -> String {
     }
 }
 
-pub(crate) type Text = Result<String, String>;
+/// Why a pattern and its arguments make no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The pattern ends behind a `%`.
+    #[error("unexpected end of string")]
+    End,
+    /// There are fewer arguments than clauses.
+    #[error("index {0} out of range")]
+    Index(usize),
+    /// A clause that is none.
+    #[error("could not parse formatting clause: {0}")]
+    Clause(#[from] ClauseError),
+    /// An argument that its clause does not take.
+    #[error("error during formatting: {0}")]
+    Argument(#[from] ArgumentError),
+    /// A text that is too long.
+    #[error(transparent)]
+    Limit(#[from] Fault),
+}
+
+/// Why a clause is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClauseError {
+    /// The precision does not end.
+    #[error("error while parsing precision: could not find end of precision specifier")]
+    PrecisionEnd,
+    /// The precision is no number, in the words of Go's `strconv`.
+    #[error("error while parsing precision: error while converting precision to integer: {0}")]
+    Precision(Box<str>),
+    /// A letter that is not known; its first byte.
+    #[error("unrecognized formatting clause \"{0}\"")]
+    Verb(char),
+}
+
+/// Why a clause does not take an argument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// It takes other types.
+    #[error("{takes}, was given {found}")]
+    Type {
+        /// What it takes.
+        takes: &'static str,
+        /// The type of the argument.
+        found: Box<str>,
+    },
+    /// Bytes that are no text.
+    #[error(
+        "could not convert argument {} to string",
+        quote("invalid UTF-8 in bytes, cannot convert to string")
+    )]
+    Bytes,
+    /// A value of a type that has no text.
+    #[error("no formatting function for {0}")]
+    NoText(Box<str>),
+    /// A key of a type that has no text.
+    #[error("no formatting function for map key of type {0}")]
+    NoKeyText(Box<str>),
+}
+
+pub(crate) type Text = Result<String, ArgumentError>;
 
 pub(crate) fn format(call: &Call<'_>) -> CallResult {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, written) {
         Ok(text) => success(text),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
 /// The text of a pattern and its arguments, which `write` writes.
-pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text) -> Text {
+pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text) -> Result<String, Error> {
     let mut out = String::new();
     let mut at = 0;
     let mut used = 0;
@@ -41,20 +101,20 @@ pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text)
         at += step + 1;
         let rest = pattern.get(at..).unwrap_or_default();
         if rest.is_empty() {
-            return Err("unexpected end of string".into());
+            return Err(Error::End);
         }
         if rest.starts_with('%') {
             out.push('%');
             at += 1;
             continue;
         }
-        let Some(arg) = args.get(used) else { return Err(format!("index {used} out of range")) };
+        let Some(arg) = args.get(used) else { return Err(Error::Index(used)) };
         used += 1;
-        let (len, clause) = clause(rest).map_err(|e| format!("could not parse formatting clause: {e}"))?;
+        let (len, clause) = clause(rest)?;
         at += len;
-        limits::printable(arg).map_err(|fault| fault.to_string())?;
-        out.push_str(&write(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
-        limits::text_of(out.len()).map_err(|fault| fault.to_string())?;
+        limits::printable(arg)?;
+        out.push_str(&write(&clause, arg)?);
+        limits::text_of(out.len())?;
     }
     out.push_str(pattern.get(at..).unwrap_or_default());
     Ok(out)
@@ -87,19 +147,18 @@ impl Clause {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
+pub fn clause(rest: &str) -> Result<(usize, Clause), ClauseError> {
     let mut at = 0;
     let mut precision = None;
     if let Some(digits) = rest.strip_prefix('.') {
         let len = digits.bytes().take_while(u8::is_ascii_digit).count();
         let text = digits.get(..len).unwrap_or_default();
         if len == digits.len() {
-            return Err("error while parsing precision: could not find end of precision specifier".into());
+            return Err(ClauseError::PrecisionEnd);
         }
-        let bad = |why| {
-            format!("error while parsing precision: error while converting precision to integer: {why}")
-        };
-        let n = usize::try_from(strconv("Atoi", text).map_err(bad)?).unwrap_or_default();
+        let number = strconv("Atoi", text);
+        let number = number.map_err(|error| ClauseError::Precision(error.to_string().into()))?;
+        let n = usize::try_from(number).unwrap_or_default();
         precision = Some(n);
         at = 1 + len;
     }
@@ -107,14 +166,14 @@ pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
     if !matches!(verb, 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o') {
         // Only the first byte of it is shown.
         let byte = rest.as_bytes().get(at).copied().map_or('\0', char::from);
-        return Err(format!("unrecognized formatting clause \"{byte}\""));
+        return Err(ClauseError::Verb(byte));
     }
     Ok((at + verb.len_utf8(), Clause { verb, precision }))
 }
 
 /// The arguments that a clause takes, by the names of their types; `None` when it takes this one.
-pub fn refusal(clause: &Clause, type_name: &str) -> Option<String> {
-    let (fits, text): (&[&str], &str) = match clause.verb {
+pub fn refusal(clause: &Clause, type_name: &str) -> Option<ArgumentError> {
+    let (fits, takes): (&[&str], &str) = match clause.verb {
         's' => (
             &[
                 "string",
@@ -142,7 +201,7 @@ pub fn refusal(clause: &Clause, type_name: &str) -> Option<String> {
             "only integers, byte buffers, and strings can be formatted as hex",
         ),
     };
-    (!fits.contains(&type_name)).then(|| format!("{text}, was given {type_name}"))
+    (!fits.contains(&type_name)).then(|| ArgumentError::Type { takes, found: type_name.into() })
 }
 
 /// An argument as a clause wants it.
@@ -161,8 +220,8 @@ pub fn written(clause: &Clause, v: &Value) -> Text {
         let places = clause.precision.unwrap_or(6);
         return Ok(if clause.verb == 'e' { scientific(f, places) } else { grouped(f, places) });
     }
-    if let Some(text) = refusal(clause, v.cel_type()) {
-        return Err(text);
+    if let Some(error) = refusal(clause, v.cel_type()) {
+        return Err(error);
     }
     let mut out = String::new();
     match (clause.verb, v) {
@@ -203,16 +262,13 @@ fn based(out: &mut String, n: u64, verb: char) {
 ///
 /// # Errors
 /// What nothing inside of others can be.
-fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), String> {
+fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), ArgumentError> {
     match v {
         Value::Str(s) if inside => {
             let _ = write!(out, "\"{s}\"");
         }
         Value::Bytes(b) => {
-            let text = std::str::from_utf8(b).map_err(|_| {
-                let why = "invalid UTF-8 in bytes, cannot convert to string";
-                format!("could not convert argument {} to string", crate::value::quote::quote(why))
-            })?;
+            let text = std::str::from_utf8(b).map_err(|_| ArgumentError::Bytes)?;
             let _ = if inside { write!(out, "b\"{text}\"") } else { write!(out, "{text}") };
         }
         Value::Float(f) if inside && f.is_finite() => {
@@ -245,7 +301,7 @@ fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), String> {
         Value::Object(o) => match &**o {
             Object::Type(name) => out.push_str(name),
             Object::Keyed(entries) => entries_of(out, entries)?,
-            other => return Err(format!("no formatting function for {}", other.type_name())),
+            other => return Err(ArgumentError::NoText(other.type_name().into())),
         },
         other => out.push_str(&plain(other)),
     }
@@ -253,11 +309,11 @@ fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), String> {
 }
 
 /// Entries in the order of their printed keys.
-fn entries_of(out: &mut String, entries: &[(Value, Value)]) -> Result<(), String> {
+fn entries_of(out: &mut String, entries: &[(Value, Value)]) -> Result<(), ArgumentError> {
     let mut shown: Vec<(String, &Value)> = Vec::with_capacity(entries.len());
     for (k, v) in entries {
         if !matches!(k, Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::UInt(_)) {
-            return Err(format!("no formatting function for map key of type {}", k.cel_type()));
+            return Err(ArgumentError::NoKeyText(k.cel_type().into()));
         }
         let mut key = String::new();
         text_of(&mut key, k, true)?;

@@ -12,7 +12,7 @@ pub fn format(call: &Call<'_>) -> CallResult {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, plainly) {
         Ok(text) => success(text),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! In: a text, or bytes. Out: bytes, or a text; faults in the words of Go's `compress/gzip`. Semantics: `docs/cel.md`.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+
+use flate2::Crc;
+use flate2::bufread::{DeflateDecoder, GzDecoder};
 
 use super::data::no_text;
 use super::{Call, CallResult, fault, success};
@@ -23,15 +26,90 @@ pub(crate) fn compress(call: &Call<'_>) -> CallResult {
 
 pub(crate) fn decompress(call: &Call<'_>) -> CallResult {
     let Value::Bytes(packed) = call.arg(0) else { return None };
+    match unpacked(packed) {
+        Ok(bytes) => success(lossy(&bytes)),
+        Err(error) => fault(error.to_string()),
+    }
+}
+
+/// Why bytes are not unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Error {
+    #[error("EOF")]
+    Empty,
+    #[error("unexpected EOF")]
+    Truncated,
+    #[error("gzip: invalid header")]
+    Header,
+    #[error("flate: corrupt input before offset 1")]
+    Corrupt,
+    #[error("gzip: invalid checksum")]
+    Checksum,
+    #[error("the text is too long")]
+    TooLong,
+}
+
+/// The content of the first member of a stream. Header, content and trailer are read one after the other: the decoder of the
+/// whole does not say which of them is wrong.
+fn unpacked(packed: &[u8]) -> Result<Vec<u8>, Error> {
+    if packed.is_empty() {
+        return Err(Error::Empty);
+    }
+    let mut framed = GzDecoder::new(packed);
+    let cut_or = |error: std::io::Error, other| match error.kind() {
+        ErrorKind::UnexpectedEof => Error::Truncated,
+        _ => other,
+    };
+    if framed.header().is_none() {
+        return Err(framed
+            .read(&mut [0])
+            .map_or_else(|error| cut_or(error, Error::Header), |_| Error::Header));
+    }
     let mut out = Vec::new();
-    let read = flate2::read::GzDecoder::new(&packed[..]).take(LARGEST + 1).read_to_end(&mut out);
-    match read {
-        Ok(_) if out.len() as u64 > LARGEST => fault("the text is too long"),
-        Ok(_) => success(lossy(&out)),
-        Err(_) if packed.is_empty() => fault("EOF"),
-        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => fault("unexpected EOF"),
-        Err(e) if e.to_string().contains("header") => fault("gzip: invalid header"),
-        Err(e) if e.to_string().contains("checksum") => fault("gzip: invalid checksum"),
-        Err(_) => fault("flate: corrupt input before offset 1"),
+    let mut content = DeflateDecoder::new(framed.into_inner());
+    content
+        .by_ref()
+        .take(LARGEST + 1)
+        .read_to_end(&mut out)
+        .map_err(|error| cut_or(error, Error::Corrupt))?;
+    if out.len() as u64 > LARGEST {
+        return Err(Error::TooLong);
+    }
+    let trailer = content.into_inner().first_chunk::<8>().ok_or(Error::Truncated)?;
+    let mut crc = Crc::new();
+    crc.update(&out);
+    let expected = [crc.sum().to_le_bytes(), crc.amount().to_le_bytes()].concat();
+    if expected == trailer { Ok(out) } else { Err(Error::Checksum) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn errors_name_the_part_that_is_wrong() {
+        let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
+        packed.write_all(b"a text, a text, a text").unwrap();
+        let good = packed.finish().unwrap();
+        assert_eq!(unpacked(&good).unwrap(), b"a text, a text, a text");
+        let more = [&good[..], b"what follows is not read"].concat();
+        assert_eq!(unpacked(&more).unwrap(), b"a text, a text, a text");
+        assert_eq!(unpacked(&[]), Err(Error::Empty));
+        for cut in 1..good.len() {
+            assert_eq!(unpacked(&good[..cut]), Err(Error::Truncated), "{cut}");
+        }
+        let changed = |at: usize| {
+            let mut bytes = good.clone();
+            bytes[at] = !bytes[at];
+            unpacked(&bytes)
+        };
+        assert_eq!(changed(0), Err(Error::Header));
+        // A block of a type that there is not.
+        assert_eq!(unpacked(&[&good[..10], &[7]].concat()), Err(Error::Corrupt));
+        for at in good.len() - 8..good.len() {
+            assert_eq!(changed(at), Err(Error::Checksum), "{at}");
+        }
     }
 }

@@ -27,19 +27,24 @@ fn image_verifier<'c>(call: &Call<'c>) -> Option<&'c dyn ImageVerifier> {
     call.cx.external.as_deref()?.image_verifier()
 }
 
-fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], String>> {
+/// A value that is no attestor; its type.
+#[derive(Debug, thiserror::Error)]
+#[error("unsupported native conversion from {0} to '{attestor}'", attestor = ATTESTOR)]
+struct NoAttestor(Box<str>);
+
+fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], NoAttestor>> {
     let all = call.arg(at).as_list()?;
     let stranger = all.iter().find(|a| fields(a, ATTESTOR).is_none());
     Some(match stranger {
         None => Ok(all),
-        Some(a) => Err(format!("unsupported native conversion from {} to '{ATTESTOR}'", native_type(a))),
+        Some(a) => Err(NoAttestor(native_type(a).into())),
     })
 }
 
-fn answered<T: Into<Value>>(answer: Result<T, String>) -> CallResult {
+fn answered<T: Into<Value>>(answer: Result<T, impl std::fmt::Display>) -> CallResult {
     match answer {
         Ok(v) => success(v),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -48,7 +53,7 @@ pub fn signatures(call: &Call<'_>) -> CallResult {
     let image = call.text(0)?;
     match attestors(call, 1)? {
         Ok(all) => answered(image_verifier(call)?.signatures(image, all).map(Value::Int)),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -57,7 +62,7 @@ pub fn statements(call: &Call<'_>) -> CallResult {
     let (image, statement) = (call.text(0)?, call.text(1)?);
     match attestors(call, 2)? {
         Ok(all) => answered(image_verifier(call)?.statements(image, statement, all).map(Value::Int)),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Sets of keys (RFC 7517) that sign tokens.
 //!
-//! In: the text of a set, or of one key. Out: keys, and whether one of them signed a text; or the reference's words for what is wrong.
+//! In: the text of a set, or of one key. Out: keys, and whether one of them signed a text; or what is wrong, in Kyverno's words.
 //! Keys are those of RSA, of the NIST curves, of Ed25519, and secrets.
+
+mod error;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -18,8 +20,11 @@ use sha2::{Sha256, Sha384, Sha512};
 use super::{Call, CallResult, fault, success};
 use crate::document::decode_first_json;
 use crate::external::{Answer, ServiceCall};
-use crate::value::quote::quote;
 use crate::value::{Map, Object, Str, Value};
+
+pub use error::{
+    ChoiceError, ConversionError, FieldError, InvalidKey, KeyError, ProbeError, SetError, VerifyError,
+};
 
 /// The name of the type.
 pub const KEY_SET: &str = "jwk.Set";
@@ -59,19 +64,18 @@ pub fn fetch(call: &Call<'_>) -> CallResult {
 }
 
 /// The keys of a text as objects, all of them checked.
-fn read(text: &str) -> Result<Vec<Value>, String> {
-    let sole = |e: String| format!("failed to parse sole key: jwk.ParseKey: {e}");
+fn read(text: &str) -> Result<Vec<Value>, SetError> {
+    let sole = |error: ProbeError| SetError::Sole(error.into());
     let v = match decode_first_json(text) {
         Ok(Some(v)) => v,
-        Ok(None) if text.trim().is_empty() => return Err(sole(probe("EOF"))),
-        Ok(None) => return Err(sole(probe("unexpected EOF"))),
-        Err(e) => return Err(sole(probe(&e))),
+        Ok(None) if text.trim().is_empty() => return Err(sole(ProbeError::Empty)),
+        Ok(None) => return Err(sole(ProbeError::Truncated)),
+        Err(error) => return Err(sole(ProbeError::Json(error.to_string().into()))),
     };
     let Some(keys) = v.get("keys") else {
-        Key::of(&v).map_err(sole)?;
+        Key::of(&v)?;
         return Ok(vec![v]);
     };
-    let set = |e: String| format!("failed to unmarshal JWK set: failed to decode {e}");
     let Some(keys) = keys.as_list() else {
         let shown = match keys {
             Value::Null => "<nil>".into(),
@@ -79,16 +83,12 @@ fn read(text: &str) -> Result<Vec<Value>, String> {
             Value::Str(text) => text.to_string(),
             other => crate::value::print::json(other),
         };
-        return Err(set(format!("\"keys\": expected '[' but got {shown}")));
+        return Err(SetError::NoList(shown.into()));
     };
     for (at, key) in keys.iter().enumerate() {
-        Key::of(key).map_err(|e| set(format!("key #{at} in \"keys\": jwk.ParseKey: {e}")))?;
+        Key::of(key).map_err(|cause| SetError::Key { at, cause })?;
     }
     Ok(keys.to_vec())
-}
-
-fn probe(e: &str) -> String {
-    format!("jwk.Parse: failed to probe data: probe: failed to unmarshal data: {e}")
 }
 
 /// The reference's name for a kind of JSON value.
@@ -137,52 +137,42 @@ impl Key {
         keys.iter().filter_map(|v| Key::of(v).ok()).collect()
     }
 
-    fn of(v: &Value) -> Result<Key, String> {
+    fn of(v: &Value) -> Result<Key, KeyError> {
         let nothing = Value::Map(Map::new());
         let v = if matches!(v, Value::Null) { &nothing } else { v };
         if v.as_map().is_none() {
-            let kind = json_kind(v);
-            return Err(probe(&format!("json: cannot unmarshal {kind} into Go value of type {PROBED}")));
+            return Err(ProbeError::NoObject(json_kind(v)).into());
         }
         if let Some(other) = v.get("kty").filter(|kind| kind.as_str().is_none()) {
-            let kind = json_kind(other);
-            return Err(probe(&format!(
-                "json: cannot unmarshal {kind} into Go struct field .kty of type string"
-            )));
+            return Err(ProbeError::NoText(json_kind(other)).into());
         }
         let kind = v.text_at(&["kty"]);
         let is_private = v.get("d").is_some();
-        let (name, needed): (&str, &[&str]) = match kind {
+        let (name, needed): (&str, &[&'static str]) = match kind {
             "RSA" => ("rsa", &["n", "e"]),
             "EC" => ("ecdsa", &["crv", "x", "y"]),
             "OKP" => ("okp", &["crv", "x"]),
             "oct" => ("symmetric", &["k"]),
-            other => return Err(format!("invalid key type from JSON ({other})")),
+            other => return Err(KeyError::Kind(other.into())),
         };
-        let shown = type_name(name, is_private);
-        let broken = |e: String| {
-            let into = format!("failed to unmarshal JSON into key ({shown}): ");
-            format!("{into}{into}{e}")
-        };
+        let shown = || type_name(name, is_private).into();
         let fields = v.as_map().into_iter().flat_map(Map::iter);
         for (field, value) in fields {
-            check_field(field, value)
-                .map_err(|e| broken(format!("failed to decode value for key {field}: {e}")))?;
+            let checked = check_field(field, value);
+            checked.map_err(|cause| KeyError::Field { key: shown(), field: (&**field).into(), cause })?;
         }
         if let Some(missing) = needed.iter().find(|f| v.get(f).is_none()) {
-            return Err(broken(format!("required field {missing} is missing")));
+            return Err(KeyError::Missing { key: shown(), field: missing });
         }
         let bytes = |field: &str| decoded(v.text_at(&[field])).unwrap_or_default();
         let material = match kind {
             "RSA" => Material::Rsa { n: without_zeros(bytes("n")), e: without_zeros(bytes("e")) },
-            "EC" => point(v.text_at(&["crv"]), &bytes("x"), &bytes("y")).map_err(invalid)?,
+            "EC" => point(v.text_at(&["crv"]), &bytes("x"), &bytes("y"))?,
             "OKP" if v.text_at(&["crv"]) == "Ed25519" && bytes("x").len() != 32 => {
-                return Err(invalid("jwk.OKPPublicKey: ed25519: wrong public key size".into()));
+                return Err(InvalidKey::EdwardsSize.into());
             }
             "OKP" => Material::Ed25519(bytes("x")),
-            _ if bytes("k").is_empty() => {
-                return Err(invalid("jwk.SymmetricKey: missing \"k\" field".into()));
-            }
+            _ if bytes("k").is_empty() => return Err(InvalidKey::Secret.into()),
             _ => Material::Secret(bytes("k")),
         };
         let text = |field: &str| v.get(field).and_then(Value::as_str).map(Str::from);
@@ -190,24 +180,26 @@ impl Key {
     }
 
     /// The key that a token names, out of a set.
-    pub fn chosen(keys: Vec<Key>, name: &str) -> Result<Key, String> {
+    ///
+    /// # Errors
+    /// There is none, or it is for something else.
+    pub fn chosen(keys: Vec<Key>, name: &str) -> Result<Key, ChoiceError> {
         if name.is_empty() && keys.len() > 1 {
-            return Err("failed to find matching key: no key ID (\"kid\") specified in token but multiple keys available in key set".into());
+            return Err(ChoiceError::Unnamed);
         }
         let mut fitting = keys.into_iter().filter(|key| name.is_empty() || key.name.as_deref() == Some(name));
         let Some(key) = fitting.next() else {
             return Err(match name {
-                "" => "failed to get key at index 0 (empty JWKS?)".into(),
-                name => format!("failed to find key with key ID {} in key set", quote(name)),
+                "" => ChoiceError::Empty,
+                name => ChoiceError::Absent(name.into()),
             });
         };
         match key.usage.as_deref() {
             None | Some("sig" | "") => Ok(key),
-            Some(other) => Err(format!(
-                "key with kid {} is marked use={}, not usable for signature verification (expected \"sig\")",
-                quote(key.name.as_deref().unwrap_or_default()),
-                quote(other)
-            )),
+            Some(other) => Err(ChoiceError::Usage {
+                name: key.name.as_deref().unwrap_or_default().into(),
+                usage: other.into(),
+            }),
         }
     }
 
@@ -215,11 +207,11 @@ impl Key {
     ///
     /// # Errors
     /// There is none.
-    pub fn algorithm(&self, named: &str) -> Result<String, String> {
+    pub fn algorithm(&self, named: &str) -> Result<String, ChoiceError> {
         if let Some(own) = self.algorithm.as_deref() {
             return match SIGNING.contains(&own) {
                 true => Ok(own.into()),
-                false => Err(format!("invalid signature algorithm {}", quote(own))),
+                false => Err(ChoiceError::Algorithm(own.into())),
             };
         }
         let fitting: &[&str] = match &self.material {
@@ -230,15 +222,15 @@ impl Key {
         };
         match fitting.contains(&named) {
             true => Ok(named.into()),
-            false => Err("algorithm in the message does not match any of the inferred algorithms".into()),
+            false => Err(ChoiceError::NoMatch),
         }
     }
 
     /// Whether an algorithm is one of the key's kind.
-    fn fits(&self, algorithm: &str) -> Result<(), String> {
+    fn fits(&self, algorithm: &str) -> Result<(), VerifyError> {
         let is_fitting = match (&self.material, algorithm.get(..2).unwrap_or_default()) {
             (_, _) if matches!(algorithm, "none" | "ES256K") => {
-                return Err(format!("jwsbb.Verify: dsig algorithm {} not registered", quote(algorithm)));
+                return Err(VerifyError::Algorithm(algorithm.into()));
             }
             (Material::Rsa { .. }, family) => matches!(family, "RS" | "PS"),
             (Material::Curve(..), family) => family == "ES",
@@ -256,24 +248,12 @@ impl Key {
             Material::Secret(_) => "[]uint8",
         };
         let (needed, cause) = match algorithm.get(..2).unwrap_or_default() {
-            "HS" => (
-                "[]byte",
-                format!(
-                    "keyconv: failed to produce []byte from {shown}: jwk.Export: no suitable exporter found for key type '{shown}'"
-                ),
-            ),
-            "Ed" => {
-                ("ed25519.PublicKey", "failed to retrieve ed25519.PublicKey out of crypto.PublicKey".into())
-            }
-            family => {
-                let kind = if family == "ES" { "ecdsa" } else { "rsa" };
-                let cause = format!(
-                    "keyconv: expected {kind}.PublicKey/{kind}.PrivateKey or *{kind}.PublicKey/*{kind}.PrivateKey, got {inside}"
-                );
-                (if family == "ES" { "*ecdsa.PublicKey" } else { "*rsa.PublicKey" }, cause)
-            }
+            "HS" => ("[]byte", ConversionError::Secret(shown.as_str().into())),
+            "Ed" => ("ed25519.PublicKey", ConversionError::Edwards),
+            "ES" => ("*ecdsa.PublicKey", ConversionError::Package { package: "ecdsa", found: inside }),
+            _ => ("*rsa.PublicKey", ConversionError::Package { package: "rsa", found: inside }),
         };
-        Err(format!("jwsbb.Verify: invalid key type {shown}. {needed} is required: {cause}"))
+        Err(VerifyError::KeyType { key: shown.into(), needed, cause })
     }
 
     /// The reference's name for what the key is.
@@ -290,8 +270,8 @@ impl Key {
     /// Whether the key signed a text.
     ///
     /// # Errors
-    /// The reference's text.
-    pub fn verify(&self, algorithm: &str, text: &[u8], signature: &[u8]) -> Result<(), String> {
+    /// It did not.
+    pub fn verify(&self, algorithm: &str, text: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
         self.fits(algorithm)?;
         match &self.material {
             Material::Rsa { n, e } => {
@@ -304,29 +284,26 @@ impl Key {
                     _ => &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
                 };
                 let key = RsaPublicKeyComponents { n, e };
-                key.verify(by, text, signature).map_err(|_| "crypto/rsa: verification error".into())
+                key.verify(by, text, signature).map_err(|_| VerifyError::Rsa)
             }
             // Of a hash that does not belong to the curve.
-            Material::Curve(_, size) if algorithm != ecdsa_of(*size) => Err("invalid ECDSA signature".into()),
+            Material::Curve(_, size) if algorithm != ecdsa_of(*size) => Err(VerifyError::Ecdsa),
             Material::Curve(point, size) => {
                 if signature.len() != 2 * size {
-                    let curve = curve_of(*size);
-                    return Err(format!(
-                        "dsig.VerifyECDSA: failed to unpack ECDSA signature: invalid signature length for curve \"{curve}\""
-                    ));
+                    return Err(VerifyError::Length(curve_of(*size)));
                 }
-                signed_on_curve(point, *size, text, signature).ok_or_else(|| "invalid ECDSA signature".into())
+                signed_on_curve(point, *size, text, signature).ok_or(VerifyError::Ecdsa)
             }
             Material::Ed25519(point) => UnparsedPublicKey::new(&ED25519, point)
                 .verify(text, signature)
-                .map_err(|_| "invalid EdDSA signature".into()),
+                .map_err(|_| VerifyError::Edwards),
             Material::Secret(secret) => {
                 let is_right = match algorithm {
                     "HS384" => signs::<Hmac<Sha384>>(secret, text, signature),
                     "HS512" => signs::<Hmac<Sha512>>(secret, text, signature),
                     _ => signs::<Hmac<Sha256>>(secret, text, signature),
                 };
-                is_right.then_some(()).ok_or_else(|| "invalid HMAC signature".into())
+                is_right.then_some(()).ok_or(VerifyError::Hmac)
             }
         }
     }
@@ -338,10 +315,6 @@ fn type_name(name: &str, is_private: bool) -> String {
         (_, true) => format!("*jwk.{name}PrivateKey"),
         (_, false) => format!("*jwk.{name}PublicKey"),
     }
-}
-
-fn invalid(e: String) -> String {
-    format!("jwk.Parse: key validation failed: key validation failed: {e}")
 }
 
 fn signs<M: Mac + KeyInit>(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
@@ -378,25 +351,19 @@ fn curve_of(size: usize) -> &'static str {
 }
 
 /// Whether a member of a key has the form that it must have.
-fn check_field(field: &str, value: &Value) -> Result<(), String> {
-    let text = || {
-        let kind = json_kind(value);
-        value.as_str().ok_or_else(|| {
-            format!("error reading next value: json: cannot unmarshal {kind} into Go value of type string")
-        })
-    };
+fn check_field(field: &str, value: &Value) -> Result<(), FieldError> {
+    let text = || value.as_str().ok_or(FieldError::NoText(json_kind(value)));
     match field {
         "alg" if !SIGNING.contains(&text()?) && !OTHER.contains(&text()?) => {
-            Err(format!("invalid key value: {}: invalid key algorithm", quote(text()?)))
+            Err(FieldError::Algorithm(text()?.into()))
         }
         "alg" | "kid" | "use" | "kty" => text().map(drop),
         "crv" if !matches!(text()?, "P-256" | "P-384" | "P-521" | "Ed25519" | "X25519") => {
-            Err(format!("unknown EllipticCurveAlgorithm: {}", quote(text()?)))
+            Err(FieldError::Curve(text()?.into()))
         }
-        "n" | "e" | "x" | "y" | "k" | "d" | "p" | "q" | "dp" | "dq" | "qi" => decoded(text()?)
-            .is_some()
-            .then_some(())
-            .ok_or_else(|| "expected base64 encoded []byte (string)".into()),
+        "n" | "e" | "x" | "y" | "k" | "d" | "p" | "q" | "dp" | "dq" | "qi" => {
+            decoded(text()?).is_some().then_some(()).ok_or(FieldError::Base64)
+        }
         _ => Ok(()),
     }
 }
@@ -413,7 +380,7 @@ fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// A point on a curve, written out.
-fn point(curve: &str, x: &[u8], y: &[u8]) -> Result<Material, String> {
+fn point(curve: &str, x: &[u8], y: &[u8]) -> Result<Material, InvalidKey> {
     let (size, shown) = match curve {
         "P-256" => (32, "P256"),
         "P-384" => (48, "P384"),
@@ -432,7 +399,7 @@ fn point(curve: &str, x: &[u8], y: &[u8]) -> Result<Material, String> {
     };
     match is_there {
         true => Ok(Material::Curve(point, size)),
-        false => Err(format!("jwk.ECDSAPublicKey: invalid ECDSA public key: {shown} point not on curve")),
+        false => Err(InvalidKey::Point(shown)),
     }
 }
 
@@ -452,12 +419,10 @@ mod tests {
         "eyJhbGciOiAiSFMyNTYiLCAidHlwIjogIkpXVCIsICJraWQiOiAibyJ9.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.6mHc5GlFXZ4h3DNUvs6Rbh-3ymQwZ6litsJUxFpLWg0",
     ];
 
-    fn keys(text: &str) -> Result<Vec<Key>, String> {
-        Ok(Key::all_of(&[(Str::from("keys"), Value::list(read(text)?))].into_iter().collect()))
-    }
-
     fn claims(token: &str, set: &str) -> Result<Map, String> {
-        decode(token, Keys::Set(keys(set)?), 0).map(|(_, claims)| claims)
+        let keys = read(set).map_err(|error| error.to_string())?;
+        let keys = Key::all_of(&[(Str::from("keys"), Value::list(keys))].into_iter().collect());
+        decode(token, Keys::Set(keys), 0).map(|(_, claims)| claims).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -495,7 +460,7 @@ mod tests {
 
     #[test]
     fn errors_of_invalid_sets_are_those_of_the_reference() {
-        let error = |text: &str| read(text).map(drop).unwrap_err();
+        let error = |text: &str| read(text).map(drop).unwrap_err().to_string();
         let sole = "failed to parse sole key: jwk.ParseKey: ";
         assert_eq!(error("{}"), format!("{sole}invalid key type from JSON ()"));
         let probe = format!("{sole}jwk.Parse: failed to probe data: probe: failed to unmarshal data: ");

@@ -195,8 +195,23 @@ fn version_arg<'a>(call: &Call<'a>, at: usize) -> Option<&'a Version> {
     }
 }
 
+/// Why a text is no version.
+#[derive(Debug, thiserror::Error)]
+enum VersionError {
+    #[error("short version cannot contain PreRelease/Build meta data")]
+    Short,
+    /// In the words of the reader of versions.
+    #[error("{0}")]
+    Invalid(Box<str>),
+}
+
+/// A version that is written in full.
+fn parsed_version(text: &str) -> Result<Version, VersionError> {
+    Version::parse(text).map_err(|error| VersionError::Invalid(error.to_string().into()))
+}
+
 /// A short or prefixed version in full.
-fn normalised(text: &str) -> Result<String, String> {
+fn normalised(text: &str) -> Result<String, VersionError> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let trimmed = |part: &str| {
         let bare = part.trim_start_matches('0');
@@ -214,7 +229,7 @@ fn normalised(text: &str) -> Result<String, String> {
     let mut parts: Vec<String> = text.splitn(3, '.').map(trimmed).collect();
     if parts.len() < 3 {
         if parts.last().is_some_and(|p| p.contains(['+', '-'])) {
-            return Err("short version cannot contain PreRelease/Build meta data".into());
+            return Err(VersionError::Short);
         }
         while parts.len() < 3 {
             parts.push("0".into());
@@ -223,19 +238,19 @@ fn normalised(text: &str) -> Result<String, String> {
     Ok(parts.join("."))
 }
 
-fn read_version(call: &Call<'_>) -> Option<Result<Version, String>> {
+fn read_version(call: &Call<'_>) -> Option<Result<Version, VersionError>> {
     let text = call.text(0)?;
     let normalise = match call.args.len() {
         1 => false,
         _ => call.arg(1).as_bool()?,
     };
-    Some(if normalise { normalised(text).and_then(|t| Version::parse(&t)) } else { Version::parse(text) })
+    Some(if normalise { normalised(text).and_then(|t| parsed_version(&t)) } else { parsed_version(text) })
 }
 
 pub(crate) fn semver(call: &Call<'_>) -> CallResult {
     match read_version(call)? {
         Ok(v) => Some(Ok(Value::object(Object::Semver(v)))),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 

@@ -26,7 +26,7 @@ pub fn parse(call: &Call<'_>) -> CallResult {
     let Some(text) = call.text(1) else { return fault(super::data::no_text(call.arg(1))) };
     match parsed(text) {
         Ok(v) => success(v),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -41,18 +41,27 @@ fn kind(v: &Value) -> &'static str {
     }
 }
 
-fn parsed(text: &str) -> Result<Value, String> {
-    let whole = decode_json(text)?;
+/// Why a text is no request.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    /// It is no JSON, in the words of its decoder.
+    #[error("{0}")]
+    Json(Box<str>),
+    #[error("json: cannot unmarshal {0} into Go value of type mcp.JSONRPCRequest")]
+    NoObject(&'static str),
+    #[error("json: cannot unmarshal {found} into Go struct field {place} of type {wanted}")]
+    Field { found: &'static str, place: Box<str>, wanted: &'static str },
+}
+
+fn parsed(text: &str) -> Result<Value, Error> {
+    let whole = decode_json(text).map_err(|error| Error::Json(error.to_string().into()))?;
     if whole.as_map().is_none() && !whole.is_null() {
-        let kind = kind(&whole);
-        return Err(format!("json: cannot unmarshal {kind} into Go value of type mcp.JSONRPCRequest"));
+        return Err(Error::NoObject(kind(&whole)));
     }
     let field = |of: &Value, key: &str, place: &str| match of.get(key) {
         None | Some(Value::Null) => Ok(Str::from("")),
         Some(Value::Str(text)) => Ok(text.clone()),
-        Some(other) => {
-            Err(format!("json: cannot unmarshal {} into Go struct field {place} of type string", kind(other)))
-        }
+        Some(other) => Err(Error::Field { found: kind(other), place: place.into(), wanted: "string" }),
     };
     let method = field(&whole, "method", "JSONRPCRequest.Request.method")?;
     let mut fields: Map = [(Str::from("Method"), Value::Str(method.clone()))].into_iter().collect();
@@ -61,10 +70,7 @@ fn parsed(text: &str) -> Result<Value, String> {
         let none = Value::Map(Map::new());
         let params = whole.get("params").filter(|p| !p.is_null()).unwrap_or(&none);
         if params.as_map().is_none() {
-            return Err(format!(
-                "json: cannot unmarshal {} into Go struct field .params of type {type_name}",
-                kind(params)
-            ));
+            return Err(Error::Field { found: kind(params), place: ".params".into(), wanted: type_name });
         }
         let bare = type_name.trim_start_matches("mcp.");
         let text = field(params, key, &format!("{bare}.params.{key}"))?;

@@ -141,20 +141,36 @@ pub fn field(message: &Value, key: &str) -> Result<Option<Value>, Fault> {
     }
 }
 
+/// Why a map is none whose keys are texts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// It has a key that is no text.
+    #[error("map key {key} is of type {go}, not string")]
+    Type {
+        /// The key as Go shows it.
+        key: Box<str>,
+        /// Go's type of it.
+        go: &'static str,
+    },
+    /// It is no map of the evaluator that could have other keys.
+    #[error("")]
+    None,
+}
+
 /// The value that a field's one stands for in the object: messages are maps, optional values what they
 /// hold, types their names. Lists and maps are looked into, those inside of them are not. Where a message
 /// has a field without such a value, reading it is a fault.
 ///
 /// # Errors
-/// The text about a map's key that is none.
-pub fn native(v: &Value) -> Result<Value, String> {
+/// A map's key is no text.
+pub fn native(v: &Value) -> Result<Value, KeyError> {
     match v {
         Value::List(l) => Ok(Value::list(l.iter().map(scalar).collect())),
         Value::Map(m) => Ok(Value::Map(m.iter().map(|(k, v)| (k.clone(), scalar(v))).collect())),
         Value::Object(o) => match &**o {
             Object::Keyed(entries) => {
                 let bad = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
-                Err(bad.map(key_problem).unwrap_or_default())
+                Err(bad.map_or(KeyError::None, key_problem))
             }
             Object::Optional(Some(inner)) => native(inner),
             _ => Ok(scalar(v)),
@@ -163,7 +179,16 @@ pub fn native(v: &Value) -> Result<Value, String> {
     }
 }
 
-fn key_problem(key: &Value) -> String {
+/// A field whose map has a key that is no text.
+#[derive(Debug, thiserror::Error)]
+#[error("fail to convert field \"{field}\": {cause}")]
+struct FieldError {
+    field: Str,
+    #[source]
+    cause: KeyError,
+}
+
+fn key_problem(key: &Value) -> KeyError {
     let code = |n: Option<u32>| n.and_then(char::from_u32).unwrap_or('\u{fffd}');
     let shown = match key {
         Value::Int(n) => quoted(code(u32::try_from(*n).ok())),
@@ -177,7 +202,7 @@ fn key_problem(key: &Value) -> String {
         Value::Float(f) => format!("%!q(types.Double={})", crate::value::number::float_v(*f)),
         _ => String::new(),
     };
-    format!("map key {shown} is of type {}, not string", go_type(key))
+    KeyError::Type { key: shown.into(), go: go_type(key) }
 }
 
 fn quoted(c: char) -> String {
@@ -204,10 +229,10 @@ fn scalar(v: &Value) -> Value {
         Object::Struct(name, fields) if is_mutation(name) && &**name != "JSONPatch" => {
             let one = |(k, v): (&Str, &Value)| match native(v) {
                 Ok(v) => Ok((k.clone(), v)),
-                Err(e) => Err(format!("fail to convert field \"{k}\": {e}")),
+                Err(cause) => Err(FieldError { field: k.clone(), cause }),
             };
-            let fields: Result<Map, String> = fields.iter().map(one).collect();
-            fields.map_or_else(|e| Value::object(Object::Invalid(e.into())), Value::Map)
+            let fields: Result<Map, FieldError> = fields.iter().map(one).collect();
+            fields.map_or_else(|e| Value::object(Object::Invalid(e.to_string().into())), Value::Map)
         }
         _ => v.clone(),
     }

@@ -6,29 +6,149 @@ use super::{Call, CallResult, fault, success};
 use crate::value::quote::quote;
 use crate::value::{Object, Value};
 
+/// Why a text is no address: Go's error of `netip.ParseAddr`.
+#[derive(Debug, thiserror::Error)]
+#[error("ParseAddr({}): {problem}{}", quote(.text), .at.as_ref().map(|at| format!(" (at {})", quote(at))).unwrap_or_default())]
+struct AddrError {
+    /// The text.
+    text: Box<str>,
+    problem: Problem,
+    /// What is left of the text where the problem is, where Go shows it.
+    at: Option<Box<str>>,
+}
+
+/// What is wrong with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Problem {
+    /// A zone without an address before it.
+    #[error("missing IPv6 address")]
+    NoIpv6,
+    /// Nothing that an address has.
+    #[error("unable to parse IP")]
+    NoIp,
+    /// A number that begins with a zero.
+    #[error("IPv4 field has octet with leading zero")]
+    LeadingZero,
+    /// A number above 255.
+    #[error("IPv4 field has value >255")]
+    LargeOctet,
+    /// A dot without a number before it.
+    #[error("IPv4 field must have at least one digit")]
+    EmptyOctet,
+    /// More than four numbers.
+    #[error("IPv4 address too long")]
+    LongIpv4,
+    /// Fewer than four numbers.
+    #[error("IPv4 address too short")]
+    ShortIpv4,
+    /// A character that no number has.
+    #[error("unexpected character")]
+    Character,
+    /// A zone without a name.
+    #[error("zone must be a non-empty string")]
+    EmptyZone,
+    /// A group of more digits.
+    #[error("each group must have 4 or less digits")]
+    LongGroup,
+    /// A group without digits.
+    #[error("each colon-separated field must have at least one digit")]
+    EmptyGroup,
+    /// An IPv4 address in another place than the end.
+    #[error("embedded IPv4 address must replace the final 2 fields of the address")]
+    EmbeddedPlace,
+    /// An IPv4 address behind too many groups.
+    #[error("too many hex fields to fit an embedded IPv4 at the end of the address")]
+    EmbeddedRoom,
+    /// Something else than a colon behind a group.
+    #[error("unexpected character, want colon")]
+    NoColon,
+    /// A colon at the end.
+    #[error("colon must be followed by more characters")]
+    LastColon,
+    /// A second gap.
+    #[error("multiple :: in address")]
+    SecondEllipsis,
+    /// Something behind the address.
+    #[error("trailing garbage after address")]
+    Trailing,
+    /// Fewer than eight groups, and no gap.
+    #[error("address string too short")]
+    ShortIpv6,
+    /// A gap where nothing is left out.
+    #[error("the :: must expand to at least one field of zeros")]
+    NoGap,
+}
+
+/// Why a text is no address that expressions take.
+#[derive(Debug, thiserror::Error)]
+enum IpError {
+    /// It is none.
+    #[error("IP Address {} parse error during conversion from string: {cause}", quote(.text))]
+    Address {
+        text: Box<str>,
+        #[source]
+        cause: AddrError,
+    },
+    /// It has a zone.
+    #[error("IP address {} with zone value is not allowed", quote(.0))]
+    Zone(Box<str>),
+    /// It is an address of IPv4 in one of IPv6.
+    #[error("IPv4-mapped IPv6 address {} is not allowed", quote(.0))]
+    Mapped(Box<str>),
+}
+
+/// Why a text is no network that expressions take.
+#[derive(Debug, thiserror::Error)]
+enum CidrError {
+    /// It is none.
+    #[error("{what}: {what}: netip.ParsePrefix({}): {cause}", quote(.text), what = WHAT)]
+    Prefix {
+        text: Box<str>,
+        #[source]
+        cause: PrefixError,
+    },
+    /// Its address is one of IPv4 in one of IPv6.
+    #[error("{what}: IPv4-mapped IPv6 address {} is not allowed", quote(.0), what = WHAT)]
+    Mapped(Box<str>),
+}
+
+const WHAT: &str = "network address parse error during conversion from string";
+
+/// Why a text is no network.
+#[derive(Debug, thiserror::Error)]
+enum PrefixError {
+    #[error("no '/'")]
+    NoSlash,
+    #[error(transparent)]
+    Address(#[from] AddrError),
+    #[error("IPv6 zones cannot be present in a prefix")]
+    Zone,
+    #[error("bad bits after slash: {}", quote(.0))]
+    Bits(Box<str>),
+    #[error("prefix length out of range")]
+    Range,
+}
+
 /// Reads an address as Go's `netip` does.
-fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
-    let bad = |why: &str| format!("ParseAddr({}): {why}", quote(text));
-    let with_at = |why: &str, at: &str| format!("ParseAddr({}): {why} (at {})", quote(text), quote(at));
-    for (i, c) in text.char_indices() {
+fn parse_addr(text: &str) -> Result<(IpAddr, bool), AddrError> {
+    let bad = |problem| AddrError { text: text.into(), problem, at: None };
+    let with_at = |problem, at: &str| AddrError { text: text.into(), problem, at: Some(at.into()) };
+    for c in text.chars() {
         match c {
-            '.' => return v4(text, text, &bad, &with_at).map(|ip| (ip, false)),
+            '.' => return v4(text, &bad, &with_at).map(|ip| (ip, false)),
             ':' => return v6(text, &bad, &with_at),
-            '%' => return Err(bad("missing IPv6 address")),
-            _ => {
-                let _ = i;
-            }
+            '%' => return Err(bad(Problem::NoIpv6)),
+            _ => {}
         }
     }
-    Err(bad("unable to parse IP"))
+    Err(bad(Problem::NoIp))
 }
 
 fn v4(
     part: &str,
-    _whole: &str,
-    bad: &dyn Fn(&str) -> String,
-    with_at: &dyn Fn(&str, &str) -> String,
-) -> Result<IpAddr, String> {
+    bad: &dyn Fn(Problem) -> AddrError,
+    with_at: &dyn Fn(Problem, &str) -> AddrError,
+) -> Result<IpAddr, AddrError> {
     let mut octets = [0u8; 4];
     let (mut value, mut position, mut digits) = (0u32, 0usize, 0usize);
     let bytes = part.as_bytes();
@@ -36,23 +156,20 @@ fn v4(
         match b {
             b'0'..=b'9' => {
                 if digits == 1 && value == 0 {
-                    return Err(bad("IPv4 field has octet with leading zero"));
+                    return Err(bad(Problem::LeadingZero));
                 }
                 value = value * 10 + u32::from(b - b'0');
                 digits += 1;
                 if value > 255 {
-                    return Err(bad("IPv4 field has value >255"));
+                    return Err(bad(Problem::LargeOctet));
                 }
             }
             b'.' => {
                 if i == 0 || i == bytes.len() - 1 || bytes.get(i.wrapping_sub(1)) == Some(&b'.') {
-                    return Err(with_at(
-                        "IPv4 field must have at least one digit",
-                        part.get(i..).unwrap_or_default(),
-                    ));
+                    return Err(with_at(Problem::EmptyOctet, part.get(i..).unwrap_or_default()));
                 }
                 if position == 3 {
-                    return Err(bad("IPv4 address too long"));
+                    return Err(bad(Problem::LongIpv4));
                 }
                 if let Some(slot) = octets.get_mut(position) {
                     *slot = value as u8;
@@ -61,11 +178,11 @@ fn v4(
                 value = 0;
                 digits = 0;
             }
-            _ => return Err(with_at("unexpected character", part.get(i..).unwrap_or_default())),
+            _ => return Err(with_at(Problem::Character, part.get(i..).unwrap_or_default())),
         }
     }
     if position < 3 {
-        return Err(bad("IPv4 address too short"));
+        return Err(bad(Problem::ShortIpv4));
     }
     octets[3] = value as u8;
     Ok(IpAddr::from(octets))
@@ -73,11 +190,11 @@ fn v4(
 
 fn v6(
     text: &str,
-    bad: &dyn Fn(&str) -> String,
-    with_at: &dyn Fn(&str, &str) -> String,
-) -> Result<(IpAddr, bool), String> {
+    bad: &dyn Fn(Problem) -> AddrError,
+    with_at: &dyn Fn(Problem, &str) -> AddrError,
+) -> Result<(IpAddr, bool), AddrError> {
     let (mut rest, zone) = match text.split_once('%') {
-        Some((_, "")) => return Err(bad("zone must be a non-empty string")),
+        Some((_, "")) => return Err(bad(Problem::EmptyZone)),
         Some((head, _)) => (head, true),
         None => (text, false),
     };
@@ -95,27 +212,21 @@ fn v6(
     while groups.len() < 8 {
         let len = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
         if len > 4 {
-            return Err(with_at("each group must have 4 or less digits", rest));
+            return Err(with_at(Problem::LongGroup, rest));
         }
         if len == 0 {
-            return Err(with_at("each colon-separated field must have at least one digit", rest));
+            return Err(with_at(Problem::EmptyGroup, rest));
         }
         let digits = rest.get(..len).unwrap_or_default();
         let after = rest.get(len..).unwrap_or_default();
         if after.starts_with('.') {
             if ellipsis.is_none() && groups.len() != 6 {
-                return Err(with_at(
-                    "embedded IPv4 address must replace the final 2 fields of the address",
-                    rest,
-                ));
+                return Err(with_at(Problem::EmbeddedPlace, rest));
             }
             if groups.len() + 2 > 8 {
-                return Err(with_at(
-                    "too many hex fields to fit an embedded IPv4 at the end of the address",
-                    rest,
-                ));
+                return Err(with_at(Problem::EmbeddedRoom, rest));
             }
-            match v4(rest, text, bad, with_at)? {
+            match v4(rest, bad, with_at)? {
                 IpAddr::V4(ip) => tail = Some(ip.octets()),
                 IpAddr::V6(_) => {}
             }
@@ -128,15 +239,15 @@ fn v6(
             break;
         }
         let Some(next) = rest.strip_prefix(':') else {
-            return Err(with_at("unexpected character, want colon", rest));
+            return Err(with_at(Problem::NoColon, rest));
         };
         if next.is_empty() {
-            return Err(with_at("colon must be followed by more characters", rest));
+            return Err(with_at(Problem::LastColon, rest));
         }
         rest = next;
         if let Some(after) = rest.strip_prefix(':') {
             if ellipsis.is_some() {
-                return Err(with_at("multiple :: in address", rest));
+                return Err(with_at(Problem::SecondEllipsis, rest));
             }
             ellipsis = Some(groups.len());
             rest = after;
@@ -146,7 +257,7 @@ fn v6(
         }
     }
     if !rest.is_empty() {
-        return Err(with_at("trailing garbage after address", rest));
+        return Err(with_at(Problem::Trailing, rest));
     }
     if let Some([a, b, c, d]) = tail {
         groups.push(u16::from_be_bytes([a, b]));
@@ -155,9 +266,9 @@ fn v6(
     }
     let have = count(&groups, &tail);
     match ellipsis {
-        None if have < 8 => return Err(bad("address string too short")),
+        None if have < 8 => return Err(bad(Problem::ShortIpv6)),
         None => {}
-        Some(_) if have >= 8 => return Err(bad("the :: must expand to at least one field of zeros")),
+        Some(_) if have >= 8 => return Err(bad(Problem::NoGap)),
         Some(at) => {
             let zeros = vec![0u16; 8 - have];
             groups.splice(at..at, zeros);
@@ -175,45 +286,41 @@ fn is_mapped(ip: &IpAddr) -> bool {
 }
 
 /// An address, or why a text is none.
-fn read_ip(text: &str) -> Result<IpAddr, String> {
-    let (ip, zone) = parse_addr(text)
-        .map_err(|e| format!("IP Address {} parse error during conversion from string: {e}", quote(text)))?;
+fn read_ip(text: &str) -> Result<IpAddr, IpError> {
+    let (ip, zone) = parse_addr(text).map_err(|cause| IpError::Address { text: text.into(), cause })?;
     if zone {
-        return Err(format!("IP address {} with zone value is not allowed", quote(text)));
+        return Err(IpError::Zone(text.into()));
     }
     if is_mapped(&ip) {
-        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)));
+        return Err(IpError::Mapped(text.into()));
     }
     Ok(ip)
 }
 
 /// A network, or why a text is none.
-fn read_cidr(text: &str) -> Result<(IpAddr, u8), String> {
-    read_prefix(text).map_err(|(e, _)| e)
+fn read_cidr(text: &str) -> Result<(IpAddr, u8), CidrError> {
+    let (ip, bits) = read_prefix(text).map_err(|cause| CidrError::Prefix { text: text.into(), cause })?;
+    if is_mapped(&ip) {
+        return Err(CidrError::Mapped(text.into()));
+    }
+    Ok((ip, bits))
 }
 
-/// As [`read_cidr`]; of a mapped address also the words of `containsCIDR`, which shows the whole text.
-fn read_prefix(text: &str) -> Result<(IpAddr, u8), (String, Option<String>)> {
-    const WHAT: &str = "network address parse error during conversion from string";
-    let bad = |why: &str| (format!("{WHAT}: {WHAT}: netip.ParsePrefix({}): {why}", quote(text)), None);
-    let Some((head, bits)) = text.rsplit_once('/') else { return Err(bad("no '/'")) };
-    let (ip, zone) = parse_addr(head).map_err(|e| bad(&e))?;
+/// Reads a network as Go's `netip` does.
+fn read_prefix(text: &str) -> Result<(IpAddr, u8), PrefixError> {
+    let Some((head, bits)) = text.rsplit_once('/') else { return Err(PrefixError::NoSlash) };
+    let (ip, zone) = parse_addr(head)?;
     if zone {
-        return Err(bad("IPv6 zones cannot be present in a prefix"));
+        return Err(PrefixError::Zone);
     }
     let leading_zero = bits.len() > 1 && !matches!(bits.bytes().next(), Some(b'1'..=b'9'));
     let bits: i64 = match bits.parse() {
         Ok(n) if !leading_zero && !bits.starts_with('+') => n,
-        _ => return Err(bad(&format!("bad bits after slash: {}", quote(bits)))),
+        _ => return Err(PrefixError::Bits(bits.into())),
     };
     let most = if ip.is_ipv4() { 32 } else { 128 };
     if !(0..=most).contains(&bits) {
-        return Err(bad("prefix length out of range"));
-    }
-    if is_mapped(&ip) {
-        let mapped =
-            |shown: &str| format!("{WHAT}: IPv4-mapped IPv6 address {} is not allowed", quote(shown));
-        return Err((mapped(text), None));
+        return Err(PrefixError::Range);
     }
     Ok((ip, u8::try_from(bits).unwrap_or(0)))
 }
@@ -249,7 +356,7 @@ pub fn ip(call: &Call<'_>) -> CallResult {
     }
     match read_ip(call.text(0)?) {
         Ok(ip) => object(Object::Ip(ip)),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -261,7 +368,7 @@ pub fn is_canonical(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;
     match read_ip(text) {
         Ok(ip) => success(ip.to_string() == text),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -310,7 +417,7 @@ pub fn is_global_unicast(call: &Call<'_>) -> CallResult {
 pub fn cidr(call: &Call<'_>) -> CallResult {
     match read_cidr(call.text(0)?) {
         Ok((ip, bits)) => object(Object::Cidr(ip, bits)),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 
@@ -352,9 +459,9 @@ pub fn contains_ip(call: &Call<'_>) -> CallResult {
 pub fn contains_cidr(call: &Call<'_>) -> CallResult {
     let net = cidr_arg(call, 0)?;
     let (ip, bits) = match call.text(1) {
-        Some(text) => match read_prefix(text) {
+        Some(text) => match read_cidr(text) {
             Ok(found) => found,
-            Err((plain, whole)) => return fault(whole.unwrap_or(plain)),
+            Err(error) => return fault(error.to_string()),
         },
         None => cidr_arg(call, 1)?,
     };

@@ -3,6 +3,7 @@
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
 //! questions to it. Semantics: `docs/cel.md`, "What is supported".
 
+use super::data::NativeError;
 use super::{Call, CallResult, fault};
 use crate::external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
@@ -213,7 +214,7 @@ pub fn resource_name(call: &Call<'_>) -> CallResult {
     let failed = |text: String| fault(format!("failed to map kind to resource: {text}"));
     let kinds = match external(call).kinds() {
         None => return fault(NOT_THERE),
-        Some(Err(text)) => return failed(text),
+        Some(Err(e)) => return failed(e.to_string()),
         Some(Ok(kinds)) => kinds,
     };
     let Some(found) = kinds.kind(group, version, kind) else {
@@ -270,10 +271,7 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> CallResult {
         return fault("invalid arg 2: type conversion not supported for 'type'");
     }
     let body = match body.as_ref().map(super::data::plain) {
-        Some(Err(e)) => {
-            let e = e.trim_start_matches("failed to convert CEL map to native map: ");
-            return fault(format!("invalid arg 2: {e}"));
-        }
+        Some(Err(NativeError(cause))) => return fault(format!("invalid arg 2: {cause}")),
         Some(Ok(v)) => Some(v),
         None => None,
     };

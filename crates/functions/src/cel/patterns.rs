@@ -14,7 +14,7 @@ use crate::value::{Fault, Object, Value};
 /// The text and the compiled pattern.
 fn pattern<'v>(call: &Call<'v>) -> Option<(&'v str, Result<Rc<Compiled>, Fault>)> {
     let (text, pattern) = (call.text(0)?, call.text(1)?);
-    let compiled = regex::compiled(pattern).map_err(Fault::new);
+    let compiled = regex::compiled(pattern).map_err(|error| Fault::new(error.to_string()));
     Some((text, regex::searchable(pattern, text).and(compiled)))
 }
 
@@ -79,7 +79,7 @@ pub fn replace(call: &Call<'_>) -> CallResult {
         let Some(whole) = captures.get(0) else { continue };
         out.push_str(text.get(end..whole.start()).unwrap_or_default());
         if let Err(why) = write(&mut out, by, &captures) {
-            return fault(why);
+            return fault(why.to_string());
         }
         if let Err(fault) = limits::text_of(out.len()) {
             return Some(Err(fault));
@@ -90,8 +90,21 @@ pub fn replace(call: &Call<'_>) -> CallResult {
     success(out)
 }
 
+/// Why a text cannot take the place of matches.
+#[derive(Debug, thiserror::Error)]
+enum ReplacementError {
+    #[error("invalid replacement string: '{0}' \\ not allowed at end")]
+    TrailingBackslash(Box<str>),
+    #[error("invalid replacement string: '{0}' \\ must be followed by a digit or \\")]
+    Escape(Box<str>),
+    #[error("replacement string references group {group} but regex has only {groups} group(s)")]
+    Group { group: usize, groups: usize },
+    #[error(transparent)]
+    Limit(#[from] Fault),
+}
+
 /// Writes what takes the place of a match.
-fn write(out: &mut String, by: &str, captures: &::regex::Captures<'_>) -> Result<(), String> {
+fn write(out: &mut String, by: &str, captures: &::regex::Captures<'_>) -> Result<(), ReplacementError> {
     let mut signs = by.chars();
     while let Some(sign) = signs.next() {
         if sign != '\\' {
@@ -99,22 +112,18 @@ fn write(out: &mut String, by: &str, captures: &::regex::Captures<'_>) -> Result
             continue;
         }
         match signs.next() {
-            None => return Err(format!("invalid replacement string: '{by}' \\ not allowed at end")),
+            None => return Err(ReplacementError::TrailingBackslash(by.into())),
             Some('\\') => out.push('\\'),
             Some(next) => {
                 let Some(group) = next.to_digit(10).and_then(|d| usize::try_from(d).ok()) else {
-                    return Err(format!(
-                        "invalid replacement string: '{by}' \\ must be followed by a digit or \\"
-                    ));
+                    return Err(ReplacementError::Escape(by.into()));
                 };
                 let groups = captures.len() - 1;
                 if group > groups {
-                    return Err(format!(
-                        "replacement string references group {group} but regex has only {groups} group(s)"
-                    ));
+                    return Err(ReplacementError::Group { group, groups });
                 }
                 out.push_str(captures.get(group).map_or("", |m| m.as_str()));
-                limits::text_of(out.len()).map_err(|fault| fault.to_string())?;
+                limits::text_of(out.len())?;
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::names::value_problems;
+use crate::value::names::{key_problems_of_server, value_problems};
 use crate::value::quote::quote;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,52 +60,126 @@ impl Tokens<'_> {
     }
 }
 
+/// Why a text is no selector, in Kyverno's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A requirement that is none.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(#[from] RequirementError),
+    /// Something else where a requirement may be.
+    #[error("found '{found}', expected: {expected}")]
+    Found {
+        /// What it is.
+        found: Box<str>,
+        /// What may be there.
+        expected: &'static str,
+    },
+    /// A part of a field selector without operator.
+    #[error("invalid selector: '{selector}'; can't understand '{part}'")]
+    Part {
+        /// The selector.
+        selector: Box<str>,
+        /// The part.
+        part: Box<str>,
+    },
+    /// A backslash before a character that needs none.
+    #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
+    Escape(Option<char>),
+    /// A character that needs a backslash.
+    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
+    Unescaped(char),
+}
+
+/// Why a text is no requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequirementError {
+    /// Something else where a part of it must be.
+    #[error("found '{found}', expected: {expected}")]
+    Found {
+        /// What it is.
+        found: Box<str>,
+        /// What must be there.
+        expected: &'static str,
+    },
+    /// Something else where a list of values must begin.
+    #[error("found '{0}' expected: '('")]
+    NoList(Box<str>),
+    /// A value to compare with that is no integer.
+    #[error(
+        "values[{at}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
+        quote(.value)
+    )]
+    NoInteger {
+        /// Which one.
+        at: usize,
+        /// The value.
+        value: Box<str>,
+    },
+    /// A key that no label has.
+    #[error("<nil>: Invalid value: {}: {problems}", quote(.key))]
+    Key {
+        /// The key.
+        key: Box<str>,
+        /// What is wrong with it, as the API server reports it.
+        problems: Box<str>,
+    },
+    /// A value that no label has.
+    #[error("values[{at}][{key}]: Invalid value: {}: {problems}", quote(.value))]
+    Value {
+        /// Which one.
+        at: usize,
+        /// The key.
+        key: Box<str>,
+        /// The value.
+        value: Box<str>,
+        /// What is wrong with it, as the API server reports it.
+        problems: Box<str>,
+    },
+}
+
 /// Reads a label selector.
 ///
 /// # Errors
-/// Kyverno's message.
-pub fn labels(text: &str) -> Result<Vec<String>, String> {
+/// It is none.
+pub fn labels(text: &str) -> Result<Vec<String>, Error> {
+    let wrong = |found: &Token, expected| Err(Error::Found { found: found.text().into(), expected });
+
     let mut tokens = Tokens { rest: text };
     let mut found: Vec<(String, String)> = Vec::new();
     loop {
         match tokens.peek(false) {
             Token::Word(_) | Token::Sign("!" | "in" | "notin") => {
-                let one =
-                    requirement(&mut tokens).map_err(|e| format!("unable to parse requirement: {e}"))?;
-                found.push(one);
+                found.push(requirement(&mut tokens)?);
                 match tokens.next(false) {
                     Token::End => break,
                     Token::Sign(",") => match tokens.peek(false) {
                         Token::Word(_) | Token::Sign("!" | "in" | "notin") => {}
-                        other => {
-                            return Err(format!("found '{}', expected: identifier after ','", other.text()));
-                        }
+                        other => return wrong(&other, "identifier after ','"),
                     },
-                    other => {
-                        return Err(format!("found '{}', expected: ',' or 'end of string'", other.text()));
-                    }
+                    other => return wrong(&other, "',' or 'end of string'"),
                 }
             }
             Token::End => break,
-            other => {
-                return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
-            }
+            other => return wrong(&other, "!, identifier, or 'end of string'"),
         }
     }
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found.into_iter().map(|(_, text)| text).collect())
 }
 
-fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, String), String> {
+/// That a token is not what must be there.
+fn wrong<T>(found: &Token, expected: &'static str) -> Result<T, RequirementError> {
+    Err(RequirementError::Found { found: found.text().into(), expected })
+}
+
+fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, String), RequirementError> {
     let mut negated = false;
     let mut token = tokens.next(true);
     if token == Token::Sign("!") {
         negated = true;
         token = tokens.next(true);
     }
-    let Token::Word(key) = token else {
-        return Err(format!("found '{}', expected: identifier", token.text()));
-    };
+    let Token::Word(key) = token else { return wrong(&token, "identifier") };
     check_key(&key)?;
     if matches!(tokens.peek(true), Token::End | Token::Sign(",")) {
         let text = format!("{}{key}", if negated { "!" } else { "" });
@@ -113,9 +187,7 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, String), String> {
     }
     let operator = match tokens.next(false) {
         Token::Sign(s @ ("in" | "notin" | "=" | "==" | "!=" | "<" | ">")) => s,
-        other => {
-            return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text()));
-        }
+        other => return wrong(&other, "in, notin, =, ==, !=, gt, lt"),
     };
     let values = match operator {
         "in" | "notin" => set(tokens)?,
@@ -123,10 +195,7 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, String), String> {
     };
     for (i, value) in values.iter().enumerate() {
         if matches!(operator, "<" | ">") && value.parse::<i64>().is_err() {
-            return Err(format!(
-                "values[{i}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
-                quote(value)
-            ));
+            return Err(RequirementError::NoInteger { at: i, value: value.as_str().into() });
         }
         check_value(&key, i, value)?;
     }
@@ -140,20 +209,20 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, String), String> {
     Ok((key, text))
 }
 
-fn exact(tokens: &mut Tokens<'_>) -> Result<String, String> {
+fn exact(tokens: &mut Tokens<'_>) -> Result<String, RequirementError> {
     if matches!(tokens.peek(true), Token::End | Token::Sign(",")) {
         return Ok(String::new());
     }
     match tokens.next(true) {
         Token::Word(w) => Ok(w),
-        other => Err(format!("found '{}', expected: identifier", other.text())),
+        other => wrong(&other, "identifier"),
     }
 }
 
-fn set(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
+fn set(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, RequirementError> {
     match tokens.next(true) {
         Token::Sign("(") => {}
-        other => return Err(format!("found '{}' expected: '('", other.text())),
+        other => return Err(RequirementError::NoList(other.text().into())),
     }
     let mut all = BTreeSet::new();
     if tokens.peek(true) == Token::Sign(")") {
@@ -174,7 +243,7 @@ fn set(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
                         }
                     }
                     Token::Sign(")") => return Ok(all),
-                    other => return Err(format!("found '{}', expected: ',' or ')'", other.text())),
+                    other => return wrong(&other, "',' or ')'"),
                 }
             }
             Token::Sign(",") => {
@@ -184,31 +253,31 @@ fn set(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
                     return Ok(all);
                 }
             }
-            other => return Err(format!("found '{}', expected: ',', or identifier", other.text())),
+            other => return wrong(&other, "',', or identifier"),
         }
     }
 }
 
-fn invalid(path: &str, value: &str, problems: &[String]) -> Result<(), String> {
-    if problems.is_empty() {
-        return Ok(());
+fn check_key(key: &str) -> Result<(), RequirementError> {
+    match &*key_problems_of_server(key) {
+        [] => Ok(()),
+        problems => Err(RequirementError::Key { key: key.into(), problems: problems.join("; ").into() }),
     }
-    Err(format!("{path}: Invalid value: {}: {}", quote(value), problems.join("; ")))
 }
 
-fn check_key(key: &str) -> Result<(), String> {
-    invalid("<nil>", key, &crate::value::names::key_problems_of_server(key))
-}
-
-fn check_value(key: &str, at: usize, value: &str) -> Result<(), String> {
-    invalid(&format!("values[{at}][{key}]"), value, &value_problems(value))
+fn check_value(key: &str, at: usize, value: &str) -> Result<(), RequirementError> {
+    let problems = match &*value_problems(value) {
+        [] => return Ok(()),
+        problems => problems.join("; ").into(),
+    };
+    Err(RequirementError::Value { at, key: key.into(), value: value.into(), problems })
 }
 
 /// Reads a field selector.
 ///
 /// # Errors
-/// Kyverno's message.
-pub fn fields(text: &str) -> Result<Vec<String>, String> {
+/// It is none.
+pub fn fields(text: &str) -> Result<Vec<String>, Error> {
     let mut parts: Vec<String> = split(text);
     parts.sort();
     let mut out = Vec::new();
@@ -218,7 +287,7 @@ pub fn fields(text: &str) -> Result<Vec<String>, String> {
             ["!=", "==", "="].iter().find(|op| rest.starts_with(**op)).map(|op| (i, *op))
         });
         let Some((at, operator)) = found else {
-            return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
+            return Err(Error::Part { selector: text.into(), part: part.as_str().into() });
         };
         let key = part.get(..at).unwrap_or_default();
         let value = unescaped(part.get(at + operator.len()..).unwrap_or_default())?;
@@ -242,22 +311,16 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-fn unescaped(value: &str) -> Result<String, String> {
+fn unescaped(value: &str) -> Result<String, Error> {
     let mut out = String::new();
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(c @ ('\\' | ',' | '=')) => out.push(c),
-                Some(c) => return Err(format!("invalid field selector: invalid escape sequence: \\{c}")),
-                None => return Err("invalid field selector: invalid escape sequence: \\".into()),
+                other => return Err(Error::Escape(other)),
             },
-            ',' | '=' => {
-                return Err(format!(
-                    "invalid field selector: unescaped character in value: {}",
-                    u32::from(c)
-                ));
-            }
+            ',' | '=' => return Err(Error::Unescaped(c)),
             c => out.push(c),
         }
     }

@@ -56,7 +56,7 @@ pub fn matches(call: &Call<'_>) -> CallResult {
     }
     match regex::compiled(pattern) {
         Ok(compiled) => success(compiled.regex.is_match(text)),
-        Err(e) => fault(e),
+        Err(e) => fault(e.to_string()),
     }
 }
 

@@ -5,18 +5,36 @@ use crate::value::Value;
 use crate::value::number::strconv;
 use crate::value::time::{Civil, Time};
 
+/// Why a text names no zone, in the words of Go's `time`.
+#[derive(Debug, thiserror::Error)]
+enum ZoneError {
+    /// Of an offset, in the words of Go's `strconv`.
+    #[error("{0}")]
+    Offset(Box<str>),
+    #[error("time: invalid location name")]
+    Name,
+    #[error("invalid argument")]
+    Zero,
+    #[error("is a directory")]
+    Folder,
+    #[error("unknown time zone {0}")]
+    Unknown(Box<str>),
+}
+
 /// The point in time in the zone of the call.
-fn in_zone(call: &Call<'_>) -> Option<Result<Time, String>> {
+fn in_zone(call: &Call<'_>) -> Option<Result<Time, ZoneError>> {
     let Value::Timestamp(t) = call.arg(0) else { return None };
     Some(if call.args.len() < 2 { Ok(t.utc()) } else { in_named_zone(call.text(1)?, t) })
 }
 
 /// A point in time in a zone: a name, or `+hh:mm`, whose numbers may be any. What they come to in nanoseconds wraps around
 /// at 64 bits; of this, whole seconds count.
-fn in_named_zone(zone: &str, t: &Time) -> Result<Time, String> {
+fn in_named_zone(zone: &str, t: &Time) -> Result<Time, ZoneError> {
     const MINUTE: i64 = 60 * SECOND;
     if let Some((hours, minutes)) = zone.split_once(':') {
-        let (h, m) = (strconv("Atoi", hours)?, strconv("Atoi", minutes)?);
+        let number =
+            |text| strconv("Atoi", text).map_err(|error| ZoneError::Offset(error.to_string().into()));
+        let (h, m) = (number(hours)?, number(minutes)?);
         let m = if zone.starts_with('-') { m.wrapping_neg() } else { m };
         let east = h.wrapping_mul(60).wrapping_add(m).wrapping_mul(MINUTE);
         return Ok(t.utc().plus(east - east % SECOND));
@@ -25,15 +43,15 @@ fn in_named_zone(zone: &str, t: &Time) -> Result<Time, String> {
         return Ok(t.utc());
     }
     if zone.starts_with(['/', '\\']) || zone.contains("..") {
-        return Err("time: invalid location name".into());
+        return Err(ZoneError::Name);
     }
     if zone.contains('\0') {
-        return Err("invalid argument".into());
+        return Err(ZoneError::Zero);
     }
     let unknown = || {
         let folder = format!("{}/", zone.trim_end_matches('/'));
         let is_folder = jiff::tz::db().available().any(|name| name.as_str().starts_with(&folder));
-        if is_folder { "is a directory".into() } else { format!("unknown time zone {zone}") }
+        if is_folder { ZoneError::Folder } else { ZoneError::Unknown(zone.into()) }
     };
     let found = match zone {
         "Local" => jiff::tz::TimeZone::system(),
@@ -54,7 +72,7 @@ fn part(call: &Call<'_>, of: fn(&Civil, &Time) -> i64, nanos: Option<i64>) -> Ca
     }
     match in_zone(call)? {
         Ok(t) => success(of(&t.civil(), &t)),
-        Err(text) => fault(text),
+        Err(error) => fault(error.to_string()),
     }
 }
 

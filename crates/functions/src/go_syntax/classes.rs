@@ -1,16 +1,16 @@
 //! Escapes and character classes.
 //!
 //! In: the pattern from the place on where one may begin. Out: its translation and the rest, nothing
-//! when none begins there, or the reference's error text.
+//! when none begins there, or Go's error.
 
 use std::fmt::Write;
 
-use super::{consumed, error, next_char};
+use super::{Error, ErrorCode, consumed, next_char};
 
 /// The character of an escape.
-pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), String> {
+pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), Error> {
     let Some((c, mut rest)) = s.get(1..).and_then(next_char) else {
-        return Err(error("trailing backslash at end of expression", ""));
+        return Err(Error::new(ErrorCode::TrailingBackslash, ""));
     };
     let octal = |s: &str| s.bytes().next().filter(|b| matches!(b, b'0'..=b'7')).map(|b| u32::from(b - b'0'));
     match c {
@@ -38,7 +38,7 @@ pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), String> {
         _ if c.is_ascii() && !c.is_ascii_alphanumeric() => return Ok((u32::from(c), rest)),
         _ => {}
     }
-    Err(error("invalid escape sequence", consumed(s, rest)))
+    Err(Error::new(ErrorCode::Escape, consumed(s, rest)))
 }
 
 /// The code after `\x`; `rest` moves as far as was looked at, also on failure.
@@ -80,7 +80,7 @@ pub(super) fn perl_class(s: &str) -> Option<(&'static str, &str)> {
 }
 
 /// `[:alpha:]` and its like within a class.
-pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, String> {
+pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, Error> {
     let Some(end) = s.strip_prefix("[:").and_then(|r| r.find(":]")) else { return Ok(None) };
     let (text, rest) = s.split_at(end + 4);
     let name = text.get(2..end + 2).unwrap_or_default();
@@ -103,13 +103,13 @@ pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, String> {
         "upper" => "A-Z",
         "word" => "0-9A-Za-z_",
         "xdigit" => "0-9A-Fa-f",
-        _ => return Err(error("invalid character class range", text)),
+        _ => return Err(Error::new(ErrorCode::CharRange, text)),
     };
     Ok(Some((format!("[{sign}{ranges}]"), rest)))
 }
 
 /// `\pL`, `\p{Greek}`, `\P{^Greek}`: general categories and scripts, nothing else.
-pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, String> {
+pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, Error> {
     let mut negative = match s.as_bytes().get(..2) {
         Some(b"\\p") => false,
         Some(b"\\P") => true,
@@ -119,7 +119,7 @@ pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, String> {
     let (name, rest) = match body.strip_prefix('{') {
         Some(braced) => match braced.split_once('}') {
             Some(parts) => parts,
-            None => return Err(error("invalid character class range", s)),
+            None => return Err(Error::new(ErrorCode::CharRange, s)),
         },
         None => match next_char(body) {
             Some((_, rest)) => (consumed(body, rest), rest),
@@ -133,8 +133,7 @@ pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, String> {
         }
         None => name,
     };
-    let class =
-        unicode_property(name).ok_or_else(|| error("invalid character class range", consumed(s, rest)))?;
+    let class = unicode_property(name).ok_or_else(|| Error::new(ErrorCode::CharRange, consumed(s, rest)))?;
     Ok(Some((if negative { class.replacen("\\p", "\\P", 1) } else { class }, rest)))
 }
 
@@ -175,10 +174,10 @@ pub(super) fn push_range(out: &mut String, low: u32, high: u32) {
     }
 }
 
-pub(super) fn class_char<'a>(s: &'a str, whole: &str) -> Result<(u32, &'a str), String> {
+pub(super) fn class_char<'a>(s: &'a str, whole: &str) -> Result<(u32, &'a str), Error> {
     if s.starts_with('\\') {
         return escaped_char(s);
     }
-    let (c, rest) = next_char(s).ok_or_else(|| error("missing closing ]", whole))?;
+    let (c, rest) = next_char(s).ok_or_else(|| Error::new(ErrorCode::MissingBracket, whole))?;
     Ok((u32::from(c), rest))
 }

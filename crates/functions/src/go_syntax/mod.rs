@@ -1,7 +1,7 @@
 //! Go's regular expression syntax (RE2), translated to the syntax of the `regex` crate.
 //!
-//! In: a pattern. Out: an equivalent pattern without flags, names or repetition of repetitions, or the
-//! reference's error text. The reader follows Go's: it goes through the pattern once, keeps a stack of
+//! In: a pattern. Out: an equivalent pattern without flags, names or repetition of repetitions, or Go's
+//! error. The reader follows Go's: it goes through the pattern once, keeps a stack of
 //! open groups, and reports the first thing that is wrong in the order in which Go notices it.
 //!
 //! Every piece is written out with its own flags (`(?i:a)`), so that the flags of the pattern need no
@@ -10,10 +10,13 @@
 //! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
 
 mod classes;
+mod error;
 
 use std::fmt::Write;
 
 use classes::{class_char, escaped_char, named_class, perl_class, push_range, unicode_class};
+
+pub use error::{Error, ErrorCode};
 
 /// Groups may nest this deep; the reference allows more than any pattern of practice needs.
 const MAX_NESTING: usize = 200;
@@ -43,17 +46,13 @@ pub struct Translated {
 /// Translates a pattern.
 ///
 /// # Errors
-/// ``error parsing regexp: <code>: `<fragment>` ``.
-pub fn translate(pattern: &str, dialect: Dialect) -> Result<Translated, String> {
+/// The first thing that Go notices.
+pub fn translate(pattern: &str, dialect: Dialect) -> Result<Translated, Error> {
     let perl = dialect == Dialect::Perl;
     let flags = Flags { fold: false, multi_line: !perl, dot_all: false, swap_greed: false };
     let t =
         Translator { whole: pattern, perl, flags, frames: vec![Frame::new(flags, "")], names: Vec::new() };
     t.run()
-}
-
-fn error(code: &str, fragment: &str) -> String {
-    format!("error parsing regexp: {code}: `{fragment}`")
 }
 
 #[derive(Clone, Copy)]
@@ -118,7 +117,7 @@ fn consumed<'a>(from: &'a str, rest: &str) -> &'a str {
 }
 
 impl<'a> Translator<'a> {
-    fn run(mut self) -> Result<Translated, String> {
+    fn run(mut self) -> Result<Translated, Error> {
         let mut rest = self.whole;
         let mut last_repeat: Option<&str> = None;
         while let Some((c, after)) = next_char(rest) {
@@ -168,7 +167,7 @@ impl<'a> Translator<'a> {
                     Some((counts, after)) => {
                         let op = consumed(rest, after);
                         let Some((min, max)) = counts else {
-                            return Err(error("invalid repeat count", op));
+                            return Err(Error::new(ErrorCode::RepeatSize, op));
                         };
                         let end = self.repeat(op, Some((min, max)), rest, after, last_repeat)?;
                         repeat = Some(rest);
@@ -183,9 +182,11 @@ impl<'a> Translator<'a> {
             }
             last_repeat = repeat;
         }
-        let Some(mut frame) = self.frames.pop() else { return Err(error("internal error", self.whole)) };
+        let Some(mut frame) = self.frames.pop() else {
+            return Err(Error::new(ErrorCode::Internal, self.whole));
+        };
         if !self.frames.is_empty() {
-            return Err(error("missing closing )", self.whole));
+            return Err(Error::new(ErrorCode::MissingParen, self.whole));
         }
         frame.flush();
         Ok(Translated { pattern: frame.done, names: self.names })
@@ -222,17 +223,17 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn open(&mut self, opening: &'static str) -> Result<(), String> {
+    fn open(&mut self, opening: &'static str) -> Result<(), Error> {
         if self.frames.len() > MAX_NESTING {
-            return Err(error("expression nests too deeply", self.whole));
+            return Err(Error::new(ErrorCode::NestingDepth, self.whole));
         }
         self.frames.push(Frame::new(self.flags, opening));
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), String> {
+    fn close(&mut self) -> Result<(), Error> {
         if self.frames.len() < 2 {
-            return Err(error("unexpected )", self.whole));
+            return Err(Error::new(ErrorCode::UnexpectedParen, self.whole));
         }
         let (Some(mut frame), Some(outer)) = (self.frames.pop(), self.frames.last_mut()) else {
             return Ok(());
@@ -245,7 +246,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A group that begins with `(?`: named, or without capture and with flags.
-    fn perl_group(&mut self, s: &'a str) -> Result<&'a str, String> {
+    fn perl_group(&mut self, s: &'a str) -> Result<&'a str, Error> {
         let name_at = if s.len() > 4 && s.starts_with("(?P<") {
             Some(4)
         } else if s.len() > 3 && s.starts_with("(?<") {
@@ -254,10 +255,10 @@ impl<'a> Translator<'a> {
             None
         };
         if let Some(at) = name_at {
-            let end = s.find('>').ok_or_else(|| error("invalid named capture", s))?;
+            let end = s.find('>').ok_or_else(|| Error::new(ErrorCode::NamedCapture, s))?;
             let name = s.get(at..end).unwrap_or_default();
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
-                return Err(error("invalid named capture", s.get(..=end).unwrap_or(s)));
+                return Err(Error::new(ErrorCode::NamedCapture, s.get(..=end).unwrap_or(s)));
             }
             self.open("(")?;
             self.names.push(Some(name.to_string()));
@@ -289,7 +290,7 @@ impl<'a> Translator<'a> {
             }
             saw_flag = true;
         }
-        Err(error("invalid or unsupported Perl syntax", consumed(s, rest)))
+        Err(Error::new(ErrorCode::PerlOp, consumed(s, rest)))
     }
 
     /// Applies a repetition to the last item. `before` begins with the operator, `after` follows it.
@@ -300,7 +301,7 @@ impl<'a> Translator<'a> {
         before: &'a str,
         mut after: &'a str,
         last: Option<&'a str>,
-    ) -> Result<&'a str, String> {
+    ) -> Result<&'a str, Error> {
         let mut lazy = self.flags.swap_greed;
         if self.perl {
             if let Some(rest) = after.strip_prefix('?') {
@@ -308,17 +309,17 @@ impl<'a> Translator<'a> {
                 lazy = !lazy;
             }
             if let Some(last) = last {
-                return Err(error("invalid nested repetition operator", consumed(last, after)));
+                return Err(Error::new(ErrorCode::RepeatOp, consumed(last, after)));
             }
         }
         let Some(item) = self.frames.last_mut().and_then(|f| f.items.last_mut()) else {
-            return Err(error("missing argument to repetition operator", consumed(before, after)));
+            return Err(Error::new(ErrorCode::MissingRepeatArgument, consumed(before, after)));
         };
         if let Some((min, max)) = counts {
             let most = max.unwrap_or(min);
             item.budget = if most == 0 { 0 } else { most.saturating_mul(item.budget.max(1)) };
             if most >= 2 && item.budget > MAX_REPEAT {
-                return Err(error("invalid repeat count", consumed(before, after)));
+                return Err(Error::new(ErrorCode::RepeatSize, consumed(before, after)));
             }
         }
         if last.is_some() {
@@ -331,7 +332,7 @@ impl<'a> Translator<'a> {
         Ok(after)
     }
 
-    fn escape(&mut self, s: &'a str) -> Result<&'a str, String> {
+    fn escape(&mut self, s: &'a str) -> Result<&'a str, Error> {
         let after = s.get(2..).unwrap_or_default();
         if self.perl {
             match s.as_bytes().get(1) {
@@ -380,7 +381,7 @@ impl<'a> Translator<'a> {
         if self.flags.fold { format!("(?i:{class})") } else { class.to_string() }
     }
 
-    fn class(&mut self, s: &'a str) -> Result<&'a str, String> {
+    fn class(&mut self, s: &'a str) -> Result<&'a str, Error> {
         let mut rest = s.get(1..).unwrap_or_default();
         let mut out = String::from("[");
         if let Some(r) = rest.strip_prefix('^') {
@@ -401,7 +402,7 @@ impl<'a> Translator<'a> {
                 && !r.starts_with(']')
             {
                 let after = next_char(r).map_or(r, |(_, after)| after);
-                return Err(error("invalid character class range", consumed(rest, after)));
+                return Err(Error::new(ErrorCode::CharRange, consumed(rest, after)));
             }
             first = false;
             if let Some((class, r)) = named_class(rest)? {
@@ -431,7 +432,7 @@ impl<'a> Translator<'a> {
             {
                 (high, rest) = class_char(r, s)?;
                 if high < low {
-                    return Err(error("invalid character class range", consumed(from, rest)));
+                    return Err(Error::new(ErrorCode::CharRange, consumed(from, rest)));
                 }
             }
             push_range(&mut out, low, high);

@@ -1,12 +1,13 @@
 //! What is wrong with the expressions of a policy, before the API takes it.
 
-use crate::api::admission::{Expressions, Wanted};
+use crate::api::admission::{ExpressionProblem, Expressions, Wanted};
+use crate::cel::CompileError;
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
 use crate::functions::CelLevel;
 use crate::value::Value;
 
-use super::super::compiler::Compiler;
+use super::super::compiler::{Compiler, ProgramError};
 
 /// Judges the expressions of one policy. Names in backticks are not accepted in new policies.
 pub struct Judge {
@@ -41,24 +42,33 @@ impl Judge {
 }
 
 impl Expressions for Judge {
-    fn problem(&self, source: &str, wanted: Wanted) -> Option<String> {
-        let compiled = match wanted {
-            Wanted::Condition => Compiler::without_variables(Choice { mutation: false, ..self.choice })
-                .source_of(source, &[Type::Bool]),
-            Wanted::Validation => self.compiler.source_of(source, &[Type::Bool]),
-            Wanted::Message => self.of_messages.source_of(source, &[Type::String]),
-            Wanted::Annotation => self.compiler.source_of(source, &[Type::String, Type::Null]),
-            Wanted::Apply => self.compiler.source_of(source, &[Type::Struct("Object".into())]),
-            Wanted::JsonPatch => {
-                self.compiler.source_of(source, &[Type::list(Type::Struct("JSONPatch".into()))])
+    fn problem(&self, source: &str, wanted: Wanted) -> Option<ExpressionProblem> {
+        let of_conditions;
+        let (compiler, wanted) = match wanted {
+            Wanted::Condition => {
+                of_conditions = Compiler::without_variables(Choice { mutation: false, ..self.choice });
+                (&of_conditions, vec![Type::Bool])
             }
+            Wanted::Validation => (&self.compiler, vec![Type::Bool]),
+            Wanted::Message => (&self.of_messages, vec![Type::String]),
+            Wanted::Annotation => (&self.compiler, vec![Type::String, Type::Null]),
+            Wanted::Apply => (&self.compiler, vec![Type::Struct("Object".into())]),
+            Wanted::JsonPatch => (&self.compiler, vec![Type::list(Type::Struct("JSONPatch".into()))]),
         };
-        compiled.program.err().map(|text| text.to_string())
+        compiler.typed_expression(source, &wanted).err().map(problem)
     }
 
-    fn variable(&mut self, name: &str, source: &str) -> Option<String> {
-        let variable = self.compiler.variable(name, source, "");
+    fn variable(&mut self, name: &str, source: &str) -> Option<ExpressionProblem> {
+        let found = self.compiler.variable_expression(name, source);
         self.of_messages.share(&self.compiler);
-        variable.program.err().map(|text| text.to_string())
+        found.err().map(|error| problem(error.into()))
+    }
+}
+
+fn problem(error: ProgramError) -> ExpressionProblem {
+    let text = error.to_string();
+    match error {
+        ProgramError::Compile(CompileError::Impossible(_)) => ExpressionProblem::Impossible(text),
+        _ => ExpressionProblem::Invalid(text),
     }
 }

@@ -4,20 +4,72 @@
 //! counts parentheses and skips texts inside of a place; `\((` stands for itself. Semantics:
 //! `docs/cel-policies.md`, "Templates".
 
+use crate::cel::CompileError;
 use crate::document;
 use crate::ir::expressions::Program;
 use crate::ir::generate::{Draft, Place, TextPart};
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
-type Compile<'c> = &'c dyn Fn(&str) -> Result<Program, String>;
+type Compile<'c> = &'c dyn Fn(&str) -> Result<Program, CompileError>;
+
+/// Why a template cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// It is no YAML; the words are those of the parser.
+    #[error("failed to parse YAML: {0}")]
+    Yaml(String),
+    /// A document is no object.
+    #[error("line {line}: document must be a mapping describing a resource")]
+    Root { line: usize },
+    /// There is no document.
+    #[error("template must contain at least one YAML document")]
+    Empty,
+    /// A key has a place.
+    #[error(
+        "line {line}: placeholders are not supported in mapping keys; use a whole-value placeholder on the parent field instead"
+    )]
+    Key { line: usize },
+    /// A place is not well-formed.
+    #[error("line {line}: {cause}")]
+    Placeholder {
+        line: usize,
+        #[source]
+        cause: PlaceholderError,
+    },
+    /// The expression of a place does not compile.
+    #[error("line {line}: invalid placeholder expression {}: {}", quote(.text), .cause.detail())]
+    Expression {
+        line: usize,
+        text: Str,
+        #[source]
+        cause: CompileError,
+    },
+}
+
+/// Why a place is not well-formed: the byte of the text at which it begins.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceholderError {
+    /// A text inside of it does not end.
+    #[error("unterminated string literal in placeholder starting at offset {0}")]
+    Text(usize),
+    /// It has no expression.
+    #[error("empty placeholder at offset {0}")]
+    Empty(usize),
+    /// It closes a parenthesis that was not opened.
+    #[error("unbalanced parenthesis in placeholder starting at offset {0}")]
+    Parenthesis(usize),
+    /// It does not end.
+    #[error("unterminated placeholder starting at offset {0}: missing closing '))'")]
+    Open(usize),
+}
 
 /// Reads a template; places are only looked for when it `fills` them.
 ///
 /// # Errors
 /// It is no YAML, or a place is not well-formed.
-pub fn documents(text: &str, fills: bool, compile: Compile<'_>) -> Result<Box<[Draft]>, String> {
-    let failed = |e: document::LoadError| format!("failed to parse YAML: {}", e.message);
+pub fn documents(text: &str, fills: bool, compile: Compile<'_>) -> Result<Box<[Draft]>, TemplateError> {
+    let failed = |e: document::LoadError| TemplateError::Yaml(e.problem.to_string());
     let mut out = Vec::new();
     for parsed in document::parse_new_stream("-", text).map_err(failed)? {
         let parsed = parsed.map_err(failed)?;
@@ -26,13 +78,13 @@ pub fn documents(text: &str, fills: bool, compile: Compile<'_>) -> Result<Box<[D
         }
         let whole = parsed.value.as_str().is_some_and(|t| fills && t.trim().starts_with("(("));
         if parsed.value.as_map().is_none() && !whole {
-            return Err(format!("line {}: document must be a mapping describing a resource", parsed.line));
+            return Err(TemplateError::Root { line: parsed.line });
         }
         let lines = Lines { first: parsed.line, text: &parsed.text };
         out.push(if fills { draft(&parsed.value, &lines, compile)? } else { Draft::Ready(parsed.value) });
     }
     if out.is_empty() {
-        return Err("template must contain at least one YAML document".into());
+        return Err(TemplateError::Empty);
     }
     Ok(out.into())
 }
@@ -50,7 +102,7 @@ impl Lines<'_> {
     }
 }
 
-fn draft(v: &Value, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, String> {
+fn draft(v: &Value, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, TemplateError> {
     match v {
         Value::Str(text) => scalar(text, lines, compile),
         Value::List(items) => {
@@ -65,10 +117,7 @@ fn draft(v: &Value, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, St
             let mut entries = Vec::with_capacity(m.len());
             for (k, inner) in m.iter() {
                 if k.contains("((") {
-                    return Err(format!(
-                        "line {}: placeholders are not supported in mapping keys; use a whole-value placeholder on the parent field instead",
-                        lines.of(k)
-                    ));
+                    return Err(TemplateError::Key { line: lines.of(k) });
                 }
                 entries.push((k.clone(), draft(inner, lines, compile)?));
             }
@@ -81,13 +130,11 @@ fn draft(v: &Value, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, St
     }
 }
 
-fn scalar(text: &Str, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, String> {
-    let found = parts(text).map_err(|e| format!("line {}: {e}", lines.of(text)))?;
+fn scalar(text: &Str, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, TemplateError> {
+    let found = parts(text).map_err(|cause| TemplateError::Placeholder { line: lines.of(text), cause })?;
     let place = |text: &str| {
-        let wrong = |e: String| {
-            format!("line {}: invalid placeholder expression {}: {e}", lines.of(text), quote(text))
-        };
-        Ok::<Place, String>(Place { text: text.into(), program: compile(text).map_err(wrong)? })
+        let wrong = |cause| TemplateError::Expression { line: lines.of(text), text: text.into(), cause };
+        Ok::<Place, TemplateError>(Place { text: text.into(), program: compile(text).map_err(wrong)? })
     };
     match &found[..] {
         [] => Ok(Draft::Ready(Value::Str(text.clone()))),
@@ -100,7 +147,7 @@ fn scalar(text: &Str, lines: &Lines<'_>, compile: Compile<'_>) -> Result<Draft, 
                     Part::Literal(text) => Ok(TextPart::Literal(Str::from(&**text))),
                     Part::Place(text) => place(text).map(TextPart::Place),
                 })
-                .collect::<Result<_, String>>()?;
+                .collect::<Result<_, TemplateError>>()?;
             Ok(Draft::Text(parts.into()))
         }
     }
@@ -112,7 +159,7 @@ enum Part {
 }
 
 /// Cuts a text into what stands for itself and what is to be filled in.
-fn parts(text: &str) -> Result<Vec<Part>, String> {
+fn parts(text: &str) -> Result<Vec<Part>, PlaceholderError> {
     let mut out = Vec::new();
     let mut literal = String::new();
     let mut at = 0;
@@ -140,15 +187,13 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
 }
 
 /// The expression of the place that a text begins with, and the length of the place.
-fn place(text: &str, offset: usize) -> Result<(String, usize), String> {
+fn place(text: &str, offset: usize) -> Result<(String, usize), PlaceholderError> {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (2usize, 0usize);
     while let Some(b) = bytes.get(at) {
         match b {
             b'"' | b'\'' => {
-                let unfinished =
-                    || format!("unterminated string literal in placeholder starting at offset {offset}");
-                at = text_end(bytes, at).ok_or_else(unfinished)?;
+                at = text_end(bytes, at).ok_or(PlaceholderError::Text(offset))?;
                 continue;
             }
             b'(' => depth += 1,
@@ -156,16 +201,16 @@ fn place(text: &str, offset: usize) -> Result<(String, usize), String> {
             b')' if bytes.get(at + 1) == Some(&b')') => {
                 let inner = text.get(2..at).unwrap_or_default().trim();
                 if inner.is_empty() {
-                    return Err(format!("empty placeholder at offset {offset}"));
+                    return Err(PlaceholderError::Empty(offset));
                 }
                 return Ok((inner.to_string(), at + 2));
             }
-            b')' => return Err(format!("unbalanced parenthesis in placeholder starting at offset {offset}")),
+            b')' => return Err(PlaceholderError::Parenthesis(offset)),
             _ => {}
         }
         at += 1;
     }
-    Err(format!("unterminated placeholder starting at offset {offset}: missing closing '))'"))
+    Err(PlaceholderError::Open(offset))
 }
 
 /// The place after a text literal of an expression.
@@ -188,7 +233,7 @@ mod tests {
     use super::*;
     use crate::ir::Expr;
 
-    fn drafts(text: &str) -> Result<Box<[Draft]>, String> {
+    fn drafts(text: &str) -> Result<Box<[Draft]>, TemplateError> {
         documents(text, true, &|t| Ok(Ok(Expr::Const(Value::from(t)))))
     }
 
@@ -217,9 +262,9 @@ mod tests {
     #[test]
     fn places_that_do_not_end_are_refused_with_their_offset() {
         assert_eq!(
-            drafts("a: b(( x").unwrap_err(),
+            drafts("a: b(( x").unwrap_err().to_string(),
             "line 1: unterminated placeholder starting at offset 1: missing closing '))'"
         );
-        assert_eq!(drafts("a: (( ))").unwrap_err(), "line 1: empty placeholder at offset 0");
+        assert_eq!(drafts("a: (( ))").unwrap_err().to_string(), "line 1: empty placeholder at offset 0");
     }
 }

@@ -6,21 +6,19 @@ use crate::ir::expressions::View;
 use crate::value::time::Time;
 use crate::value::{Str, Value};
 
-use super::sections::Sections;
+use super::sections::{Failed, Sections};
 
 /// Lowers an exception. Its conditions see what those of policies see.
 ///
 /// # Errors
 /// The errors of its conditions.
-pub fn exception(doc: &Value) -> Result<CelException, String> {
+pub fn exception(doc: &Value) -> Result<CelException, Failed> {
     let name = doc.text_at(&["metadata", "name"]);
     let namespace = doc.text_at(&["metadata", "namespace"]);
     let key = if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}") };
     let list = |key: &str| doc.at(&["spec", key]).and_then(Value::as_list).unwrap_or_default();
     let compiler = Sections::new(KyvernoKind::Validating, false, View::Request);
-    let admit = compiler
-        .conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")
-        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))?;
+    let admit = compiler.conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")?;
     let label = doc.at(&["metadata", "labels"]).and_then(|l| l.get("polex.kyverno.io/priority"));
     Ok(CelException {
         key: key.into(),

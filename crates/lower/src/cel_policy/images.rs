@@ -14,10 +14,9 @@ use crate::ir::expressions::{
 use crate::ir::facts::FailurePolicy;
 use crate::ir::image_validation::{Attestation, Attestor, ImagePattern, ImageValidation, Reference};
 use crate::ir::rule::Body;
-use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
-use super::sections::{FieldError, Sections};
+use super::sections::{Failed, FieldError, Sections};
 
 /// Lowers a policy about images: what its expressions share, and the body.
 pub fn parts(spec: &Value, view: View, namespaced: bool) -> (Expressions, Body) {
@@ -31,11 +30,36 @@ pub fn parts(spec: &Value, view: View, namespaced: bool) -> (Expressions, Body) 
             let shared = Expressions { conditions, variables, annotations, ..shared };
             (shared, Body::ValidateImages(Arc::new(Ok(images))))
         }
-        Err(text) => {
-            let text = format!("failed to compile policy: {text}").into();
+        Err(error) => {
+            let text = format!("failed to compile policy: {error}").into();
             (shared, Body::ValidateImages(Arc::new(Err(text))))
         }
     }
+}
+
+/// Why a policy about images cannot be evaluated.
+#[derive(Debug, thiserror::Error)]
+enum ImagesError {
+    /// The expressions of a section do not compile.
+    #[error(transparent)]
+    Section(#[from] Failed),
+    /// What says which images it is about.
+    #[error("<nil>: Internal error: failed to compile matches: {0}")]
+    Matches(#[source] FieldError),
+    /// An expression of an extractor or an attestor does not compile.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+}
+
+/// Why a text is no pattern of images.
+#[derive(Debug, thiserror::Error)]
+enum GlobError {
+    /// Something in it is open at its end.
+    #[error("unexpected end of input")]
+    End,
+    /// It has no sense.
+    #[error("is not well-formed")]
+    Malformed,
 }
 
 struct Parts {
@@ -45,20 +69,19 @@ struct Parts {
     annotations: Box<[AuditAnnotation]>,
 }
 
-fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String> {
+fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, ImagesError> {
     let kind = KyvernoKind::Images;
-    let message = |failed: super::sections::Failed| failed.message(kind, "");
     let mut compiler = Sections::new(kind, namespaced, view);
-    let conditions = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(message)?;
+    let conditions = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
     let references = references(list(spec, "matchImageReferences"), namespaced)?;
     let extractors = extractors(&compiler, spec)?;
-    let variables = compiler.variables(spec.get("variables")).map_err(message)?;
+    let variables = compiler.variables(spec.get("variables"))?;
     let attestors = list(spec, "attestors").iter().enumerate().map(|(i, a)| attestor(&compiler, i, a));
-    let attestors = attestors.collect::<Result<_, _>>()?;
-    let validations = compiler.validations(spec.get("validations")).map_err(message)?;
+    let attestors = attestors.collect::<Result<_, FieldError>>()?;
+    let validations = compiler.validations(spec.get("validations"))?;
     let annotations = match view {
         View::Payload => Box::default(),
-        _ => compiler.annotations(spec.get("auditAnnotations")).map_err(message)?,
+        _ => compiler.annotations(spec.get("auditAnnotations"))?,
     };
     let on = |key: &str| spec.at(&["validationConfigurations", key]).and_then(Value::as_bool).unwrap_or(true);
     let images = ImageValidation {
@@ -78,27 +101,26 @@ fn list<'v>(spec: &'v Value, key: &str) -> &'v [Value] {
     spec.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
-fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, String> {
-    let failed = |e: String| format!("<nil>: Internal error: failed to compile matches: {e}");
+fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, ImagesError> {
+    let failed = |field, source: &str, detail: String| {
+        let source = source.into();
+        ImagesError::Matches(FieldError { field, source, detail, is_forbidden: false })
+    };
     let compiler = Sections::of_references(namespaced);
     let one = |(i, v): (usize, &Value)| {
         let (glob, expression) = (v.text_at(&["glob"]), v.text_at(&["expression"]));
         let path = |field: &str| format!("spec.MatchImageReferences[{i}]{field}");
         match (glob, expression) {
-            ("", "") => Err(failed(format!(
-                "{}: Invalid value: {}: either glob or expression must be set",
-                path(""),
-                quote("")
-            ))),
+            ("", "") => Err(failed(path(""), "", "either glob or expression must be set".into())),
             ("", text) => {
                 let is_bool = |t: &Type| *t == Type::Bool;
                 let wanted = "output is expected to be of type bool";
                 let program = compiler.program(&path(".expression"), text, is_bool, wanted);
-                program.map(Reference::Expression).map_err(|e| failed(e.to_string()))
+                program.map(Reference::Expression).map_err(ImagesError::Matches)
             }
-            (glob, _) => pattern(glob).map(|p| Reference::Pattern(ImagePattern(p))).map_err(|detail| {
-                failed(format!("{}: Invalid value: {}: {detail}", path(".glob"), quote(glob)))
-            }),
+            (glob, _) => pattern(glob)
+                .map(|p| Reference::Pattern(ImagePattern(p)))
+                .map_err(|error| failed(path(".glob"), glob, error.to_string())),
         }
     };
     all.iter().enumerate().map(one).collect()
@@ -110,7 +132,7 @@ const BUILT_IN: usize = 3;
 fn extractors(
     compiler: &Sections,
     spec: &Value,
-) -> Result<Box<[(Str, crate::ir::expressions::Program)]>, String> {
+) -> Result<Box<[(Str, crate::ir::expressions::Program)]>, FieldError> {
     let one = |(i, v): (usize, &Value)| {
         let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
         let path = format!("spec.images[{}].expression", i + BUILT_IN);
@@ -120,7 +142,7 @@ fn extractors(
             _ => false,
         };
         let program = compiler.program(&path, text, fits, "output is expected to be of type list");
-        program.map(|p| (Str::from(name), p)).map_err(|e: FieldError| e.to_string())
+        program.map(|p| (Str::from(name), p))
     };
     list(spec, "images").iter().enumerate().map(one).collect()
 }
@@ -137,15 +159,15 @@ const COMPUTED: [&[&str]; 8] = [
     &["cosign", "keyless", "roots"],
 ];
 
-fn attestor(compiler: &Sections, i: usize, written: &Value) -> Result<Attestor, String> {
+fn attestor(compiler: &Sections, i: usize, written: &Value) -> Result<Attestor, FieldError> {
     let mut computed = Vec::new();
     let mut compile = |path: Box<[Str]>, text: &str| {
         if text.is_empty() {
             return Ok(());
         }
         let program = compiler.program(&format!("spec.attestors[{i}]"), text, |_| true, "");
-        computed.push((path, program.map_err(|e| e.to_string())?));
-        Ok::<(), String>(())
+        computed.push((path, program?));
+        Ok::<(), FieldError>(())
     };
     for path in COMPUTED {
         let steps: Box<[Str]> = path.iter().map(|s| Str::from(*s)).collect();
@@ -174,8 +196,7 @@ fn attestation(v: &Value) -> Attestation {
 
 /// The regular expression of a pattern: `*` and `**` for any text, `?` for a character, `[…]` for one of
 /// several, `{a,b}` for one of several texts.
-fn pattern(glob: &str) -> Result<Regex, String> {
-    const UNEXPECTED: &str = "unexpected end of input";
+fn pattern(glob: &str) -> Result<Regex, GlobError> {
     let mut out = String::from("(?s)^");
     let mut open = 0usize;
     let mut chars = glob.chars();
@@ -183,7 +204,7 @@ fn pattern(glob: &str) -> Result<Regex, String> {
         match c {
             '*' => out.push_str(".*"),
             '?' => out.push('.'),
-            '\\' => out.push_str(&regex::escape(&chars.next().ok_or(UNEXPECTED)?.to_string())),
+            '\\' => out.push_str(&regex::escape(&chars.next().ok_or(GlobError::End)?.to_string())),
             '{' => {
                 open += 1;
                 out.push_str("(?:");
@@ -194,7 +215,7 @@ fn pattern(glob: &str) -> Result<Regex, String> {
             }
             ',' if open > 0 => out.push('|'),
             '[' => {
-                let (inside, rest) = chars.as_str().split_once(']').ok_or(UNEXPECTED)?;
+                let (inside, rest) = chars.as_str().split_once(']').ok_or(GlobError::End)?;
                 chars = rest.chars();
                 let (negated, inside) = match inside.strip_prefix('!') {
                     Some(inside) => ("^", inside),
@@ -210,17 +231,17 @@ fn pattern(glob: &str) -> Result<Regex, String> {
         }
     }
     if open > 0 {
-        return Err(UNEXPECTED.into());
+        return Err(GlobError::End);
     }
     out.push('$');
-    Regex::new(&out).map_err(|_| "is not well-formed".to_string())
+    Regex::new(&out).map_err(|_| GlobError::Malformed)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::pattern;
+    use super::{GlobError, pattern};
 
     #[test]
     fn patterns_match_the_image_as_it_is_written() {
@@ -242,7 +263,9 @@ mod tests {
     #[test]
     fn patterns_that_do_not_end_are_refused() {
         for glob in ["[a", "{a", "a\\"] {
-            assert_eq!(pattern(glob).unwrap_err(), "unexpected end of input", "{glob}");
+            let error = pattern(glob).unwrap_err();
+            assert!(matches!(error, GlobError::End), "{glob}");
+            assert_eq!(error.to_string(), "unexpected end of input");
         }
     }
 }

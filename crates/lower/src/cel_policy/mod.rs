@@ -8,6 +8,7 @@ mod changing;
 mod draft;
 mod exception;
 mod images;
+pub mod issues;
 mod sections;
 
 pub use exception::exception;
@@ -25,8 +26,8 @@ use crate::ir::mutate::{self, Mutation};
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Matcher, Policy, Rule};
 use crate::value::{Str, Value};
-pub use sections::FieldError;
-use sections::{Failed, Sections};
+use sections::Sections;
+pub use sections::{Failed, FieldError};
 
 use super::rule::with_expressions;
 
@@ -222,12 +223,10 @@ fn is_handed_over(spec: &Value) -> bool {
 /// Why a policy that changes objects cannot become one of the API server, whatever else is right with it.
 ///
 /// # Errors
-/// The reference's text.
-pub fn check_match_conditions(spec: &Value) -> Result<(), String> {
+/// Its conditions do not compile.
+pub fn check_match_conditions(spec: &Value) -> Result<(), Failed> {
     let compiler = Sections::new(KyvernoKind::Mutating, false, View::Request);
-    compiler
-        .no_variables(spec.get("matchConditions"), "matchConditions")
-        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))
+    compiler.no_variables(spec.get("matchConditions"), "matchConditions")
 }
 
 /// What the expressions of a rule share, and what the rule does.

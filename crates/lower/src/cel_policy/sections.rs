@@ -3,6 +3,7 @@
 //! In: the sections of a policy. Out: programs, or the errors of the first section that has any, each with
 //! its place in the policy.
 
+use crate::cel::CompileError;
 use crate::cel::library::proxy::proxy;
 use crate::cel::library::{KyvernoKind, kyverno};
 use crate::cel::types::Type;
@@ -16,7 +17,7 @@ use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
 /// The type of `variables`.
-const VARIABLES: &str = "kyverno.variables";
+pub(super) const VARIABLES: &str = "kyverno.variables";
 
 /// An expression that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,13 +45,29 @@ impl std::fmt::Display for FieldError {
 #[derive(Debug)]
 pub struct Failed(Vec<FieldError>);
 
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0[..] {
+            [one] => one.fmt(f),
+            many => {
+                let all: Vec<String> = many.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", all.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl std::error::Error for FieldError {}
+
 impl Failed {
     /// The errors one by one.
     pub fn faults(self) -> Vec<FieldError> {
         self.0
     }
 
-    /// The text of all errors, as the reference prints it.
+    /// The text of all errors, as the compiler of a kind prints it.
     pub fn message(&self, kind: KyvernoKind, mode: &str) -> String {
         let name = match kind {
             KyvernoKind::Validating if !matches!(mode, "JSON" | "HTTP" | "Envoy") => {
@@ -58,17 +75,15 @@ impl Failed {
             }
             KyvernoKind::Generating => "generating policy compiler 2.0",
             KyvernoKind::Deleting => "deleting policy compiler 1.18",
-            _ => "",
+            _ => return self.to_string(),
         };
         let first = format!("<nil>: Internal error: {name} error: failed to compile policy");
-        let all: Vec<String> = (!name.is_empty())
-            .then_some(first)
-            .into_iter()
-            .chain(self.0.iter().map(ToString::to_string))
-            .collect();
-        match &all[..] {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
+        match &self.0[..] {
+            [] => first,
+            all => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                format!("[{first}, {}]", all.join(", "))
+            }
         }
     }
 }
@@ -113,8 +128,8 @@ impl Sections {
         Sections { compiler: Compiler::without(env) }
     }
 
-    fn compiled(&self, text: &str) -> Result<(Program, Type), String> {
-        self.compiler.expression(text).map(|(expr, ty)| (Ok(expr), ty)).map_err(|e| bare(&e))
+    fn compiled(&self, text: &str) -> Result<(Program, Type), CompileError> {
+        self.compiler.expression(text).map(|(expr, ty)| (Ok(expr), ty))
     }
 
     /// An expression whose type `fits`; else the detail is `wanted`.
@@ -128,7 +143,7 @@ impl Sections {
         match self.compiled(text) {
             Ok((program, ty)) if fits(&ty) => Ok(program),
             Ok(_) => Err(invalid(path, text, wanted)),
-            Err(detail) => Err(invalid(path, text, &detail)),
+            Err(error) => Err(invalid(path, text, &error.detail())),
         }
     }
 
@@ -173,7 +188,9 @@ impl Sections {
         for (i, variable) in list(section).iter().enumerate() {
             let (name, text) = (variable.text_at(&["name"]), variable.text_at(&["expression"]));
             match self.compiled(text) {
-                Err(detail) => errors.push(invalid(&at("variables", i, "expression"), text, &detail)),
+                Err(error) => {
+                    errors.push(invalid(&at("variables", i, "expression"), text, &error.detail()));
+                }
                 Ok((program, ty)) => {
                     self.compiler.declare_variable(name, ty);
                     let origin = Origin::new(at("variables", i, "expression"));
@@ -273,7 +290,7 @@ impl Sections {
             let fills = g.text_at(&["template", "interpolate"]) == "cel";
             let compile = |text: &str| self.compiled(text).map(|(program, _)| program);
             let documents = super::draft::documents(source, fills, &compile)
-                .map_err(|e| one(invalid(&at("generate", i, "template.value"), source, &e)))?;
+                .map_err(|e| one(invalid(&at("generate", i, "template.value"), source, &e.to_string())))?;
             out.push(Generator::Documents(documents));
         }
         Ok(out.into())
@@ -295,15 +312,6 @@ impl Sections {
         });
         gathered(all)
     }
-}
-
-/// The text without what says at which step compiling failed.
-fn bare(text: &str) -> String {
-    ["compilation failed: ", "program instantiation failed: "]
-        .iter()
-        .find_map(|prefix| text.strip_prefix(prefix))
-        .unwrap_or(text)
-        .to_string()
 }
 
 fn gathered<T>(all: impl Iterator<Item = Result<T, FieldError>>) -> Result<Box<[T]>, Failed> {

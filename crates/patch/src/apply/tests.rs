@@ -8,7 +8,8 @@ use crate::value::print::json;
 /// The document after a patch, or why it failed.
 fn patched(document: &str, patch: &str) -> Result<String, String> {
     let document = yaml_value(document).unwrap();
-    apply(&document, &decode(patch)?.operations).map(|v| json(&v))
+    let patch = decode(patch).map_err(|e| e.to_string())?;
+    apply(&document, &patch.operations).map(|v| json(&v)).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -75,4 +76,100 @@ fn a_failed_patch_has_no_effect() {
 fn a_missing_key_passes_a_test_for_null() {
     assert_eq!(patched("{a: 1}", "- {op: test, path: /b}").unwrap(), r#"{"a":1}"#);
     assert!(patched("{a: 1}", "- {op: test, path: /b/c}").unwrap_err().contains("is missing path"));
+}
+
+#[test]
+fn errors_have_the_texts_of_the_library() {
+    let value = "value: 1";
+    for (document, operation, text) in [
+        (
+            "{}",
+            "op: move, from: '', path: /a",
+            "unable to move entire document to another path: invalid state detected",
+        ),
+        (
+            "{}",
+            "op: move, from: /x/y, path: /a",
+            "move operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        (
+            "{a: 1}",
+            "op: move, from: /a, path: /x/y",
+            "move operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        (
+            "{}",
+            "op: move, from: /a, path: /b",
+            "error in move for path: 'a': unable to get nonexistent key: a: missing value",
+        ),
+        (
+            "{}",
+            "op: copy, from: /x/y, path: /a",
+            "copy operation does not apply: doc is missing from path: \"/x/y\": missing value",
+        ),
+        (
+            "{a: 1}",
+            "op: copy, from: /a, path: /x/y",
+            "copy operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        (
+            "{}",
+            "op: copy, from: /a, path: /b",
+            "error in copy for from: '/a': unable to get nonexistent key: a: missing value",
+        ),
+        (
+            "{a: 1, l: []}",
+            "op: copy, from: /a, path: /l/9",
+            "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            "{}",
+            "op: replace, path: /x/y, VALUE",
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            "{}",
+            "op: replace, path: /x, VALUE",
+            "replace operation does not apply: doc is missing key: /x: missing value",
+        ),
+        (
+            "{}",
+            "op: replace, path: '', VALUE",
+            "replace operation value must be object or array: invalid state detected",
+        ),
+        (
+            "{}",
+            "op: test, path: /x/y, VALUE",
+            "test operation does not apply: is missing path: /x/y: missing value",
+        ),
+        (
+            "{l: []}",
+            "op: test, path: /l/x, VALUE",
+            "error in test for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+        (
+            "{l: []}",
+            "op: add, path: /l/x, VALUE",
+            "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+        (
+            "{l: []}",
+            "op: add, path: /l/9, VALUE",
+            "error in add for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        ("{a: 1}", "op: add, path: /a/b/c, VALUE", "invalid state detected"),
+        (
+            "{}",
+            "op: add, path: /a/-2/c, VALUE",
+            "Unable to ensure path for negative index other than -1: -2: invalid index referenced",
+        ),
+        (
+            "{l: []}",
+            "op: remove, path: /l/x",
+            "error in remove for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+    ] {
+        let patch = format!("- {{{}}}", operation.replace("VALUE", value));
+        assert_eq!(patched(document, &patch).unwrap_err(), text, "{operation}");
+    }
 }

@@ -15,7 +15,9 @@ fn part(v: &Value) -> Part {
 fn pod(object: &str, change: &str) -> Result<String, String> {
     let types = Types::built_in();
     let def = types.named("core/v1.Pod").unwrap();
-    merge(&yaml(object), &part(&yaml(change)), def, types).map(|v| crate::value::print::json(&v))
+    merge(&yaml(object), &part(&yaml(change)), def, types)
+        .map(|v| crate::value::print::json(&v))
+        .map_err(|e| e.to_string())
 }
 
 fn names(old: &[&str], new: &[&str]) -> Vec<String> {

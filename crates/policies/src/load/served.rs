@@ -96,7 +96,7 @@ fn typed(item: &Value, api_version: &str, kind: &str) -> Value {
 }
 
 fn object(d: &Document, value: &Value) -> Item {
-    let text = |key: &str| type_field(value, key).unwrap_or_default().into_owned();
+    let text = |key: &'static str| type_field(value, key).unwrap_or_default().into_owned();
     let is_policy = is_about_policies(&text("apiVersion"), &text("kind"));
     match item(d, value, true, Reader::Server) {
         Item::Left(problem) => Item::Left(Problem {
@@ -120,7 +120,7 @@ fn ignores(value: &Value) -> bool {
 
 /// Whether an object of this group, version and kind is, or was meant to be, a policy or something that
 /// belongs to policies.
-fn is_about_policies(api_version: &str, kind: &str) -> bool {
+pub fn is_about_policies(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or(api_version, |(group, _)| group).trim().to_lowercase();
     let kind = kind.trim().to_lowercase();
     let is_kind = is_kind(&kind);

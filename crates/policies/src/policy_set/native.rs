@@ -14,10 +14,11 @@ use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::{Str, Value, budget};
 
+use super::engine::Engine;
 use super::outcomes::{Outcomes, Part};
 use super::result_cache::{Bytes, Subject};
+use super::results::PolicyOutcome;
 use super::verdicts::Evaluation;
-use super::{Engine, PolicyOutcome};
 
 /// The name of the limits under which results are cached.
 const NAME: &str = "native";

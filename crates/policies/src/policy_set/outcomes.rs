@@ -7,7 +7,7 @@ use crate::engine::RuleOutcome;
 use crate::engine::outcome::Effect;
 use crate::ir::Policy;
 
-use super::{Outcome, PolicyOutcome};
+use super::results::{Outcome, PolicyOutcome};
 
 /// What an allocation costs besides its contents, and an entry that leads to it.
 const ALLOCATION: usize = 32;

@@ -12,87 +12,13 @@ use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::rule::Body;
-use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::{Value, budget};
 
+use super::engine::Engine;
+use super::results::{Outcome, PolicyOutcome};
+use super::stages::{Class, class};
 use super::verdicts::Limits;
-use super::{Engine, Outcome, PolicyOutcome, PolicySet};
-
-/// Which policies of a set mutate or generate objects, by their position.
-#[derive(Clone, Debug, Default)]
-pub struct Phases {
-    mutating: Vec<u32>,
-    verifying: Vec<u32>,
-    generating: Vec<u32>,
-    /// CEL policies that mutate objects.
-    changing: Vec<u32>,
-    /// CEL policies that generate objects.
-    creating: Vec<u32>,
-    /// Policies that select objects to delete; requests do not run them.
-    deleting: Vec<u32>,
-    /// Policies of Kubernetes that mutate objects.
-    admitting: Vec<u32>,
-    /// CEL policies that verify images, each of which may rely on images that others verified.
-    imaging: Vec<u32>,
-}
-
-/// Kinds of policies that have phases of their own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    Own,
-    Cel,
-    Kubernetes,
-}
-
-pub(super) fn class(policy: &Policy) -> Class {
-    match policy.stage {
-        Stage::Rules => Class::Own,
-        Stage::ApiServer => Class::Kubernetes,
-        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Cel,
-    }
-}
-
-impl Phases {
-    /// Looks at all rules.
-    pub fn of(policies: &[Arc<Policy>]) -> Phases {
-        let having = |kind: RuleKind, wanted: Class| {
-            let has = |p: &Policy| class(p) == wanted && p.rules.iter().any(|r| r.kind == kind);
-            (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
-        };
-        let deleting =
-            (0u32..).zip(policies).filter(|(_, p)| p.stage == Stage::Schedule).map(|(i, _)| i).collect();
-        let imaging =
-            (0u32..).zip(policies).filter(|(_, p)| p.verifies_images_together()).map(|(i, _)| i).collect();
-        Phases {
-            imaging,
-            deleting,
-            mutating: having(RuleKind::Mutation, Class::Own),
-            verifying: having(RuleKind::ImageVerification, Class::Own),
-            generating: having(RuleKind::Generation, Class::Own),
-            changing: having(RuleKind::Mutation, Class::Cel),
-            creating: having(RuleKind::Generation, Class::Cel),
-            admitting: having(RuleKind::Mutation, Class::Kubernetes),
-        }
-    }
-}
-
-impl PolicySet {
-    /// Whether some rule mutates or generates objects.
-    pub fn has_phases(&self) -> bool {
-        let p = &self.phases;
-        let all =
-            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.creating, &p.admitting, &p.imaging];
-        all.into_iter().any(|list| !list.is_empty())
-    }
-
-    /// The policies that change objects, in the order in which they do.
-    pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        let p = &self.phases;
-        let all = p.mutating.iter().chain(&p.admitting).chain(&p.changing);
-        all.filter_map(|at| self.policies.get(*at as usize))
-    }
-}
 
 impl Engine {
     /// The answers of policies to a check request of a proxy, in order.
@@ -290,4 +216,67 @@ impl Engine {
 /// The rules for the kind of the request's object.
 fn rules_of<'p>(policy: &'p Policy, request: &Request) -> impl Iterator<Item = &'p Rule> {
     policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::{Engine, PolicySet, Status};
+
+    /// A check, a mutation of Kubernetes, one of a CEL policy, and one of a ClusterPolicy, in this order; each mutation appends its
+    /// letter to the label `way`.
+    const ALL: &str = r#"
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: check}
+spec:
+  rules:
+  - name: way
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      message: "way is {{request.object.metadata.labels.way}}"
+      deny: {}
+---
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: cel}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'way': object.metadata.labels.way + 'C'}}}"}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: classic}
+spec:
+  rules:
+  - name: way
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {way: "{{request.object.metadata.labels.way}}K"}}}}
+"#;
+
+    #[test]
+    fn verdicts_follow_the_mutations_of_their_own_kind_and_precede_those_of_cel_policies() {
+        let engine = Engine::new(PolicySet::from_yaml(ALL).unwrap());
+        let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {way: s}}}";
+        let outcome = engine.check_yaml(object).unwrap();
+        let names: Vec<&str> = outcome.policies.iter().map(|p| &*p.policy.name).collect();
+        assert_eq!(names, ["classic", "check", "cel"]);
+        let failed = outcome.results().find(|(_, r)| r.status == Status::Fail).unwrap();
+        assert_eq!((&*failed.0.name, &*failed.1.message), ("check", "way is sK"));
+        let object = outcome.object.unwrap();
+        assert_eq!(object.text_at(&["metadata", "labels", "way"]), "sKC");
+    }
+
+    #[test]
+    fn a_set_of_checks_has_no_phases_and_one_with_a_mutation_has() {
+        let (check, rest) = ALL.split_once("---").unwrap();
+        assert!(!PolicySet::from_yaml(check).unwrap().has_phases());
+        let set = PolicySet::from_yaml(rest).unwrap();
+        assert!(set.has_phases());
+        let mutating: Vec<&str> = set.mutating().map(|p| &*p.name).collect();
+        assert_eq!(mutating, ["classic", "cel"]);
+    }
 }

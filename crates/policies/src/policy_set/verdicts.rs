@@ -9,9 +9,10 @@ use crate::ir::{Policy, Rule};
 use crate::matching::index::Slot;
 use crate::value::budget;
 
+use super::engine::Engine;
 use super::outcomes::{Bundle, Outcomes, Part};
 use super::result_cache::{Digests, Member, Plan, ResultCache, Subject};
-use super::{Engine, PolicyOutcome};
+use super::results::PolicyOutcome;
 
 /// What a run over a request is limited to.
 pub struct Limits<'l> {
@@ -105,7 +106,7 @@ impl Engine {
         let Some(result_cache) = self.result_cache.as_ref().filter(|_| is_known) else {
             return Rules::All(slots);
         };
-        let plan = result_cache.plan(self, slots, subject);
+        let plan = result_cache.plan(&self.set, slots, subject);
         let digests = result_cache.digests(&plan, subject);
         Rules::Planned { plan, digests }
     }

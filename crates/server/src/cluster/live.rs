@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use percent_encoding::utf8_percent_encode;
 
-use crate::external::{Address, ApiError, ApiRequest, ExternalData, Found, Offers, Place};
+use crate::external::{Address, ApiError, ApiRequest, ExternalData, Found, LookupError, Offers, Place};
 use crate::kubernetes::{Kinds, Types};
 use crate::sources::registry::credentials::Secrets;
 use crate::value::quote::quote;
@@ -39,7 +39,7 @@ impl Live {
             });
         }
         let at = Place { api_version: "v1", resource: "configmaps", namespace, name };
-        self.cluster.get(&path(&at).map_err(Failure::other)?)
+        self.cluster.get(&path(&at).map_err(|error| Failure::other(error.to_string()))?)
     }
 }
 
@@ -48,8 +48,8 @@ impl ExternalData for Live {
         Some(&*self.others)
     }
 
-    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
-        Some(self.cluster.kinds().map_err(|e| e.text))
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, LookupError>> {
+        Some(self.cluster.kinds().map_err(Into::into))
     }
 
     fn types(&self) -> Option<&Types> {
@@ -61,7 +61,7 @@ impl ExternalData for Live {
     }
 
     fn config_map(&self, namespace: &str, name: &str) -> Found {
-        Some(self.config(namespace, name).map_err(|e| e.text))
+        Some(self.config(namespace, name).map_err(Into::into))
     }
 
     fn reaches_api(&self) -> bool {
@@ -75,7 +75,9 @@ impl ExternalData for Live {
             answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
         };
         Some(match request.at {
-            Address::Objects(at) => path(at).map_err(ApiError::from).and_then(|path| call(&path)),
+            Address::Objects(at) => {
+                path(at).map_err(|error| ApiError::from(error.to_string())).and_then(|path| call(&path))
+            }
             Address::Path { path, .. } => call(path).map_err(|e| ApiError {
                 text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
                 ..e
@@ -93,15 +95,40 @@ impl ExternalData for Live {
 }
 
 impl Secrets for Cluster {
-    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String> {
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let path = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
         self.get(&format!("/api/v1/namespaces/{}/secrets/{}", path(namespace), path(name)))
-            .map_err(|e| e.text)
+            .map_err(|e| e.text.into())
+    }
+}
+
+/// A name that would lead to another place of the API; the text is that of the client of Kubernetes.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid {what} {}: [{}]", quote(.text), shown(.text, .why))]
+struct PathError {
+    what: &'static str,
+    text: Box<str>,
+    why: Reserved,
+}
+
+/// What a name has that paths give a meaning.
+#[derive(Debug)]
+enum Reserved {
+    /// It is `.` or `..`.
+    Step,
+    /// It has this character.
+    Character(char),
+}
+
+fn shown(text: &str, why: &Reserved) -> String {
+    match why {
+        Reserved::Step => format!("may not be '{text}'"),
+        Reserved::Character(c) => format!("may not contain '{c}'"),
     }
 }
 
 /// The path of what a question is about.
-fn path(at: &Place<'_>) -> Result<String, String> {
+fn path(at: &Place<'_>) -> Result<String, PathError> {
     let root = if at.api_version.contains('/') { "/apis" } else { "/api" };
     let (resource, sub) = at.resource.split_once('/').unwrap_or((at.resource, ""));
     checked("namespace", at.namespace)?;
@@ -119,15 +146,15 @@ fn path(at: &Place<'_>) -> Result<String, String> {
 }
 
 /// Refuses what would lead to another place of the API, as the client of Kubernetes does: policies may take names from requests.
-fn checked(what: &str, text: &str) -> Result<(), String> {
+fn checked(what: &'static str, text: &str) -> Result<(), PathError> {
     let why = match text {
-        "." | ".." => format!("may not be '{text}'"),
+        "." | ".." => Reserved::Step,
         _ => match text.chars().find(|c| matches!(c, '/' | '%')) {
-            Some(c) => format!("may not contain '{c}'"),
+            Some(c) => Reserved::Character(c),
             None => return Ok(()),
         },
     };
-    Err(format!("invalid {what} {}: [{why}]", quote(text)))
+    Err(PathError { what, text: text.into(), why })
 }
 
 /// The labels of all namespaces, by name.
@@ -151,8 +178,9 @@ mod tests {
 
     #[test]
     fn names_out_of_requests_do_not_lead_to_other_places_of_the_api() {
-        let of =
-            |api_version, resource, namespace, name| path(&Place { api_version, resource, namespace, name });
+        let of = |api_version, resource, namespace, name| {
+            path(&Place { api_version, resource, namespace, name }).map_err(|e| e.to_string())
+        };
         assert_eq!(of("v1", "pods/log", "shop", "a"), Ok("/api/v1/namespaces/shop/pods/a/log".into()));
         assert_eq!(of("apps/v1", "deployments", "", ""), Ok("/apis/apps/v1/deployments".into()));
         assert_eq!(of("v1", "nodes", "", "a b?c#d"), Ok("/api/v1/nodes/a%20b%3Fc%23d".into()));

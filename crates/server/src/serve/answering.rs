@@ -19,6 +19,7 @@ use crate::admit::route::Phase;
 use crate::admit::{Deadline, Decision, Route, Undecodable};
 
 use super::audit::{self, Audit};
+use super::denials;
 use super::http::{State, answered, now};
 use super::intake::Taken;
 use super::policies::Snapshot;
@@ -188,6 +189,7 @@ impl Review {
             note(state, audit, &audit::line(&now(), path, incoming, &decision, took * 1e3));
         }
         let response = answered(&decision.answer, incoming);
+        denials::log(path, incoming, &decision);
         tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
         if let (Some(tracer), Some(parent)) = (&state.tracer, &self.parent) {
             tracer.offer(path, parent, *began, incoming, &decision);

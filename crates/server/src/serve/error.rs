@@ -16,6 +16,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// An address without a port.
+    #[error("`{0}` is not HOST:PORT, such as 0.0.0.0:9443")]
+    NoPort(String),
     /// A file that cannot be read, written or used.
     #[error("{}: {source}", .path.display())]
     File {
@@ -48,6 +51,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A file or folder that the settings name and that does not exist.
+    pub fn missing(path: &Path) -> Error {
+        Error::in_file(path, io::Error::from(io::ErrorKind::NotFound))
+    }
+
     /// What is wrong with a file.
     pub fn in_file(path: &Path, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
         Error::File { path: path.to_owned(), source: source.into() }

@@ -47,6 +47,10 @@ pub struct Service {
 /// # Errors
 /// It is none, or is in use.
 pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), Error> {
+    let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(_))) {
+        return Err(Error::NoPort(address.to_owned()));
+    }
     let at_address = |source| Error::Address { address: address.to_owned(), source };
     let listener = TcpListener::bind(address).await.map_err(at_address)?;
     let local = listener.local_addr().map_err(at_address)?;

@@ -18,7 +18,8 @@ use crate::cluster::cache::Cache;
 use crate::cluster::live::Live;
 use crate::cluster::{Choice, Cluster, connect};
 use crate::external::{
-    Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, Reader, Roles, ServiceCall,
+    Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, LookupError, Reader, Roles,
+    ServiceCall,
 };
 use crate::kubernetes::{Kinds, Resource, Types};
 use crate::sources::objects::{ClusterFacts, Objects};
@@ -308,7 +309,7 @@ impl FromCluster {
     /// The data of a global entry, or one of its projections.
     fn of_entry(&self, entry: &Value, projection: &str) -> Result<Value, String> {
         let Some(r) = entry.at(&["spec", "kubernetesResource"]).filter(|r| !r.is_null()) else {
-            return projected(entry, self.answer_of(entry)?, projection);
+            return projected(entry, self.answer_of(entry)?, projection).map_err(|error| error.to_string());
         };
         let namespace = r.text_at(&["namespace"]);
         let Some(resource) = self.resource_of_entry(r) else {
@@ -320,7 +321,7 @@ impl FromCluster {
         let cache = &self.link.cache;
         if !cache.has(&resource.group, &resource.kind) {
             let items = self.link.cluster.list(resource, namespace).map_err(|e| e.text)?;
-            return projected(entry, Value::list(items), projection);
+            return projected(entry, Value::list(items), projection).map_err(|error| error.to_string());
         }
         let changes = cache.changes(&resource.group, &resource.kind);
         let key = (entry.text_at(&["metadata", "name"]).to_string(), projection.to_string());
@@ -330,7 +331,7 @@ impl FromCluster {
         }
         let mut items = cache.all(&resource.group, &resource.kind);
         items.retain(|o| namespace.is_empty() || o.text_at(&["metadata", "namespace"]) == namespace);
-        let value = projected(entry, Value::list(items), projection)?;
+        let value = projected(entry, Value::list(items), projection).map_err(|error| error.to_string())?;
         let mut globals = self.globals.lock().unwrap_or_else(PoisonError::into_inner);
         globals.insert(key, (changes, value.clone()));
         Ok(value)
@@ -359,10 +360,10 @@ impl FromCluster {
             }),
             path => {
                 let request = ApiRequest { at: Address::Path { path, entry: &name }, body: body.as_ref() };
-                self.live.api(&request).map(|answer| answer.map_err(|e| e.text))
+                self.live.api(&request).map(|answer| answer.map_err(Into::into))
             }
         };
-        let answer = answer.unwrap_or_else(|| Err("no data available".into()));
+        let answer = answer.unwrap_or_else(|| Err("no data available".into())).map_err(|e| e.to_string());
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(name, (Instant::now(), answer.clone()));
         answer
@@ -388,7 +389,7 @@ impl ExternalData for FromCluster {
         Some(&self.live)
     }
 
-    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, LookupError>> {
         Some(Ok(self.known.kinds.clone()))
     }
 
@@ -450,9 +451,9 @@ impl ExternalData for FromCluster {
 
     fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
         match (self.entry(entry), by) {
-            (Some(found), _) => Some(self.of_entry(&found, projection)),
+            (Some(found), _) => Some(self.of_entry(&found, projection).map_err(Into::into)),
             (None, Reader::Expression) => None,
-            (None, Reader::Entry(_)) => Some(Err(format!("failed to fetch entry key={entry}"))),
+            (None, Reader::Entry(_)) => Some(Err(format!("failed to fetch entry key={entry}").into())),
         }
     }
 }

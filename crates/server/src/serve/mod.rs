@@ -5,13 +5,16 @@
 
 mod answering;
 pub mod audit;
+pub mod check;
 mod counting;
+mod denials;
 mod error;
 mod families;
 pub mod http;
 mod intake;
 pub mod listener;
 pub mod live;
+pub mod loaded;
 pub mod metrics;
 mod operation;
 pub mod pace;
@@ -169,6 +172,9 @@ pub async fn until(
     mut ends: channel::Receiver<bool>,
     started: impl FnOnce(Addresses, &Snapshot),
 ) -> Result<(), Error> {
+    if let Some(path) = settings.places.missing() {
+        return Err(Error::missing(path));
+    }
     let certificates = certificates(&settings.tls)?;
     let audit = match &settings.audit {
         Some(log) => Some(Arc::new(
@@ -186,19 +192,8 @@ pub async fn until(
         }
         None => None,
     };
-    let (places, choice) = (settings.places.clone(), settings.cluster.clone());
-    let configured = settings.settings.clone();
-    let (reads_registries, pull_secrets) = (settings.registry, settings.pull_secrets.clone());
-    let result_cache = settings.result_cache;
-    let read = move || {
-        let link = choice.as_ref().map(|choice| Link::open(choice, &configured)).transpose()?.map(Arc::new);
-        let registry = reads_registries.then(|| {
-            let secrets = link.as_ref().map(|link| -> Arc<dyn Secrets> { link.cluster.clone() });
-            let namespace = configured.settings.0.clone();
-            renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
-        });
-        Ok::<_, Error>(Store::new(places, Around { link, registry, result_cache }))
-    };
+    let of = settings.clone();
+    let read = move || Ok::<_, Error>(Store::new(of.places.clone(), around(&of)?));
     let store = tokio::task::spawn_blocking(read).await??;
     let wanted = settings.written.clone();
     let reporter = store.around().link.as_ref().filter(|_| wanted.reports || wanted.events);
@@ -257,6 +252,18 @@ pub async fn until(
         renewed.abort();
     }
     Ok(())
+}
+
+/// The sources of external data.
+fn around(settings: &Settings) -> Result<Around, Error> {
+    let choice = settings.cluster.as_ref();
+    let link = choice.map(|choice| Link::open(choice, &settings.settings)).transpose()?.map(Arc::new);
+    let registry = settings.registry.then(|| {
+        let secrets = link.as_ref().map(|link| -> Arc<dyn Secrets> { link.cluster.clone() });
+        let (namespace, pull_secrets) = (settings.settings.settings.0.clone(), settings.pull_secrets.clone());
+        renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
+    });
+    Ok(Around { link, registry, result_cache: settings.result_cache })
 }
 
 fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, Error> {

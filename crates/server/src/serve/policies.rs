@@ -4,7 +4,7 @@
 //! anew is compiled while the old snapshot stays in use. What of it is used is decided in `retained`.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ use crate::sources::registry::Registry;
 use crate::value::Value;
 
 use super::live::{FromCluster, Link};
+use super::loaded::Loaded;
 use super::pace::Pace;
 use super::retained::{Parsed, Retained};
 
@@ -46,6 +47,8 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
+    /// Which they are, usable or not.
+    pub loaded: Loaded,
     /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
@@ -65,6 +68,14 @@ pub struct Places {
     pub metrics: Option<PathBuf>,
     /// How many policies must be usable.
     pub required: usize,
+}
+
+impl Places {
+    /// The first of these files and folders that does not exist.
+    pub fn missing(&self) -> Option<&Path> {
+        let all = self.policies.iter().chain(&self.data).chain(&self.settings).chain(&self.metrics);
+        all.map(PathBuf::as_path).find(|path| matches!(path.try_exists(), Ok(false)))
+    }
 }
 
 /// What was last loaded from files.
@@ -162,6 +173,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         }
     };
     let notices = notices(&all);
+    let loaded = Loaded::of(&all);
     let waits_on_network =
         all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate =
@@ -183,7 +195,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     let policies = gate.usable();
     let pace = Pace::new(waits_on_network);
-    Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
+    Snapshot { gate, problems, notices, again, generation, complete, policies, loaded, exposure, pace }
 }
 
 /// Whether a policy may wait on the network: it is not evaluated on threads that read requests.
@@ -296,7 +308,7 @@ fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {
     let (gives, problems): (Vec<Value>, Vec<String>) =
         match document::resources(&source.name, &source.text, options) {
             Ok(found) => (found.into_iter().map(|d| d.value).collect(), Vec::new()),
-            Err(e) => (Vec::new(), vec![format!("{}: {e:?}", source.name)]),
+            Err(e) => (Vec::new(), vec![format!("{}:{}: {e}", source.name, e.line)]),
         };
     let name = |o: &Value| {
         let at = |path: &[&str]| o.text_at(path).to_string();

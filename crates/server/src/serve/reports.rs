@@ -241,17 +241,17 @@ impl Writer {
         for (uid, pending) in std::mem::take(&mut self.pending) {
             if let Err(e) = self.report(&uid, pending) {
                 self.counters.report_errors.inc();
-                tracing::warn!(error = e, uid, "a report cannot be written");
+                tracing::warn!(error = e.to_string(), uid, "a report cannot be written");
             }
         }
     }
 
-    fn report(&self, uid: &str, pending: Pending) -> Result<(), String> {
+    fn report(&self, uid: &str, pending: Pending) -> Result<(), ReportError> {
         let namespace = pending.scope.text_at(&["namespace"]);
         let kind = if namespace.is_empty() { "ClusterPolicyReport" } else { "PolicyReport" };
-        let kinds = self.cluster.kinds().map_err(|e| e.text)?;
+        let kinds = self.cluster.kinds().map_err(|e| ReportError::Cluster(e.text))?;
         let Some(resource) = kinds.kind("wgpolicyk8s.io", "v1alpha2", kind) else {
-            return Err(format!("the cluster has no {kind}s of wgpolicyk8s.io/v1alpha2"));
+            return Err(ReportError::NoKind(kind));
         };
         let policies = pending.snapshot.gate.engine().set().policies();
         // Another server may write the same report in between; the results of both count.
@@ -259,7 +259,7 @@ impl Writer {
             let current = match self.cluster.object(resource, namespace, uid) {
                 Ok(report) => Some(report),
                 Err(e) if e.is_not_found() => None,
-                Err(e) => return Err(e.text),
+                Err(e) => return Err(ReportError::Cluster(e.text)),
             };
             let known =
                 current.iter().flat_map(|r| r.get("results").and_then(Value::as_list).unwrap_or_default());
@@ -270,10 +270,10 @@ impl Writer {
             match self.cluster.write(&report, current.as_ref(), MANAGER) {
                 Ok(_) => return Ok(()),
                 Err(e) if e.code == 409 => {}
-                Err(e) => return Err(e.text),
+                Err(e) => return Err(ReportError::Cluster(e.text)),
             }
         }
-        Err(format!("other servers changed it {MOST_WRITES} times in a row"))
+        Err(ReportError::Changed)
     }
 
     fn events(&self, job: &Job) {
@@ -302,6 +302,20 @@ impl Writer {
 
 /// How often a report is written again because another server changed it in between.
 const MOST_WRITES: usize = 8;
+
+/// Why a report is not written.
+#[derive(Debug, thiserror::Error)]
+enum ReportError {
+    /// A request to the cluster failed; the words are those of the cluster.
+    #[error("{0}")]
+    Cluster(String),
+    /// The cluster has no reports of this kind.
+    #[error("the cluster has no {0}s of wgpolicyk8s.io/v1alpha2")]
+    NoKind(&'static str),
+    /// Others write the same report.
+    #[error("other servers changed it {MOST_WRITES} times in a row")]
+    Changed,
+}
 
 /// A report.
 fn report(kind: &str, uid: &str, scope: &Value, mut results: Vec<Value>) -> Value {

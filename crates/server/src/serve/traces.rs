@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use prometheus::IntCounter;
 
 use crate::admit::{Decision, Incoming};
@@ -220,7 +220,7 @@ fn run(url: &str, receive: &Receiver<Value>, lost: &IntCounter) {
             since = None;
             if let Err(error) = post(url, body) {
                 lost.inc_by(count);
-                tracing::warn!(error, url, "spans cannot be sent");
+                tracing::warn!(error = error.to_string(), url, "spans cannot be sent");
             }
         }
         if ended {
@@ -229,15 +229,26 @@ fn run(url: &str, receive: &Receiver<Value>, lost: &IntCounter) {
     }
 }
 
+/// Why a batch was not taken.
+#[derive(Debug, thiserror::Error)]
+enum PostError {
+    /// It was not sent; the words are those of the client.
+    #[error("{0}")]
+    Send(String),
+    /// The status is none of success.
+    #[error("HTTP {0}")]
+    Status(StatusCode),
+}
+
 /// Sends a batch; any status but those of success is an error.
-fn post(url: &str, body: String) -> Result<(), String> {
+fn post(url: &str, body: String) -> Result<(), PostError> {
     let request = Request { method: "POST", body: Some(body.into_bytes()), ..Request::get(url, LONGEST) };
     let sent = client().send(request.header("Content-Type", "application/json"));
-    let answer = sent.map_err(|failed| failed.to_string())?;
+    let answer = sent.map_err(|failed| PostError::Send(failed.to_string()))?;
     let status = answer.status;
     // Read to its end, so that the connection can be used again.
     let _ = answer.bytes(LARGEST_ANSWER);
-    if status.is_success() { Ok(()) } else { Err(format!("HTTP {status}")) }
+    if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use super::Tls;
 use super::http::State;
 use super::live::Link;
+use super::loaded::{Changes, Loaded, Names};
 use super::policies::Snapshot;
 use super::tls::Certificates;
 
@@ -70,21 +71,28 @@ async fn reconfigured(link: Arc<Link>) {
     }
 }
 
-/// The problems that were logged: each is logged when it begins and when it ends.
+/// What was logged: each problem when it begins and when it ends, and which policies are loaded.
 pub struct Logged {
+    loaded: Loaded,
     problems: Vec<String>,
     notices: Vec<String>,
 }
 
 impl Logged {
-    /// Logs the problems of the first policies.
+    /// Logs the first policies and their problems.
     pub fn of(first: &Snapshot) -> Logged {
-        let mut logged = Logged { problems: Vec::new(), notices: Vec::new() };
+        let names: Names = first.loaded.names().collect();
+        tracing::info!(policies = first.policies, %names, "policies loaded");
+        let mut logged = Logged { loaded: first.loaded.clone(), problems: Vec::new(), notices: Vec::new() };
         logged.update(first);
         logged
     }
 
     fn update(&mut self, now: &Snapshot) {
+        let Changes { added, changed, removed } = &now.loaded.since(&self.loaded);
+        if now.loaded != self.loaded {
+            tracing::info!(policies = now.policies, %added, %changed, %removed, "policies reloaded");
+        }
         for problem in now.problems.iter().filter(|p| !self.problems.contains(p)) {
             tracing::error!(problem, "policies");
         }
@@ -94,6 +102,7 @@ impl Logged {
         for notice in now.notices.iter().filter(|n| !self.notices.contains(n)) {
             tracing::warn!(notice, "policies");
         }
+        self.loaded.clone_from(&now.loaded);
         self.problems.clone_from(&now.problems);
         self.notices.clone_from(&now.notices);
     }

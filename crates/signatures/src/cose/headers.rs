@@ -59,51 +59,170 @@ pub fn named<'f>(fields: &'f Fields, name: &str) -> Option<&'f Cbor> {
     fields.iter().find(|(key, _)| key.as_text() == Some(name)).map(|(_, value)| value)
 }
 
+/// Why headers are not as they must be, in the words of `go-cose`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// Those that are signed.
+    #[error("cbor: invalid protected header: {0}")]
+    Protected(#[source] Wrong),
+    /// The others.
+    #[error("cbor: invalid unprotected header: {0}")]
+    Unprotected(#[source] Wrong),
+}
+
+/// Bytes that are no CBOR, or hold more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// They end too early.
+    #[error("unexpected EOF")]
+    Truncated,
+    /// So many bytes follow.
+    #[error("cbor: {more} bytes of extraneous data starting at index {at}")]
+    More {
+        /// How many.
+        more: usize,
+        /// Where they begin.
+        at: usize,
+    },
+}
+
+/// What is wrong with headers.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Wrong {
+    /// Null where bytes must be.
+    #[error("cbor: nil protected header")]
+    Nil,
+    /// Something else where bytes must be.
+    #[error("cbor: require bstr type")]
+    NotBytes,
+    /// No map, of the headers that are named.
+    #[error("cbor: {0} header: require map type")]
+    NotMap(&'static str),
+    /// Bytes that are no CBOR.
+    #[error(transparent)]
+    Cbor(#[from] Malformed),
+    /// A label above Go's numbers.
+    #[error("cbor: cannot unmarshal positive integer into Go value of type int64 ({0} overflows Go's int64)")]
+    LargeLabel(i128),
+    /// A label below Go's numbers.
+    #[error("cbor: header label: int key must not be higher than 1<<63 - 1")]
+    SmallLabel,
+    /// A label that is no number and no text.
+    #[error("cbor: header label: require int / tstr type")]
+    LabelType,
+    /// A label that is there twice.
+    #[error("cbor: found duplicate map key \"{label}\" at map element index {at}")]
+    Duplicate {
+        /// The label as Go prints it.
+        label: Box<str>,
+        /// Where it is for the second time.
+        at: usize,
+    },
+    /// A parameter that is not as it must be.
+    #[error("{kind} header: header parameter: {name}: {cause}")]
+    Parameter {
+        /// The headers that it is one of.
+        kind: &'static str,
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        #[source]
+        cause: ParameterError,
+    },
+    /// A countersignature that is none.
+    #[error("invalid Countersignature object / list of objects")]
+    Countersignature,
+    /// Both vectors, of which there may be one.
+    #[error("{0} header: header parameter: IV and PartialIV: parameters must not both be present")]
+    TwoVectors(&'static str),
+}
+
+/// What is wrong with a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// It is not for these headers.
+    #[error("not allowed")]
+    Place,
+    /// It is no bytes.
+    #[error("require bstr type")]
+    NotBytes,
+    /// It is no number and no text.
+    #[error("require int / tstr type")]
+    NotName,
+    /// It is an empty text.
+    #[error("require non-empty string")]
+    EmptyMedia,
+    /// It is a text with space around it.
+    #[error("require no leading/trailing whitespace")]
+    SpacedMedia,
+    /// It is a text without the form of media types.
+    #[error("require text of form type/subtype")]
+    NoMedia,
+    /// It is no text and no number.
+    #[error("require tstr / uint type")]
+    MediaType,
+    /// It is no list of labels.
+    #[error("invalid crit header")]
+    NotCritical,
+    /// It is an empty list of labels.
+    #[error("empty crit header")]
+    NoCritical,
+    /// It names a header that is not there, as Go prints its label.
+    #[error("missing critical header: {0}")]
+    MissingCritical(Box<str>),
+    /// It names a header by something else than a number or a text.
+    #[error("require int / tstr type, got '{go}': {label}")]
+    CriticalType {
+        /// Go's type of the label.
+        go: &'static str,
+        /// The label as Go prints it.
+        label: Box<str>,
+    },
+}
+
 /// The headers that are signed, which are in bytes of their own.
 ///
 /// # Errors
-/// The text of `go-cose`.
-pub fn protected(encoded: &Cbor) -> Result<Fields, String> {
+/// They are not as they must be.
+pub fn protected(encoded: &Cbor) -> Result<Fields, Error> {
     let read = || {
         let bytes = match encoded {
             Cbor::Bytes(bytes) if bytes.is_empty() => return Ok(Fields::new()),
             Cbor::Bytes(bytes) => &**bytes,
-            Cbor::Null => return Err("cbor: nil protected header".into()),
-            _ => return Err("cbor: require bstr type".into()),
+            Cbor::Null => return Err(Wrong::Nil),
+            _ => return Err(Wrong::NotBytes),
         };
         if bytes.first().is_none_or(|first| first >> 5 != 5) {
-            return Err("cbor: protected header: require map type".into());
+            return Err(Wrong::NotMap("protected"));
         }
-        let Cbor::Map(fields) = whole(bytes)? else { return Err("unexpected EOF".into()) };
+        let Cbor::Map(fields) = whole(bytes)? else { return Err(Malformed::Truncated.into()) };
         check(&fields, Place::Protected).map(|()| fields)
     };
-    read().map_err(|e: String| format!("cbor: invalid protected header: {e}"))
+    read().map_err(Error::Protected)
 }
 
 /// The other headers.
 ///
 /// # Errors
-/// The text of `go-cose`.
-pub fn unprotected(map: Cbor) -> Result<Fields, String> {
+/// They are not as they must be.
+pub fn unprotected(map: Cbor) -> Result<Fields, Error> {
     let read = || {
-        let Cbor::Map(fields) = map else { return Err("cbor: unprotected header: require map type".into()) };
+        let Cbor::Map(fields) = map else { return Err(Wrong::NotMap("unprotected")) };
         check(&fields, Place::Unprotected).map(|()| fields)
     };
-    read().map_err(|e: String| format!("cbor: invalid unprotected header: {e}"))
+    read().map_err(Error::Unprotected)
 }
 
 /// What bytes hold, which nothing follows.
 ///
 /// # Errors
-/// The text of Kyverno's reader.
-pub fn whole(bytes: &[u8]) -> Result<Cbor, String> {
+/// It is cut, or something follows.
+pub fn whole(bytes: &[u8]) -> Result<Cbor, Malformed> {
     let mut rest = bytes;
-    let read = ciborium::from_reader(&mut rest).map_err(|_| "unexpected EOF")?;
+    let read = ciborium::from_reader(&mut rest).map_err(|_| Malformed::Truncated)?;
     match rest.len() {
         0 => Ok(read),
-        more => {
-            Err(format!("cbor: {more} bytes of extraneous data starting at index {}", bytes.len() - more))
-        }
+        more => Err(Malformed::More { more, at: bytes.len() - more }),
     }
 }
 
@@ -122,7 +241,7 @@ fn shown(label: &Cbor) -> String {
 type Label<'f> = Result<i64, &'f str>;
 
 /// All labels, none of which occurs twice.
-fn labels(fields: &Fields) -> Result<BTreeSet<Label<'_>>, String> {
+fn labels(fields: &Fields) -> Result<BTreeSet<Label<'_>>, Wrong> {
     let mut all = BTreeSet::new();
     for (at, (label, _)) in fields.iter().enumerate() {
         let known = match label {
@@ -130,23 +249,20 @@ fn labels(fields: &Fields) -> Result<BTreeSet<Label<'_>>, String> {
             Cbor::Integer(number) => Ok(i64::try_from(*number).map_err(|_| {
                 let number = i128::from(*number);
                 match number > 0 {
-                    true => format!(
-                        "cbor: cannot unmarshal positive integer into Go value of type int64 ({number} overflows Go's int64)"
-                    ),
-                    false => "cbor: header label: int key must not be higher than 1<<63 - 1".to_owned(),
+                    true => Wrong::LargeLabel(number),
+                    false => Wrong::SmallLabel,
                 }
             })?),
-            _ => return Err("cbor: header label: require int / tstr type".into()),
+            _ => return Err(Wrong::LabelType),
         };
         if !all.insert(known) {
-            let label = shown(label);
-            return Err(format!("cbor: found duplicate map key \"{label}\" at map element index {at}"));
+            return Err(Wrong::Duplicate { label: shown(label).into(), at });
         }
     }
     Ok(all)
 }
 
-fn check(fields: &Fields, place: Place) -> Result<(), String> {
+fn check(fields: &Fields, place: Place) -> Result<(), Wrong> {
     let labels = labels(fields)?;
     let (kind, is_protected) = match place {
         Place::Protected => ("protected", true),
@@ -154,51 +270,45 @@ fn check(fields: &Fields, place: Place) -> Result<(), String> {
     };
     for (label, name, allowed, must) in PARAMETERS {
         let Some(value) = labelled(fields, label) else { continue };
-        let wrong = |why: &str| Err(format!("{kind} header: header parameter: {name}: {why}"));
+        let wrong = |cause: ParameterError| Err(Wrong::Parameter { kind, name, cause });
         if allowed != Place::Both && (allowed == Place::Protected) != is_protected {
-            return wrong("not allowed");
+            return wrong(ParameterError::Place);
         }
         let is = match must {
             Kind::Bytes if value.is_bytes() => Ok(()),
-            Kind::Bytes => Err("require bstr type".into()),
+            Kind::Bytes => Err(ParameterError::NotBytes),
             Kind::Name if value.is_integer() || value.is_text() => Ok(()),
-            Kind::Name => Err("require int / tstr type".into()),
-            Kind::Media => media(value).map_err(str::to_owned),
+            Kind::Name => Err(ParameterError::NotName),
+            Kind::Media => media(value),
             Kind::Critical => critical(value, &labels),
             Kind::Countersignature if value.is_array() => Ok(()),
-            Kind::Countersignature => {
-                return Err("invalid Countersignature object / list of objects".into());
-            }
+            Kind::Countersignature => return Err(Wrong::Countersignature),
         };
-        is.or_else(|why| wrong(&why))?;
+        is.or_else(wrong)?;
     }
     match labelled(fields, IV).is_some() && labelled(fields, PARTIAL_IV).is_some() {
-        true => Err(format!(
-            "{kind} header: header parameter: IV and PartialIV: parameters must not both be present"
-        )),
+        true => Err(Wrong::TwoVectors(kind)),
         false => Ok(()),
     }
 }
 
 /// Whether a value is a media type, or the number of one.
-fn media(value: &Cbor) -> Result<(), &'static str> {
+fn media(value: &Cbor) -> Result<(), ParameterError> {
     match value {
         Cbor::Integer(number) if i128::from(*number) >= 0 => Ok(()),
-        Cbor::Text(text) if text.is_empty() => Err("require non-empty string"),
-        Cbor::Text(text) if text.starts_with(' ') || text.ends_with(' ') => {
-            Err("require no leading/trailing whitespace")
-        }
-        Cbor::Text(text) if text.matches('/').count() != 1 => Err("require text of form type/subtype"),
+        Cbor::Text(text) if text.is_empty() => Err(ParameterError::EmptyMedia),
+        Cbor::Text(text) if text.starts_with(' ') || text.ends_with(' ') => Err(ParameterError::SpacedMedia),
+        Cbor::Text(text) if text.matches('/').count() != 1 => Err(ParameterError::NoMedia),
         Cbor::Text(_) => Ok(()),
-        _ => Err("require tstr / uint type"),
+        _ => Err(ParameterError::MediaType),
     }
 }
 
 /// Whether critical headers are there.
-fn critical(value: &Cbor, labels: &BTreeSet<Label<'_>>) -> Result<(), String> {
-    let Cbor::Array(all) = value else { return Err("invalid crit header".into()) };
+fn critical(value: &Cbor, labels: &BTreeSet<Label<'_>>) -> Result<(), ParameterError> {
+    let Cbor::Array(all) = value else { return Err(ParameterError::NotCritical) };
     if all.is_empty() {
-        return Err("empty crit header".into());
+        return Err(ParameterError::NoCritical);
     }
     for label in all {
         let (known, go) = match label {
@@ -212,10 +322,10 @@ fn critical(value: &Cbor, labels: &BTreeSet<Label<'_>>) -> Result<(), String> {
             _ => (true, "map[interface {}]interface {}"),
         };
         if !known {
-            return Err(format!("missing critical header: {}", shown(label)));
+            return Err(ParameterError::MissingCritical(shown(label).into()));
         }
         if !go.is_empty() {
-            return Err(format!("require int / tstr type, got '{go}': {}", shown(label)));
+            return Err(ParameterError::CriticalType { go, label: shown(label).into() });
         }
     }
     Ok(())

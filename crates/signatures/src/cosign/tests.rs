@@ -36,7 +36,7 @@ fn no_bit_of_an_envelope_may_change_its_statement() {
     let party = root(signer("a"));
     let key = PublicKey::of_der(&party.key_info()).unwrap();
     let read = |bytes: &[u8]| {
-        let value = decode_json(&String::from_utf8_lossy(bytes))?;
+        let value = crate::content::json(bytes)?;
         statement(&value, &key, Hash::Sha256, DIGEST)
     };
     let good = envelope(&party);
@@ -86,7 +86,7 @@ fn says(layer: &Value, options: &CheckOptions, signature: &[u8]) -> Result<(), S
     let mark = BASE64_STANDARD.encode(signature);
     let about = SignedContent { payload: b"{}", signature: &mark };
     let read = |key: &PublicKey| {
-        key.verify_hash(Hash::Sha256, b"{}", signature).map_err(str::to_owned)?;
+        key.verify_hash(Hash::Sha256, b"{}", signature)?;
         Ok(Value::Null)
     };
     one(layer, options, &about, read).map(|_| ()).map_err(|refused| refused.text)

@@ -5,7 +5,7 @@ use rcgen::{
     KeyUsagePurpose, NameConstraints, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SanType, date_time_ymd,
 };
 
-use super::{Purpose, find, text};
+use super::{NoPath, Purpose, find};
 use crate::chain::Link;
 use crate::fixtures::{NOW, Party, ca, extension, flips, now, root, signer, tsa, unknown, with};
 use crate::value::time::Time;
@@ -36,9 +36,9 @@ fn raw(
     at: &Time,
 ) -> Result<usize, String> {
     let slices = |all: &[Vec<u8>]| all.iter().map(|der| der.clone().leak() as &[u8]).collect::<Vec<_>>();
-    let leaf = Link::of_der(leaf)?;
+    let leaf = Link::of_der(leaf).map_err(|e| e.to_string())?;
     let found = find(&leaf, &slices(links), &slices(roots), purpose, at);
-    found.map(|path| path.len()).map_err(|e| text(&e))
+    found.map(|path| path.len()).map_err(|e| NoPath::from(e).to_string())
 }
 
 fn refused(why: &str) -> Result<usize, String> {

@@ -6,29 +6,69 @@
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::reason;
 
 /// The largest file in bytes.
 pub const LARGEST_FILE: u64 = 64 << 20;
 
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// It cannot be opened.
+    #[error("open {}: {}", .path.display(), reason(.cause))]
+    Open {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// A link leads to another folder.
+    #[error("open {}: the link leads out of the folder", .0.display())]
+    Outside(PathBuf),
+    /// It is no file that is read.
+    #[error("open {}: {cause}", .path.display())]
+    Irregular {
+        path: PathBuf,
+        #[source]
+        cause: Irregular,
+    },
+    /// It cannot be read to its end.
+    #[error("read {}: {}", .path.display(), reason(.cause))]
+    Read {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Why a file is none that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Irregular {
+    /// It is this instead.
+    #[error("{0}, not a regular file")]
+    Kind(&'static str),
+    /// It is too large.
+    #[error("larger than {} MiB", LARGEST_FILE >> 20)]
+    TooLarge,
+}
+
 /// The bytes of a file; `root` is the folder, without links, that it must be in.
 ///
 /// # Errors
 /// Why it cannot be read.
-pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, String> {
-    let name = path.display();
-    let failed = |e: io::Error| format!("open {name}: {}", reason(&e));
+pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, Error> {
+    let failed = |cause: io::Error| Error::Open { path: path.to_owned(), cause };
+    let irregular = |cause: Irregular| Error::Irregular { path: path.to_owned(), cause };
     let real = fs::canonicalize(path).map_err(failed)?;
     if root.is_some_and(|root| !real.starts_with(root)) {
-        return Err(format!("open {name}: the link leads out of the folder"));
+        return Err(Error::Outside(path.to_owned()));
     }
-    regular(&fs::metadata(&real).map_err(failed)?).map_err(|text| format!("open {name}: {text}"))?;
+    regular(&fs::metadata(&real).map_err(failed)?).map_err(irregular)?;
     let file = open(&real).map_err(failed)?;
     // Another file may have taken its place since.
-    regular(&file.metadata().map_err(failed)?).map_err(|text| format!("open {name}: {text}"))?;
-    bounded(file).map_err(|e| format!("read {name}: {}", reason(&e)))
+    regular(&file.metadata().map_err(failed)?).map_err(irregular)?;
+    bounded(file).map_err(|cause| Error::Read { path: path.to_owned(), cause })
 }
 
 /// Reads up to the limit.
@@ -39,20 +79,16 @@ pub(super) fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large()));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, Irregular::TooLarge));
     }
     Ok(bytes)
 }
 
-fn too_large() -> String {
-    format!("larger than {} MiB", LARGEST_FILE >> 20)
-}
-
-fn regular(about: &Metadata) -> Result<(), String> {
+fn regular(about: &Metadata) -> Result<(), Irregular> {
     if !about.is_file() {
-        return Err(format!("{}, not a regular file", what(about.file_type())));
+        return Err(Irregular::Kind(what(about.file_type())));
     }
-    if about.len() > LARGEST_FILE { Err(too_large()) } else { Ok(()) }
+    if about.len() > LARGEST_FILE { Err(Irregular::TooLarge) } else { Ok(()) }
 }
 
 #[cfg(unix)]

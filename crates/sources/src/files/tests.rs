@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Cause, Loaded, policies, resources, served_policies};
+use super::{Cause, Loaded, Reading, policies, resources, served_policies};
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -60,15 +60,31 @@ fn missing_and_empty_files_are_noticed() {
 #[test]
 fn a_resource_directory_stands_alone_and_is_not_walked() {
     let root = tree(&[("a.yaml", "a: 1"), (".b.yml", "b: 1"), ("d/c.yaml", "c: 1")]);
-    let loaded = resources(&[root.path().to_str().unwrap(), "other.yaml"]);
+    let loaded = resources(&[root.path().to_str().unwrap(), "other.yaml"], Reading::default());
     assert_eq!(names(&loaded, root.path()), [".b.yml", "a.yaml"]);
     assert_eq!(causes(&loaded), [Cause::Superseded]);
 }
 
 #[test]
+fn resources_are_read_from_all_folders_and_by_patterns() {
+    let root = tree(&[("a.yaml", "a: 1"), ("d/c.yaml", "c: 1"), ("d/e/f.yml", "f: 1"), ("n.txt", "n: 1")]);
+    let folder = root.path().to_str().unwrap().to_string();
+    let pattern = format!("{folder}/d/*.yaml");
+    let recursive = Reading { recursive: true, patterns: true };
+    let all = resources(&[folder.clone(), format!("{folder}/n.txt"), pattern.clone()], recursive);
+    assert_eq!(names(&all, root.path()), ["a.yaml", "d/c.yaml", "d/e/f.yml", "n.txt", "d/c.yaml"]);
+    let patterns = Reading { recursive: false, patterns: true };
+    assert_eq!(names(&resources(&[&pattern], patterns), root.path()), ["d/c.yaml"]);
+    assert_eq!(causes(&resources(&[&pattern], Reading::default())), [Cause::Missing]);
+    let deep = tree(&[("d/c.yaml", "c: 1")]);
+    let none = resources(&[deep.path().to_str().unwrap()], Reading::default());
+    assert!(none.notices[0].text.contains("--recursive"), "{:?}", none.notices);
+}
+
+#[test]
 fn resource_files_may_have_any_name() {
     let root = tree(&[("a.txt", "a: 1")]);
-    let loaded = resources(&[root.path().join("a.txt").to_str().unwrap(), "nope"]);
+    let loaded = resources(&[root.path().join("a.txt").to_str().unwrap(), "nope"], Reading::default());
     assert_eq!(loaded.sources.len(), 1);
     assert_eq!(loaded.notices[0].text, "open nope: no such file or directory");
 }

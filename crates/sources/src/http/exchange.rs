@@ -106,7 +106,7 @@ impl<'a> Exchange<'a> {
         if left.is_zero() {
             return Err(self.failed(LATE));
         }
-        let proxy = self.client.proxies.of_url(url).map_err(|e| self.failed(&e))?;
+        let proxy = self.client.proxies.of_url(url).map_err(|e| self.failed(&e.to_string()))?;
         if let Some(guard) = self.client.guard_of(self.request.caller) {
             guard.check_url(url).map_err(|r| self.refused(r))?;
             if let Some(proxy) = proxy.as_ref().filter(|_| self.request.caller == Caller::Policy) {

@@ -23,6 +23,38 @@ pub const BLOCKED: [&str; 6] = [
     "::1/128",
 ];
 
+/// An entry of a list that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// It is no range of addresses.
+    #[error("`{0}` is no range of addresses: want ADDRESS/BITS")]
+    Range(Box<str>),
+    /// It is no URL.
+    #[error("`{url}` is no URL: {cause}")]
+    Url {
+        /// The entry.
+        url: Box<str>,
+        /// Why not.
+        #[source]
+        cause: PrefixError,
+    },
+}
+
+/// Why a text is no beginning of URLs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixError {
+    /// It is no URL, in the words of the reader of URLs.
+    #[error("{0}")]
+    Url(Box<str>),
+    /// It has another scheme.
+    #[error("want http:// or https://")]
+    Scheme,
+    /// It has no host.
+    #[error("it names no host")]
+    NoHost,
+}
+
 /// Which hosts and addresses may not be called.
 #[derive(Clone, Debug)]
 pub struct Guard {
@@ -71,7 +103,7 @@ impl Guard {
     ///
     /// # Errors
     /// An entry cannot be used.
-    pub fn of<T: AsRef<str>>(blocked: &[T], allowed: &[T]) -> Result<Guard, String> {
+    pub fn of<T: AsRef<str>>(blocked: &[T], allowed: &[T]) -> Result<Guard, EntryError> {
         let mut guard = Guard { ranges: Vec::new(), hosts: Vec::new(), allowed: Vec::new() };
         for entry in blocked.iter().map(|e| e.as_ref().trim()).filter(|e| !e.is_empty()) {
             match range(entry) {
@@ -86,7 +118,8 @@ impl Guard {
             guard.ranges.push((IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128));
         }
         for entry in allowed.iter().map(|e| e.as_ref().trim()).filter(|e| !e.is_empty()) {
-            guard.allowed.push(Prefix::of(entry)?);
+            let prefix = Prefix::of(entry).map_err(|cause| EntryError::Url { url: entry.into(), cause })?;
+            guard.allowed.push(prefix);
         }
         Ok(guard)
     }
@@ -132,12 +165,12 @@ fn plain(host: &str) -> String {
 }
 
 /// A range of addresses; `None` for what is a name.
-fn range(entry: &str) -> Option<Result<(IpAddr, u8), String>> {
+fn range(entry: &str) -> Option<Result<(IpAddr, u8), EntryError>> {
     let (base, bits) = match entry.split_once('/') {
         Some((base, bits)) => (base, Some(bits)),
         None => (entry, None),
     };
-    let bad = || format!("`{entry}` is no range of addresses: want ADDRESS/BITS");
+    let bad = || EntryError::Range(entry.into());
     let Ok(ip) = base.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() else {
         return bits.map(|_| Err(bad()));
     };
@@ -150,17 +183,16 @@ fn range(entry: &str) -> Option<Result<(IpAddr, u8), String>> {
 }
 
 impl Prefix {
-    fn of(url: &str) -> Result<Prefix, String> {
-        let bad = |e: String| format!("`{url}` is no URL: {e}");
-        let parts = split(url).map_err(bad)?;
+    fn of(url: &str) -> Result<Prefix, PrefixError> {
+        let parts = split(url).map_err(|error| PrefixError::Url(error.to_string().into()))?;
         let scheme = parts.scheme.to_ascii_lowercase();
         let usual = match &*scheme {
             "http" => "80",
             "https" => "443",
-            _ => return Err(bad("want http:// or https://".into())),
+            _ => return Err(PrefixError::Scheme),
         };
         if parts.host_name.is_empty() {
-            return Err(bad("it names no host".into()));
+            return Err(PrefixError::NoHost);
         }
         let written =
             parts.host.rsplit(']').next().and_then(|rest| rest.rsplit_once(':')).map_or("", |(_, p)| p);

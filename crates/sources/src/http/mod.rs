@@ -118,42 +118,28 @@ impl Request<'_> {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The guard refuses the URL or the address.
+    #[error(transparent)]
     Refused(guard::Refusal),
     /// The bundle holds no certificate.
+    #[error("failed to parse PEM CA bundle")]
     Bundle,
     /// In Go's words.
+    #[error("{0}")]
     Other(String),
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::Refused(refusal) => refusal.fmt(f),
-            Failure::Bundle => f.write_str("failed to parse PEM CA bundle"),
-            Failure::Other(text) => f.write_str(text),
-        }
-    }
-}
-
 /// A failure and the request that met it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{request}{}{failure}", if .request.is_empty() { "" } else { ": " })]
 pub struct RequestError {
     /// `Get "URL"`; empty for what failed before any request.
     pub request: String,
     /// What is wrong.
+    #[source]
     pub failure: Failure,
-}
-
-impl std::fmt::Display for RequestError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &*self.request {
-            "" => self.failure.fmt(f),
-            request => write!(f, "{request}: {}", self.failure),
-        }
-    }
 }
 
 /// What a server sent; its body is not read yet.
@@ -167,29 +153,22 @@ pub struct Answer {
 }
 
 /// Why a body was not read to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// It is larger than it may be.
+    #[error("the answer is too large")]
     TooLarge,
     /// It took too long.
+    #[error("{}", LATE_BODY)]
     Late,
-    /// The connection broke.
+    /// The connection broke; why, in the words of the client.
+    #[error("{0}")]
     Broken(String),
 }
 
 /// What Go's client says when the body does not come in time.
 pub const LATE_BODY: &str =
     "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
-
-impl std::fmt::Display for Unread {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Unread::TooLarge => "the answer is too large",
-            Unread::Late => LATE_BODY,
-            Unread::Broken(text) => text,
-        })
-    }
-}
 
 /// Whether an error of reading a body means that its time is over.
 pub fn is_timeout(e: &std::io::Error) -> bool {

@@ -12,6 +12,11 @@ use ureq::http::Uri;
 
 pub(super) struct Proxies(Matcher);
 
+/// A proxy that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("proxyconnect tcp: {0}")]
+pub(super) struct Unusable(#[source] ureq::Error);
+
 /// A proxy for a request.
 pub(super) struct Proxy {
     /// How it is reached.
@@ -48,7 +53,7 @@ impl Proxies {
     ///
     /// # Errors
     /// There is one that cannot be used.
-    pub(super) fn of_url(&self, url: &str) -> Result<Option<Proxy>, String> {
+    pub(super) fn of_url(&self, url: &str) -> Result<Option<Proxy>, Unusable> {
         let Ok(uri) = url.parse::<Uri>() else { return Ok(None) };
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let is_own = host.eq_ignore_ascii_case("localhost")
@@ -66,7 +71,7 @@ impl Proxies {
             None => text,
             Some((user, password)) => with_user(at, &user, &password),
         };
-        let proxy = ureq::Proxy::new(&text).map_err(|e| format!("proxyconnect tcp: {e}"))?;
+        let proxy = ureq::Proxy::new(&text).map_err(Unusable)?;
         let address = format!("{}:{}", proxy.host(), proxy.port());
         Ok(Some(Proxy { proxy, address }))
     }

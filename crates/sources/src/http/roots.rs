@@ -9,11 +9,39 @@ use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 /// The most certificates that a bundle may have.
 const MOST: usize = 10_000;
 
+/// A bundle without a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no certificate in PEM form")]
+pub struct NoCertificate;
+
+/// Why a file gives no certificates.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be read.
+    #[error("{path}: {cause}")]
+    Unreadable {
+        /// Its path.
+        path: Box<str>,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// It has none.
+    #[error("{path}: {cause}")]
+    NoCertificate {
+        /// Its path.
+        path: Box<str>,
+        /// That it has none.
+        #[source]
+        cause: NoCertificate,
+    },
+}
+
 /// The certificates of a bundle. As for Go, what is no certificate in it does not count.
 ///
 /// # Errors
 /// There is none.
-pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
+pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, NoCertificate> {
     let all: Vec<Certificate<'static>> = parse_pem(pem)
         .take(MOST)
         .filter_map(|item| match item {
@@ -22,16 +50,16 @@ pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
         })
         .filter(|c| webpki::anchor_from_trusted_cert(&c.der().into()).is_ok())
         .collect();
-    if all.is_empty() { Err("no certificate in PEM form".into()) } else { Ok(all) }
+    if all.is_empty() { Err(NoCertificate) } else { Ok(all) }
 }
 
 /// The certificates of a file.
 ///
 /// # Errors
 /// It cannot be read, or has none.
-pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, String> {
-    let pem = std::fs::read(path).map_err(|e| format!("{path}: {e}"))?;
-    of_bundle(&pem).map_err(|e| format!("{path}: {e}"))
+pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, FileError> {
+    let pem = std::fs::read(path).map_err(|cause| FileError::Unreadable { path: path.into(), cause })?;
+    of_bundle(&pem).map_err(|cause| FileError::NoCertificate { path: path.into(), cause })
 }
 
 /// What is trusted where a request brings no bundle.

@@ -191,7 +191,7 @@ impl Client {
 
 /// The descriptors in a list of referrers.
 pub(super) fn listed(body: &[u8]) -> Result<Vec<Value>, Failure> {
-    let list = decode_json(&String::from_utf8_lossy(body)).map_err(Failure::other)?;
+    let list = decode_json(&String::from_utf8_lossy(body))?;
     Ok(list.get("manifests").and_then(Value::as_list).unwrap_or_default().to_vec())
 }
 

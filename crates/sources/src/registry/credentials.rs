@@ -4,7 +4,8 @@
 //! credentials for a repository, if there are some; a secret or a helper that fails is an error. They are looked for only once a registry
 //! wants them. Semantics: `docs/images.md`, "Registries".
 
-use std::io::{Read, Write};
+use std::error::Error as StdError;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
@@ -26,13 +27,105 @@ const LARGEST: u64 = 256 * 1024;
 /// What Docker Hub is called in configurations.
 const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
 
+/// Why there may be credentials that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A pull secret cannot be used.
+    #[error("failed to read pull secret {namespace}/{name}: {cause}")]
+    PullSecret {
+        /// Its namespace.
+        namespace: Box<str>,
+        /// Its name.
+        name: Box<str>,
+        /// Why not.
+        #[source]
+        cause: SecretError,
+    },
+    /// A `config.json` is no JSON, in the words of its decoder.
+    #[error("{}: {why}", .path.display())]
+    Config {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Box<str>,
+    },
+    /// A provider that is not known.
+    #[error("unknown provider of credentials `{0}`")]
+    UnknownProvider(Box<str>),
+    /// The helper of a provider fails.
+    #[error("provider of credentials `{provider}`: {cause}")]
+    Provider {
+        /// The provider.
+        provider: Box<str>,
+        /// Why.
+        #[source]
+        cause: HelperError,
+    },
+    /// A helper fails.
+    #[error(transparent)]
+    Helper(#[from] HelperError),
+}
+
+/// Why a pull secret cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// There is no cluster to read Secrets from.
+    #[error("there is no cluster")]
+    NoCluster,
+    /// It is not there or may not be read.
+    #[error(transparent)]
+    Unread(Box<dyn StdError + Send + Sync>),
+    /// It is no JSON, in the words of its decoder.
+    #[error("{0}")]
+    Json(Box<str>),
+    /// It has none of the keys of pull secrets.
+    #[error("it has no usable .dockerconfigjson")]
+    NoKey,
+}
+
+/// Why a helper gives no credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HelperError {
+    /// A program whose name is none.
+    #[error("`{0}` is no name of a credential helper")]
+    Name(Box<str>),
+    /// A program that fails.
+    #[error("{program}: {cause}")]
+    Program {
+        /// The program.
+        program: Box<str>,
+        /// Why.
+        #[source]
+        cause: HelperCause,
+    },
+}
+
+/// Why a program gives no credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperCause {
+    /// It cannot be run.
+    #[error(transparent)]
+    Run(io::Error),
+    /// It takes too long.
+    #[error("no answer within {} s", LONGEST.as_secs())]
+    Late,
+    /// What the program printed.
+    #[error("{0}")]
+    Printed(Box<str>),
+    /// What is wrong with the JSON that it printed, in the words of the decoder.
+    #[error("{0}")]
+    Json(Box<str>),
+}
+
 /// Who reads Secrets.
 pub trait Secrets: Send + Sync {
     /// A Secret.
     ///
     /// # Errors
     /// It is not there or may not be read.
-    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String>;
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, Box<dyn StdError + Send + Sync>>;
 }
 
 /// What a policy says about credentials.
@@ -105,7 +198,7 @@ impl Keys {
     ///
     /// # Errors
     /// A Secret or a helper that may have some fails.
-    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, String> {
+    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
         let of_operators = self.pull_secrets.iter().map(|name| match name.split_once('/') {
             Some((namespace, name)) => (namespace, name),
             None => (&*self.namespace, &**name),
@@ -113,7 +206,11 @@ impl Keys {
         // A policy does not choose the namespace.
         let of_policy = self.policy_secrets.iter().map(|name| (&*self.namespace, &**name));
         for (namespace, name) in of_operators.chain(of_policy) {
-            let config = self.secret(namespace, name)?;
+            let config = self.secret(namespace, name).map_err(|cause| Error::PullSecret {
+                namespace: namespace.into(),
+                name: name.into(),
+                cause,
+            })?;
             if let Some(found) = of_entries(&config, at) {
                 return Ok(Some(found));
             }
@@ -130,36 +227,36 @@ impl Keys {
     }
 
     /// The entries of a pull secret, by host.
-    fn secret(&self, namespace: &str, name: &str) -> Result<Map, String> {
-        let failed = |e: String| format!("failed to read pull secret {namespace}/{name}: {e}");
-        let Some(secrets) = &self.secrets else { return Err(failed("there is no cluster".into())) };
-        let secret = secrets.secret(namespace, name).map_err(failed)?;
+    fn secret(&self, namespace: &str, name: &str) -> Result<Map, SecretError> {
+        let Some(secrets) = &self.secrets else { return Err(SecretError::NoCluster) };
+        let secret = secrets.secret(namespace, name).map_err(SecretError::Unread)?;
         let text = |key: &str| {
             let coded = secret.at(&["data", key]).and_then(Value::as_str)?;
             STANDARD.decode(coded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok())
         };
-        let parsed = match (text(".dockerconfigjson"), text(".dockercfg")) {
-            (Some(text), _) => {
-                decode_json(&text).map(|config| config.get("auths").cloned().unwrap_or_default())
-            }
-            (None, Some(text)) => decode_json(&text),
-            (None, None) => Err("it has no usable .dockerconfigjson".into()),
+        let json =
+            |text: &str| decode_json(text).map_err(|error| SecretError::Json(error.to_string().into()));
+        let entries = match (text(".dockerconfigjson"), text(".dockercfg")) {
+            (Some(text), _) => json(&text)?.get("auths").cloned().unwrap_or_default(),
+            (None, Some(text)) => json(&text)?,
+            (None, None) => return Err(SecretError::NoKey),
         };
-        match parsed.map_err(failed)? {
+        match entries {
             Value::Map(entries) => Ok(entries),
             _ => Ok(Map::new()),
         }
     }
 
     /// The credentials that `docker login` has stored, or those of the helpers that it names.
-    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, String> {
+    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
         let folder = self.config.clone().or_else(|| std::env::var_os("DOCKER_CONFIG").map(PathBuf::from));
         let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
             return Ok(None);
         };
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
-        let config = decode_json(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+        let config = decode_json(&text);
+        let config = config.map_err(|e| Error::Config { path: path.clone(), why: e.to_string().into() })?;
         let helpers = config.get("credHelpers").and_then(Value::as_map);
         let hosts = names(at);
         let own = hosts.iter().find_map(|host| helpers?.get(host.as_str())?.as_str());
@@ -248,7 +345,7 @@ fn basic(user: &str, password: &str) -> Credentials {
 }
 
 /// What a provider of clouds knows, by the usual helper programs.
-fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, String> {
+fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, Error> {
     let host = &*at.registry;
     let (is_own, helper) = match provider {
         "default" => return Ok(None),
@@ -259,29 +356,33 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, S
         "amazon" => (host.ends_with(".amazonaws.com") || host == "public.ecr.aws", "ecr-login"),
         "google" => (host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with(".pkg.dev"), "gcr"),
         "azure" => (host.ends_with(".azurecr.io"), "acr-env"),
-        other => return Err(format!("unknown provider of credentials `{other}`")),
+        other => return Err(Error::UnknownProvider(other.into())),
     };
     if !is_own {
         return Ok(None);
     }
-    of_helper(helper, host).map_err(|e| format!("provider of credentials `{provider}`: {e}"))
+    of_helper(helper, host).map_err(|cause| Error::Provider { provider: provider.into(), cause })
 }
 
 /// Calls `docker-credential-NAME`; it may take [`LONGEST`].
-fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
+fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, HelperError> {
     let program = format!("docker-credential-{name}");
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if !is_name || name.is_empty() {
-        return Err(format!("`{program}` is no name of a credential helper"));
+        return Err(HelperError::Name(program.into()));
     }
-    let failed = |e: &str| format!("{program}: {e}");
-    let mut child = Command::new(&program)
+    printed(&program, server).map_err(|cause| HelperError::Program { program: program.into(), cause })
+}
+
+/// The credentials that a program prints.
+fn printed(program: &str, server: &str) -> Result<Option<Credentials>, HelperCause> {
+    let mut child = Command::new(program)
         .arg("get")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| failed(&e.to_string()))?;
+        .map_err(HelperCause::Run)?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = mpsc::sync_channel(1);
     let server = server.to_owned();
@@ -296,7 +397,7 @@ fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
     let ends = Instant::now() + LONGEST;
     let answer = receiver.recv_timeout(LONGEST);
     let status = loop {
-        match child.try_wait().map_err(|e| failed(&e.to_string()))? {
+        match child.try_wait().map_err(HelperCause::Run)? {
             Some(status) => break Some(status),
             None if Instant::now() >= ends => {
                 let _ = child.kill();
@@ -307,14 +408,14 @@ fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
         }
     };
     let (Some(status), Ok(text)) = (status, answer) else {
-        return Err(failed(&format!("no answer within {} s", LONGEST.as_secs())));
+        return Err(HelperCause::Late);
     };
     let text = text.unwrap_or_default();
     if !status.success() {
         let is_unknown = text.contains("credentials not found");
-        return if is_unknown { Ok(None) } else { Err(failed(text.trim())) };
+        return if is_unknown { Ok(None) } else { Err(HelperCause::Printed(text.trim().into())) };
     }
-    let found = decode_json(&text).map_err(|e| failed(&e))?;
+    let found = decode_json(&text).map_err(|error| HelperCause::Json(error.to_string().into()))?;
     let (user, secret) = (found.text_at(&["Username"]), found.text_at(&["Secret"]));
     Ok((!user.is_empty() && !secret.is_empty()).then(|| basic(user, secret)))
 }

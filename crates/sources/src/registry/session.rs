@@ -143,7 +143,7 @@ pub(super) fn authorization(
     keys: &Keys,
     scheme: &str,
 ) -> Result<Option<String>, Failure> {
-    let known = keys.of(at).map_err(Failure::other)?;
+    let known = keys.of(at).map_err(|error| Failure::other(error.to_string()))?;
     let basic = match &known {
         Some(Credentials::Basic(both)) => Some(format!("Basic {both}")),
         Some(Credentials::Bearer(token)) => return Ok(Some(format!("Bearer {token}"))),
@@ -192,7 +192,7 @@ pub(super) fn authorization(
 
 /// The token in the answer of a service that gives tokens.
 pub(super) fn token(body: &[u8]) -> Result<String, Failure> {
-    let answer = decode_json(&String::from_utf8_lossy(body)).map_err(Failure::other)?;
+    let answer = decode_json(&String::from_utf8_lossy(body))?;
     let named = ["token", "access_token"].map(|key| answer.text_at(&[key]).to_owned());
     named.into_iter().find(|t| !t.is_empty()).ok_or_else(|| Failure::other("no token in bearer response"))
 }

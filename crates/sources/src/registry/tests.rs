@@ -12,16 +12,16 @@ use crate::value::Value;
 struct Two;
 
 impl Secrets for Two {
-    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String> {
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let config = match (namespace, name) {
             ("kyverno", "first") => {
                 r#"{"auths":{"https://ghcr.io":{"username":"u","password":"p"},"ghcr.io/team":{"auth":"dGVhbQ=="},"*.corp.example":{"auth":"Y29ycA=="},"https://index.docker.io/v1/":{"auth":"aHVi"}}}"#
             }
             ("shop", "second") => r#"{"auths":{"other.example":{"identitytoken":"i"}}}"#,
-            _ => return Err(format!("secrets \"{name}\" not found")),
+            _ => return Err(format!("secrets \"{name}\" not found").into()),
         };
         let text = format!("data: {{.dockerconfigjson: {}}}", base64_text(config.as_bytes()));
-        crate::document::yaml_value(&text)
+        Ok(crate::document::yaml_value(&text)?)
     }
 }
 
@@ -32,7 +32,7 @@ fn of(secrets: &[&str], registry: &str, path: &str) -> Result<Option<Credentials
         secrets: Some(Arc::new(Two)),
         ..Keys::anonymous()
     };
-    keys.of(&Repository { registry: registry.into(), path: path.into() })
+    keys.of(&Repository { registry: registry.into(), path: path.into() }).map_err(|e| e.to_string())
 }
 
 fn password(text: &str) -> Result<Option<Credentials>, String> {
@@ -69,11 +69,14 @@ fn a_policy_adds_secrets_and_providers() {
     let keys = Keys { namespace: "kyverno".into(), secrets: Some(Arc::new(Two)), ..Keys::anonymous() };
     let keys = keys.with(&ImageRegistryCredentials::of(&wanted));
     let at = |registry: &str| Repository { registry: registry.into(), path: "x".into() };
-    assert_eq!(keys.of(&at("ghcr.io")), password("u:p"));
-    assert_eq!(keys.of(&at("other.example")), Err("unknown provider of credentials `unknown`".into()));
+    let of = |registry: &str| keys.of(&at(registry)).map_err(|e| e.to_string());
+    assert_eq!(of("ghcr.io"), password("u:p"));
+    assert_eq!(of("other.example"), Err("unknown provider of credentials `unknown`".into()));
     let elsewhere = crate::document::yaml_value("{secrets: [shop/second]}").unwrap();
     assert_eq!(
-        keys.with(&ImageRegistryCredentials::of(&elsewhere)).of(&at("other.example")),
+        keys.with(&ImageRegistryCredentials::of(&elsewhere))
+            .of(&at("other.example"))
+            .map_err(|e| e.to_string()),
         Err("failed to read pull secret kyverno/shop/second: secrets \"shop/second\" not found".into())
     );
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::document;
+use crate::inputs::ReadError;
 use crate::ir::cel_exception::CelException;
 use crate::ir::{Exception, Policy};
 use crate::load;
@@ -52,15 +53,34 @@ impl Exceptions {
     }
 }
 
+/// Why a file of exceptions cannot be used; the texts are Kyverno's.
+#[derive(Debug, thiserror::Error)]
+pub enum ExceptionsError {
+    /// It cannot be read.
+    #[error("failed to load exceptions (unable to read yaml ({0}))")]
+    Read(#[source] ReadError),
+    /// It has something that cannot be loaded; the words are those of the loader.
+    #[error("failed to load exceptions (unable to load exceptions ({0}))")]
+    Load(String),
+    /// It has an object of another kind.
+    #[error(
+        "failed to load exceptions (unable to load exceptions (policy exception type not supported {version}, Kind={kind}))"
+    )]
+    Kind {
+        /// Its version.
+        version: Box<str>,
+        /// Its kind.
+        kind: Box<str>,
+    },
+}
+
 /// Reads a file in which every document must be an exception.
 ///
 /// # Errors
-/// Kyverno's text.
-pub fn read(path: &str) -> Result<Exceptions, String> {
-    let wrap = |cause: String| format!("failed to load exceptions ({cause})");
-    let text = super::read(path).map_err(|cause| wrap(format!("unable to read yaml ({cause})")))?;
+/// See [`ExceptionsError`].
+pub fn read(path: &str) -> Result<Exceptions, ExceptionsError> {
+    let text = super::read(path).map_err(ExceptionsError::Read)?;
     let source = SourceText { name: path.to_string(), text };
-    let refused = |text: String| wrap(format!("unable to load exceptions ({text})"));
     let documents = document::parse_stream(path, &source.text, document::Duplicates::LastWins);
     if let Some(text) = documents
         .iter()
@@ -69,15 +89,15 @@ pub fn read(path: &str) -> Result<Exceptions, String> {
         .filter(|d| !d.value.is_null())
         .find_map(|d| load::unserved(&d.value))
     {
-        return Err(refused(text));
+        return Err(ExceptionsError::Load(text));
     }
     let loaded = load::argument(std::slice::from_ref(&source));
     if let Some(p) = loaded.problems.first() {
-        return Err(refused(p.text.clone()));
+        return Err(ExceptionsError::Load(p.text.clone()));
     }
     if let Some(p) = loaded.policies.first() {
         let (version, kind) = (p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"]));
-        return Err(refused(format!("policy exception type not supported {version}, Kind={kind}")));
+        return Err(ExceptionsError::Kind { version: version.into(), kind: kind.into() });
     }
     Ok(Exceptions {
         exceptions: loaded.exceptions,

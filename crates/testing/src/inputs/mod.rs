@@ -31,13 +31,23 @@ impl From<String> for Refused {
 /// The text of a file; the cause of a failure in Kyverno's words.
 ///
 /// # Errors
-/// `open FILE: no such file or directory` and the like.
-pub fn read(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|e| read_error(path, &e))
+/// See [`ReadError`].
+pub fn read(path: &str) -> Result<String, ReadError> {
+    std::fs::read_to_string(path).map_err(|cause| ReadError { path: path.into(), cause })
 }
 
-/// The cause of a failed read, in Kyverno's words.
-pub fn read_error(path: &str, e: &std::io::Error) -> String {
+/// A file that cannot be read; the text is Kyverno's, `open FILE: no such file or directory` and the like.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", shown(.path, .cause))]
+pub struct ReadError {
+    /// The file.
+    pub path: Box<str>,
+    /// Why.
+    #[source]
+    pub cause: std::io::Error,
+}
+
+fn shown(path: &str, e: &std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
         _ => format!("open {path}: {}", crate::sources::files::reason(e)),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::request::{Parts, UserParts};
+use crate::engine::request::{NoObjects, Parts, UserParts};
 use crate::engine::{Profile, Request};
 use crate::policy_set::{Engine, Outcome};
 use crate::value::{Str, Value};
@@ -32,7 +32,7 @@ impl Requests {
     ///
     /// # Errors
     /// No request can be built from it.
-    pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
+    pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, NoObjects> {
         let mut values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
         if let Some(operation) = &self.operation {
             let path = vec![Str::from("request"), Str::from("operation")];
@@ -92,7 +92,7 @@ impl Requests {
                 continue;
             }
             if let Ok(request) = self.of(object.clone(), Some(&policy.name), engine) {
-                outcome.replace(engine, at, engine.evaluate_policy(at, &request));
+                outcome.replace(engine.set(), at, engine.evaluate_policy(at, &request));
             }
         }
         outcome

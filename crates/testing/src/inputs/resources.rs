@@ -5,7 +5,7 @@
 
 use crate::document::{self, Document, ResourceOptions};
 use crate::engine::Profile;
-use crate::sources::files::{self, Cause, Loaded};
+use crate::sources::files::{self, Cause, Loaded, Reading};
 use crate::value::Value;
 
 /// The objects of resource arguments.
@@ -17,6 +17,17 @@ pub struct Resources {
     pub failed: Vec<String>,
     /// What changes nothing, for standard error.
     pub warnings: Vec<String>,
+    /// Files and documents that are left out because they hold no objects, with their places.
+    pub others: Vec<String>,
+}
+
+/// What counts as a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// How arguments are read.
+    pub reading: Reading,
+    /// Documents that are no objects are left out instead of ending the run.
+    pub skips_others: bool,
 }
 
 /// Reads the objects of resource arguments; errors name them `what`.
@@ -28,8 +39,9 @@ pub fn read(
     arguments: &[String],
     profile: Profile,
     what: &str,
+    choice: Choice,
 ) -> Result<Resources, (String, Option<String>)> {
-    let Loaded { sources, notices, .. } = files::resources(arguments);
+    let Loaded { sources, notices, .. } = files::resources(arguments, choice.reading);
     let mut out = Resources::default();
     for n in notices {
         let first = arguments.first().is_some_and(|a| *a == n.place);
@@ -44,16 +56,22 @@ pub fn read(
                     n.place, n.text
                 ));
             }
+            Cause::Extension => out.others.push(n.to_string()),
             _ => out.warnings.push(n.to_string()),
         }
     }
     let options = ResourceOptions { float_numbers: profile.float_resources };
     for s in &sources {
-        let documents = document::resources(&s.name, &s.text, options).map_err(|e| {
+        let read = match choice.skips_others {
+            true => document::resource::objects(&s.name, &s.text, options),
+            false => document::resources(&s.name, &s.text, options).map(|documents| (documents, Vec::new())),
+        };
+        let (documents, others) = read.map_err(|e| {
             let place = format!("{}:{}: this document stops the run", e.source, e.line);
             (format!("failed to load {what} ({e})"), Some(place))
         })?;
-        if documents.is_empty() {
+        out.others.extend(others.iter().map(|e| format!("{}:{}: no Kubernetes object", e.source, e.line)));
+        if documents.is_empty() && others.is_empty() {
             out.warnings.push(format!("{}: no resource", s.name));
         }
         out.documents.extend(documents);

@@ -129,14 +129,14 @@ pub fn parse(source: &str, text: &str, object: &'static Object) -> Result<Value,
         .map_err(|e| (format!("error converting YAML to JSON: {e}"), None))?;
     decode(&value, object).map_err(|fault| {
         let hint = fault.hint(source, 1, text);
-        (in_json(&fault), Some(hint))
+        (InJson(fault).to_string(), Some(hint))
     })
 }
 
-/// The fault as Kyverno prints it for a YAML document.
-pub fn in_json(fault: &Fault) -> String {
-    format!("error unmarshaling JSON: while decoding JSON: json: {}", fault.text)
-}
+/// A fault as Kyverno prints it for a YAML document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error unmarshaling JSON: while decoding JSON: json: {}", .0.text)]
+pub struct InJson(pub Fault);
 
 /// Checks a document.
 ///

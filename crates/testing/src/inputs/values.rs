@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::engine::request::namespace_of_labels;
 use crate::kubernetes::Types;
-use crate::kubernetes::decode::problems;
+use crate::kubernetes::decode::{self, problems};
 use crate::kubernetes::defaults::completed;
 use crate::policy_set::RuleValues;
 use crate::value::path::dotted;
@@ -61,6 +61,20 @@ impl RuleValues for Values {
     }
 }
 
+/// Why values cannot be used; the texts are Kyverno's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValuesError {
+    /// The operation does not exist.
+    #[error("invalid request.operation value \"{0}\", must be one of CREATE, UPDATE, DELETE, CONNECT")]
+    Operation(Box<str>),
+    /// A namespace has a field that is unknown.
+    #[error("error unmarshaling JSON: while decoding JSON: json: unknown field \"{0}\"")]
+    UnknownField(Box<str>),
+    /// A field of a namespace has another type; the words are those of the decoder.
+    #[error("error unmarshaling JSON: while decoding JSON: {0}")]
+    Type(Box<str>),
+}
+
 fn placed(m: Option<&Value>) -> Vec<Placed> {
     let entries = m.and_then(Value::as_map).into_iter().flat_map(Map::iter);
     entries.map(|(k, v)| (dotted(k), v.clone())).collect()
@@ -87,7 +101,7 @@ impl Values {
         let wrap = |cause: String| {
             format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
         };
-        let text = super::read(path).map_err(wrap)?;
+        let text = super::read(path).map_err(|error| wrap(error.to_string()))?;
         let doc = strict::parse(path, &text, &FILE).map_err(|(cause, hint)| Refused {
             notice: None,
             text: wrap(cause),
@@ -102,19 +116,20 @@ impl Values {
             );
             return Err(Refused { notice: Some(notice), text, hint: None });
         }
-        let namespaces = namespaces(&doc, "ValuesSpec.namespaces").map_err(wrap)?;
-        Ok(Values::with_namespaces(&doc, namespaces)?)
+        let namespaces = namespaces(&doc, "ValuesSpec.namespaces");
+        let namespaces = namespaces.map_err(|error| wrap(error.to_string()))?;
+        Ok(Values::with_namespaces(&doc, namespaces).map_err(|error| error.to_string())?)
     }
 
     /// The values of a checked document.
     ///
     /// # Errors
     /// An operation that there is not.
-    pub fn of(doc: &Value) -> Result<Values, String> {
+    pub fn of(doc: &Value) -> Result<Values, ValuesError> {
         Values::with_namespaces(doc, namespaces(doc, "values.namespaces")?)
     }
 
-    fn with_namespaces(doc: &Value, namespaces: Vec<Value>) -> Result<Values, String> {
+    fn with_namespaces(doc: &Value, namespaces: Vec<Value>) -> Result<Values, ValuesError> {
         let mut values = Values { global: placed(doc.get("globalValues")), ..Values::default() };
         let list = |v: &Value, key: &str| {
             v.get(key).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default()
@@ -155,9 +170,7 @@ impl Values {
         }
         let operation = Values::operation(&values.global).unwrap_or("");
         if !matches!(operation, "" | "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
-            return Err(format!(
-                "invalid request.operation value \"{operation}\", must be one of CREATE, UPDATE, DELETE, CONNECT"
-            ));
+            return Err(ValuesError::Operation(operation.into()));
         }
         Ok(values)
     }
@@ -188,33 +201,36 @@ impl Values {
 }
 
 /// The namespaces of a document; `place` is their location in errors.
-fn namespaces(doc: &Value, place: &str) -> Result<Vec<Value>, String> {
+fn namespaces(doc: &Value, place: &str) -> Result<Vec<Value>, ValuesError> {
     let all = doc.get("namespaces").and_then(Value::as_list).unwrap_or_default();
     all.iter().map(|ns| decoded(ns, place)).collect()
 }
 
-/// The text of a wrong type in a namespace, with the fields around it.
-fn at_place(text: &str, place: &str) -> String {
-    const FIELD: &str = "Go struct field ";
-    let parts = text.split_once(FIELD).and_then(|(head, rest)| Some((head, rest.split_once('.')?)));
-    let Some((head, (holder, path))) = parts else { return text.into() };
-    let is_type = holder == "Namespace" && (path.starts_with("apiVersion ") || path.starts_with("kind "));
-    let embedded = if is_type { "TypeMeta." } else { "" };
-    format!("{head}{FIELD}{holder}.{place}.{embedded}{path}")
+/// The error of a wrong type in a namespace, with the fields around it.
+fn at_place(error: decode::Error, place: &str) -> decode::Error {
+    match error {
+        decode::Error::Type { found, field: Some(field), wanted } => {
+            let (holder, path) = field.split_once('.').unwrap_or((&field, ""));
+            let is_type = holder == "Namespace" && matches!(path, "apiVersion" | "kind");
+            let embedded = if is_type { "TypeMeta." } else { "" };
+            let field = format!("{holder}.{place}.{embedded}{path}").into();
+            decode::Error::Type { found, field: Some(field), wanted }
+        }
+        other => other,
+    }
 }
 
 /// A namespace as Kyverno's types hold it.
-fn decoded(given: &Value, place: &str) -> Result<Value, String> {
+fn decoded(given: &Value, place: &str) -> Result<Value, ValuesError> {
     let types = Types::built_in();
     let Some(def) = types.of_kind(&["".into(), "v1".into(), "Namespace".into()]) else {
         return Ok(given.clone());
     };
     let problems = problems(given, def, types);
     let text = match (problems.wrong, problems.unknown.first()) {
-        (Some(wrong), _) => at_place(&wrong, place),
+        (Some(wrong), _) => at_place(wrong, place).to_string(),
         (None, Some(path)) => {
-            let name = path.rsplit('.').next().unwrap_or_default();
-            format!("json: unknown field \"{name}\"")
+            return Err(ValuesError::UnknownField(path.rsplit('.').next().unwrap_or_default().into()));
         }
         (None, None) => {
             let mut whole = completed(given, def, types).as_map().cloned().unwrap_or_default();
@@ -226,7 +242,7 @@ fn decoded(given: &Value, place: &str) -> Result<Value, String> {
             return Ok(Value::Map(whole));
         }
     };
-    Err(format!("error unmarshaling JSON: while decoding JSON: {text}"))
+    Err(ValuesError::Type(text.into()))
 }
 
 const RESOURCE: Object =

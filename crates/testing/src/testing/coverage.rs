@@ -97,6 +97,48 @@ impl Coverage {
         (of_kind().filter(|(_, r)| r.hits > 0).count(), of_kind().count())
     }
 
+    /// The share of all pieces that was reached, in percent; 100 where there is none.
+    pub fn percent(&self) -> f64 {
+        let reached = self.pieces.values().filter(|r| r.hits > 0).count();
+        match self.pieces.len() {
+            0 => 100.0,
+            all => reached as f64 * 100.0 / all as f64,
+        }
+    }
+
+    /// The pieces as a tracefile of lcov 1.x (`geninfo(1)`): rules are its functions, conditions and leaves of
+    /// patterns its lines. A line with several pieces has the hits of the one that was reached least.
+    pub fn lcov(&self) -> String {
+        let mut files: BTreeMap<&str, Vec<(&At, &Reached)>> = BTreeMap::new();
+        for (at, reached) in &self.pieces {
+            files.entry(&at.file).or_default().push((at, reached));
+        }
+        let mut out = String::new();
+        for (file, pieces) in files {
+            let rules: Vec<_> = pieces.iter().filter(|(at, _)| at.piece == Piece::Rule).collect();
+            let mut lines: BTreeMap<usize, u64> = BTreeMap::new();
+            for (at, reached) in &pieces {
+                let hits = lines.entry(at.line).or_insert(reached.hits);
+                *hits = (*hits).min(reached.hits);
+            }
+            out.push_str(&format!("TN:\nSF:{file}\n"));
+            for (at, r) in &rules {
+                out.push_str(&format!("FN:{},{}/{}\n", at.line, r.policy, r.rule));
+            }
+            for (_, r) in &rules {
+                out.push_str(&format!("FNDA:{},{}/{}\n", r.hits, r.policy, r.rule));
+            }
+            let run = rules.iter().filter(|(_, r)| r.hits > 0).count();
+            out.push_str(&format!("FNF:{}\nFNH:{run}\n", rules.len()));
+            for (line, hits) in &lines {
+                out.push_str(&format!("DA:{line},{hits}\n"));
+            }
+            let hit = lines.values().filter(|hits| **hits > 0).count();
+            out.push_str(&format!("LF:{}\nLH:{hit}\nend_of_record\n", lines.len()));
+        }
+        out
+    }
+
     /// A line for everything that was not reached, and the totals.
     pub fn text(&self) -> String {
         let mut out = String::from("Coverage:\n");

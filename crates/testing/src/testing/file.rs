@@ -137,18 +137,21 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     let faulty = |text: String, hint| Err(Faulty { path: source.name.clone(), text, hint });
     let documents = match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Ok(documents) => documents,
-        Err(e) => return vec![faulty(e.message.clone(), Some(format!("{}:{}", e.source, e.line)))],
+        Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, e.line)))],
     };
     let one = |d: Result<document::Document, document::LoadError>| match d {
         Err(e) => {
-            let text = format!("error converting YAML to JSON: {}", e.message);
-            faulty(text, Some(format!("{}:{}: {}", e.source, e.line, e.message)))
+            let text = format!("error converting YAML to JSON: {e}");
+            faulty(text, Some(format!("{}:{}: {e}", e.source, e.line)))
         }
         Ok(d) => match strict::decode(&d.value, &TEST) {
             Ok(value) => {
                 Ok(Test { line: d.line, text: d.text.clone(), ..test(&value, &source.name, repository) })
             }
-            Err(fault) => faulty(strict::in_json(&fault), Some(fault.hint(&source.name, d.line, &d.text))),
+            Err(fault) => {
+                let hint = fault.hint(&source.name, d.line, &d.text);
+                faulty(strict::InJson(fault).to_string(), Some(hint))
+            }
         },
     };
     documents.into_iter().map(one).collect()

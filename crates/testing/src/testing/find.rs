@@ -10,6 +10,35 @@ use crate::sources::git::{Access, Checkout};
 
 use super::file::clean;
 
+/// Why test files cannot be found; the texts are Kyverno's.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// A repository cannot be cloned.
+    #[error("{0}")]
+    Repository(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What should be a folder is none.
+    #[error("open {0}: not a directory")]
+    NoFolder(String),
+    /// A file or folder cannot be read.
+    #[error("open {path}: {}", reason(.cause))]
+    Open {
+        /// The file or folder.
+        path: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A file is no text.
+    #[error("{path}: {cause}")]
+    NoText {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
 /// The test files of all arguments.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -26,13 +55,13 @@ pub struct Found {
 /// # Errors
 /// Kyverno's text for a folder that is not there or is none, or for a repository that cannot be
 /// cloned.
-pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, String> {
+pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, FindError> {
     let mut found = Found::default();
     for argument in arguments {
         let before = found.sources.len();
         if crate::sources::download::is_url(argument) {
             let access = Access { branch: branch.into(), ..Access::default() };
-            let checkout = access.tests(argument)?;
+            let checkout = access.tests(argument).map_err(|e| FindError::Repository(e.into()))?;
             walk(&checkout.folder, name, &mut found.sources)?;
             found.checkouts.push(checkout);
         } else if Path::new(argument).exists() || !argument.contains(['*', '?', '[']) {
@@ -55,7 +84,7 @@ pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, Str
 }
 
 /// Reads the files of a name in a folder and those below it, in order.
-fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), String> {
+fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), FindError> {
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(path) = waiting.pop() {
         if path.file_name().is_some_and(|n| n == name) && path != folder {
@@ -64,14 +93,10 @@ fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), Stri
         }
         let entries = match std::fs::read_dir(&path) {
             Ok(entries) => entries,
-            Err(e) if path == folder => {
-                let shown = clean(&path);
-                return Err(match e.kind() {
-                    std::io::ErrorKind::NotADirectory => format!("open {shown}: not a directory"),
-                    _ => format!("open {shown}: {}", reason(&e)),
-                });
+            Err(e) if path == folder && e.kind() == std::io::ErrorKind::NotADirectory => {
+                return Err(FindError::NoFolder(clean(&path)));
             }
-            Err(e) => return Err(format!("open {}: {}", clean(&path), reason(&e))),
+            Err(cause) => return Err(FindError::Open { path: clean(&path), cause }),
         };
         let wanted = |e: &std::fs::DirEntry| e.file_name() == name || e.file_type().is_ok_and(|t| t.is_dir());
         let mut inside: Vec<_> = entries.flatten().filter(wanted).map(|e| e.path()).collect();
@@ -82,10 +107,11 @@ fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), Stri
     Ok(())
 }
 
-fn read(path: &Path, out: &mut Vec<SourceText>) -> Result<(), String> {
+fn read(path: &Path, out: &mut Vec<SourceText>) -> Result<(), FindError> {
     let name = clean(path);
-    let text = std::fs::read(path).map_err(|e| format!("open {name}: {}", reason(&e)))?;
-    let text = crate::document::split::utf8(&text).map_err(|e| format!("{name}: {e}"))?.to_owned();
+    let text = std::fs::read(path).map_err(|cause| FindError::Open { path: name.clone(), cause })?;
+    let text = crate::document::split::utf8(&text);
+    let text = text.map_err(|e| FindError::NoText { path: name.clone(), cause: e.into() })?.to_owned();
     out.push(SourceText { name, text });
     Ok(())
 }

@@ -25,15 +25,6 @@ pub enum Format {
     Junit,
 }
 
-/// The formats by name; no name is a table.
-pub const FORMATS: [(&str, Format); 5] = [
-    ("", Format::Table),
-    ("json", Format::Json),
-    ("yaml", Format::Yaml),
-    ("markdown", Format::Markdown),
-    ("junit", Format::Junit),
-];
-
 /// How rows are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {

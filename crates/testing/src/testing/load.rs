@@ -22,6 +22,7 @@ use crate::sources::payload;
 use crate::sources::registry::client::registry;
 use crate::value::Value;
 
+use super::error::{ClusterError, ResultError, TestError};
 use super::file::{Expected, Test};
 use super::mocks;
 use super::schema::CLUSTER;
@@ -69,7 +70,7 @@ pub struct Strictness {
 ///
 /// # Errors
 /// Kyverno's text for what cannot be used.
-pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result<Loaded, String> {
+pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result<Loaded, TestError> {
     log.line(&format!("Loading test  ( {} ) ...", test.path));
     log.line("  Loading values/variables ...");
     let mut values = values(test, log)?;
@@ -78,12 +79,10 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         Some((shown, path)) => {
             log.line("  Loading user infos ...");
             let (parts, deprecated) =
-                user::read(path).map_err(|r| format!("error: {}", log_refusal(r, log)))?;
+                user::read(path).map_err(|r| TestError::UserFile(log_refusal(r, log)))?;
             if deprecated {
                 log.text.push_str(&user::deprecated(shown));
-                return Err(format!(
-                    "userInfo file {shown} uses a deprecated schema — please migrate to the latest format"
-                ));
+                return Err(TestError::DeprecatedUser(shown.to_string()));
             }
             Some(parts)
         }
@@ -128,7 +127,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     log.line("  Loading exceptions ...");
     let mut all = Exceptions::default();
     for path in &test.exceptions {
-        let read = exceptions::read(path).map_err(|e| format!("error: {e}"))?;
+        let read = exceptions::read(path).map_err(TestError::Exceptions)?;
         deprecations(&read.deprecations, strictness, log)?;
         all.extend(read);
     }
@@ -147,10 +146,11 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
 /// The context file, or why there is none. Only policies that could read it care, as in Kyverno.
 fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     let Some(path) = &test.context else { return Default::default() };
-    let in_yaml = |e| format!("error converting YAML to JSON: {e}");
+    let in_yaml = |e: crate::document::yaml::Error| format!("error converting YAML to JSON: {e}");
     let read = crate::inputs::read(path)
+        .map_err(|error| error.to_string())
         .and_then(|text| crate::document::yaml_value_strict(&text).map_err(in_yaml))
-        .and_then(|document| Context::of(&document));
+        .and_then(|document| Context::of(&document).map_err(|error| error.to_string()));
     match read {
         Ok(context) => (context, None),
         Err(e) => {
@@ -166,25 +166,26 @@ fn log_refusal(refused: Refused, log: &mut Log) -> String {
     refused.text
 }
 
-fn values(test: &Test, log: &mut Log) -> Result<Values, String> {
+fn values(test: &Test, log: &mut Log) -> Result<Values, TestError> {
     match (&test.values, &test.variables) {
-        (Some(spec), _) => Values::of(spec),
-        (None, Some((named, path))) => Values::read(path, named).map_err(|r| log_refusal(r, log)),
+        (Some(spec), _) => Ok(Values::of(spec)?),
+        (None, Some((named, path))) => {
+            Values::read(path, named).map_err(|r| TestError::ValuesFile(log_refusal(r, log)))
+        }
         (None, None) => Ok(Values::default()),
     }
 }
 
-fn policies(test: &Test, log: &mut Log) -> Result<Policies, String> {
-    let failed = |cause: String| format!("error: failed to load policies ({cause})");
+fn policies(test: &Test, log: &mut Log) -> Result<Policies, TestError> {
     let mut all = Policies::default();
     for argument in &test.policies {
         let loaded = files::policies(std::slice::from_ref(argument));
         for notice in &loaded.notices {
             match notice.cause {
-                Cause::Missing | Cause::Unreadable => return Err(failed(notice.text.clone())),
+                Cause::Missing | Cause::Unreadable => return Err(TestError::Policies(notice.text.clone())),
                 Cause::NoMatch if !std::path::Path::new(argument).exists() => {
                     log.hints.push(notice.to_string());
-                    return Err(failed(format!("stat {argument}: no such file or directory")));
+                    return Err(TestError::NoPolicies(argument.clone()));
                 }
                 _ => log.hints.push(notice.to_string()),
             }
@@ -192,7 +193,7 @@ fn policies(test: &Test, log: &mut Log) -> Result<Policies, String> {
         let read = load::argument(&loaded.sources);
         if let Some(p) = read.problems.iter().find(|p| p.fatal) {
             log.hints.push(p.to_string());
-            return Err(failed(format!("failed to load file {}: {}", p.source, p.text)));
+            return Err(TestError::PolicyFile { file: p.source.to_string(), text: p.text.clone() });
         }
         all.extend(read);
     }
@@ -203,14 +204,14 @@ fn policies(test: &Test, log: &mut Log) -> Result<Policies, String> {
     Ok(all)
 }
 
-fn deprecations(lines: &[String], strictness: Strictness, log: &mut Log) -> Result<(), String> {
+fn deprecations(lines: &[String], strictness: Strictness, log: &mut Log) -> Result<(), TestError> {
     let mut count = 0;
     for line in lines.iter().filter(|l| !l.is_empty()) {
         log.line(&format!("  {line}"));
         count += 1;
     }
     match strictness.warnings_as_errors && count > 0 {
-        true => Err(format!("found {count} deprecation warning(s) and --warnings-as-errors is set")),
+        true => Err(TestError::Deprecations(count)),
         false => Ok(()),
     }
 }
@@ -220,8 +221,8 @@ fn objects(
     what: &str,
     profile: Profile,
     log: &mut Log,
-) -> Result<Vec<Document>, String> {
-    match resources::read(arguments, profile, what) {
+) -> Result<Vec<Document>, TestError> {
+    match resources::read(arguments, profile, what, resources::Choice::default()) {
         Ok(read) => {
             log.text.extend(read.failed);
             log.hints.extend(read.warnings);
@@ -229,35 +230,32 @@ fn objects(
         }
         Err((text, place)) => {
             log.hints.extend(place);
-            Err(format!("error: {text}"))
+            Err(TestError::Objects(text))
         }
     }
 }
 
-/// The text for a check request that cannot be used; one that cannot be read is named once.
-fn unloaded(what: &str, path: &str, cause: &str) -> String {
-    let cause = match cause.find("failed to read ") {
-        Some(at) => cause.get(at..).unwrap_or(cause),
-        None => cause,
+/// A check request that cannot be used; one that cannot be read is named once.
+fn unloaded(proxy: &'static str, path: &str, error: &payload::CheckError) -> TestError {
+    let cause = match &error.cause {
+        unread @ payload::CheckCause::File { .. } => unread.to_string(),
+        _ => error.to_string(),
     };
-    format!("error: failed to load {what} payloads from path {path} ({cause})")
+    TestError::CheckRequest { proxy, file: path.to_owned(), text: cause }
 }
 
 /// Data with the path it is named by; a proxy's check request, or of any form.
 pub(super) type Payload = (String, Option<Proxy>, Value);
 
-fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
+fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, TestError> {
     let mut all = Vec::new();
     if !test.json_payloads.is_empty() {
         log.line("  Loading JSON payloads ...");
     }
     for (shown, path) in &test.json_payloads {
-        let failed = |e: String| {
-            let cause = e.strip_prefix("failed to load JSON payload (").and_then(|e| e.strip_suffix(')'));
-            if cause.is_some_and(|c| c.starts_with(payload::NO_OBJECT)) {
-                return format!("error: JSON payload {shown} must be a top-level object (map)");
-            }
-            format!("error: failed to load JSON payload {shown} ({})", cause.unwrap_or(&e))
+        let failed = |error: payload::Error| match error.cause {
+            payload::Cause::NoObject(_) => TestError::NoObject(shown.clone()),
+            cause => TestError::Payload { file: shown.clone(), text: cause.to_string() },
         };
         all.push((shown.clone(), None, payload::any_form(path).map_err(failed)?));
     }
@@ -279,23 +277,24 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
 }
 
 /// The objects of a cluster, definitions of custom kinds included.
-fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, String> {
-    let failed = |cause: String| format!("error: failed to load Kubernetes resources: {cause}");
+fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, TestError> {
     let mut all = Vec::new();
     for path in &test.cluster {
-        let text = crate::inputs::read(path).map_err(failed)?;
+        let unread = |error| TestError::Cluster(ClusterError::Read(error));
+        let text = crate::inputs::read(path).map_err(unread)?;
         let doc = strict::parse(path, &text, &CLUSTER).map_err(|(cause, hint)| {
             log.hints.extend(hint);
-            failed(cause)
+            TestError::Cluster(ClusterError::Document(cause))
         })?;
         let items = |key: &str| doc.at(&["spec", key]).and_then(Value::as_list).unwrap_or_default();
         all.extend(items("resources").iter().map(Value::with_float_numbers));
         for crd in items("crds").iter().filter_map(Value::as_str) {
             let path = super::file::clean(&std::path::Path::new(&test.folder).join(crd));
-            let failed = |cause: String| format!("error: failed to load CRDs from path {path}: {cause}");
-            let text = crate::inputs::read(&path).map_err(failed)?;
+            let failed = |cause| TestError::Definitions { file: path.clone(), cause };
+            let text = crate::inputs::read(&path).map_err(|error| failed(ClusterError::Read(error)))?;
             let read = crate::document::resources(&path, &text, ResourceOptions { float_numbers: true });
-            all.extend(read.map_err(|e| failed(e.message))?.into_iter().map(|d| d.value));
+            let read = read.map_err(|e| failed(ClusterError::Document(e.to_string())))?;
+            all.extend(read.into_iter().map(|d| d.value));
         }
     }
     Ok(all)
@@ -305,18 +304,15 @@ fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, String> {
 ///
 /// # Errors
 /// Kyverno's text for an operation that results cannot name.
-pub(super) fn operations(results: &[Expected]) -> Result<Vec<String>, String> {
+pub(super) fn operations(results: &[Expected]) -> Result<Vec<String>, TestError> {
     let mut all: Vec<String> = Vec::new();
     for r in results.iter().filter(|r| !r.operation.is_empty()) {
-        let wrong = |text: String| Err(format!("invalid test result for policy {}: {text}", r.policy));
+        let wrong = |cause| Err(TestError::Result { policy: r.policy.to_string(), cause });
         if !matches!(&*r.operation, "CREATE" | "UPDATE" | "DELETE") {
-            return wrong(format!(
-                "invalid operation \"{}\", must be one of CREATE, UPDATE, DELETE",
-                r.operation
-            ));
+            return wrong(ResultError::Operation(r.operation.to_string()));
         }
         if r.is_deleting {
-            return wrong("operation is not supported for deleting policies".into());
+            return wrong(ResultError::Deleting);
         }
         if !all.contains(&r.operation) {
             all.push(r.operation.clone());

@@ -11,6 +11,168 @@ use crate::external::Reader;
 use crate::search;
 use crate::value::{Map, Str, Value};
 
+/// A mocked answer that is a failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "HTTP {status} from apiCall mock for context entry \"{entry}\" (v1 apiCall treats non-2xx as failure)"
+)]
+pub struct NoAnswer {
+    /// The HTTP status.
+    pub status: i64,
+    /// The context entry that reads it.
+    pub entry: Box<str>,
+}
+
+/// A projection that a global context entry does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoProjection {
+    /// An expression reads it.
+    #[error("projection \"{projection}\" not found in global context entry \"{entry}\"")]
+    Expression {
+        /// The projection.
+        projection: Box<str>,
+        /// The entry.
+        entry: Box<str>,
+    },
+    /// A context entry of a rule reads it.
+    #[error("global context mock: projection \"{0}\" not found")]
+    Entry(Box<str>),
+    /// A context entry of a rule reads it, and there are none.
+    #[error("global context mock: projection \"{0}\" requested but value is not an object")]
+    NoObject(Box<str>),
+}
+
+/// What is wrong with the mocks of a test; the texts are Kyverno's.
+#[derive(Debug, thiserror::Error)]
+pub enum MockError {
+    /// An answer.
+    #[error("apiCallResponses[{at}]{cause}")]
+    Answer {
+        /// Its position.
+        at: usize,
+        /// What is wrong.
+        #[source]
+        cause: AnswerError,
+    },
+    /// Two answers to the same call.
+    #[error(
+        "apiCallResponses: duplicate entry for \"{place}\" (key \"{key}\") — each method+url combination must be unique"
+    )]
+    SameCall {
+        /// The address.
+        place: Box<str>,
+        /// The address with the method.
+        key: Box<str>,
+    },
+    /// A global context entry has no name.
+    #[error("globalContextEntries: name is required")]
+    NoName,
+    /// Two global context entries have the same name.
+    #[error("globalContextEntries: duplicate name \"{0}\"")]
+    SameName(Box<str>),
+    /// A global context entry.
+    #[error("globalContextEntries entry \"{name}\"{cause}")]
+    Global {
+        /// Its name.
+        name: Box<str>,
+        /// What is wrong.
+        #[source]
+        cause: GlobalError,
+    },
+}
+
+/// What is wrong with a mocked answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is for no address.
+    #[error(": either url or urlPath is required")]
+    NoAddress,
+    /// It is for two.
+    #[error(": url and urlPath are mutually exclusive")]
+    TwoAddresses,
+    /// The path is not absolute.
+    #[error(": urlPath \"{0}\" must be an absolute path starting with '/'")]
+    RelativePath(Box<str>),
+    /// The URL has no host.
+    #[error(": url \"{0}\" has scheme but no host")]
+    NoHost(Box<str>),
+    /// The URL is none of HTTP.
+    #[error(": url \"{0}\" must be an absolute https/http URL")]
+    Url(Box<str>),
+    /// The method is another one.
+    #[error(": method must be GET or POST")]
+    Method,
+    /// There is no body for the address.
+    #[error(" \"{0}\": response.body is required")]
+    MissingBody(Box<str>),
+    /// The body for the address is no object.
+    #[error(" \"{0}\": response.body must be a JSON object")]
+    Body(Box<str>),
+    /// The status does not exist.
+    #[error(" \"{place}\": statusCode {status} must be between 100 and 599")]
+    Status {
+        /// The address.
+        place: Box<str>,
+        /// The status.
+        status: i64,
+    },
+}
+
+/// What is wrong with a global context entry.
+#[derive(Debug, thiserror::Error)]
+pub enum GlobalError {
+    /// A projection has no name.
+    #[error(": projection name is required")]
+    NoProjectionName,
+    /// A projection has no path.
+    #[error(" projection \"{0}\": path is required")]
+    NoProjectionPath(Box<str>),
+    /// It has data of two sources.
+    #[error(": data, resources, and resourceFiles are mutually exclusive")]
+    TwoSources,
+    /// It has no data.
+    #[error(": one of data, resources, or resourceFiles is required")]
+    NoSource,
+    /// The data is no object.
+    #[error(": data must be a JSON object")]
+    Data,
+    /// The resource at this position is no object.
+    #[error(" resources[{0}]: must be a JSON object (Kubernetes resource manifest)")]
+    Resource(usize),
+    /// A file.
+    #[error(" resourceFiles[{at}]: {cause}")]
+    File {
+        /// Its position.
+        at: usize,
+        /// What is wrong.
+        #[source]
+        cause: FileError,
+    },
+    /// An expression has no value.
+    #[error(": {0}")]
+    Query(#[source] search::Problem),
+}
+
+/// What is wrong with a file of a global context entry.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It has no path.
+    #[error("file path must not be empty")]
+    Empty,
+    /// The path is absolute.
+    #[error("file path must not be absolute")]
+    Absolute,
+    /// The path leads out of the folder of the test.
+    #[error("file path must not escape the test directory")]
+    Outside,
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(crate::inputs::ReadError),
+    /// It holds no objects; the words are those of the loader.
+    #[error("{0}")]
+    Documents(String),
+}
+
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -29,14 +191,11 @@ impl Answer {
     ///
     /// # Errors
     /// The answer is a failure.
-    pub fn for_entry(&self, entry: &str) -> Result<Value, String> {
+    pub fn for_entry(&self, entry: &str) -> Result<Value, NoAnswer> {
         if (200..300).contains(&self.status) {
             return Ok(self.body.clone());
         }
-        Err(format!(
-            "HTTP {} from apiCall mock for context entry \"{entry}\" (v1 apiCall treats non-2xx as failure)",
-            self.status
-        ))
+        Err(NoAnswer { status: self.status, entry: entry.into() })
     }
 }
 
@@ -44,30 +203,29 @@ impl Answer {
 ///
 /// # Errors
 /// See the module page.
-pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, String> {
+pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, MockError> {
     let mut all = HashMap::new();
     for (i, entry) in entries.iter().enumerate() {
-        let at = format!("apiCallResponses[{i}]");
+        let failed = |cause| Err(MockError::Answer { at: i, cause });
         let (url, path) = (entry.text_at(&["url"]), entry.text_at(&["urlPath"]));
         let place = match (url, path) {
-            ("", "") => return Err(format!("{at}: either url or urlPath is required")),
+            ("", "") => return failed(AnswerError::NoAddress),
             ("", path) if !path.starts_with('/') => {
-                return Err(format!("{at}: urlPath \"{path}\" must be an absolute path starting with '/'"));
+                return failed(AnswerError::RelativePath(path.into()));
             }
             ("", path) => path,
-            (url, "") => check_url(url).map_err(|e| format!("{at}: {e}"))?,
-            _ => return Err(format!("{at}: url and urlPath are mutually exclusive")),
+            (url, "") => check_url(url).map_err(|cause| MockError::Answer { at: i, cause })?,
+            _ => return failed(AnswerError::TwoAddresses),
         };
         let method = entry.text_at(&["method"]).to_uppercase();
         if !matches!(&*method, "" | "GET" | "POST") {
-            return Err(format!("{at}: method must be GET or POST"));
+            return failed(AnswerError::Method);
         }
-        let named = format!("{at} \"{place}\"");
         let body = entry.at(&["response", "body"]).cloned().unwrap_or_default();
         match body {
-            Value::Null => return Err(format!("{named}: response.body is required")),
+            Value::Null => return failed(AnswerError::MissingBody(place.into())),
             Value::Map(_) => {}
-            _ => return Err(format!("{named}: response.body must be a JSON object")),
+            _ => return failed(AnswerError::Body(place.into())),
         }
         let status = match entry.at(&["response", "statusCode"]) {
             Some(Value::Int(0)) | Some(Value::Null) | None => 200,
@@ -75,26 +233,22 @@ pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, String> {
             Some(_) => i64::MAX,
         };
         if !(100..600).contains(&status) {
-            return Err(format!("{named}: statusCode {status} must be between 100 and 599"));
+            return failed(AnswerError::Status { place: place.into(), status });
         }
         let key = if method.is_empty() { place.to_owned() } else { format!("{method}:{place}") };
         if all.insert(key.clone(), Answer { status, body }).is_some() {
-            return Err(format!(
-                "apiCallResponses: duplicate entry for \"{place}\" (key \"{key}\") — each method+url combination must be unique"
-            ));
+            return Err(MockError::SameCall { place: place.into(), key: key.into() });
         }
     }
     Ok(all)
 }
 
-fn check_url(url: &str) -> Result<&str, String> {
+fn check_url(url: &str) -> Result<&str, AnswerError> {
     match url.split_once("://") {
-        Some(("http" | "https", "")) => Err(format!("url \"{url}\" has scheme but no host")),
-        Some(("http" | "https", rest)) if rest.starts_with('/') => {
-            Err(format!("url \"{url}\" has scheme but no host"))
-        }
+        Some(("http" | "https", "")) => Err(AnswerError::NoHost(url.into())),
+        Some(("http" | "https", rest)) if rest.starts_with('/') => Err(AnswerError::NoHost(url.into())),
         Some(("http" | "https", _)) => Ok(url),
-        _ => Err(format!("url \"{url}\" must be an absolute https/http URL")),
+        _ => Err(AnswerError::Url(url.into())),
     }
 }
 
@@ -111,20 +265,16 @@ impl Global {
     ///
     /// # Errors
     /// There is no such projection.
-    pub fn projection(&self, name: &str, by: Reader<'_>) -> Result<Value, String> {
+    pub fn projection(&self, name: &str, by: Reader<'_>) -> Result<Value, NoProjection> {
         if name.is_empty() {
             return Ok(self.value.clone());
         }
         self.value.get(name).cloned().ok_or_else(|| match (by, &self.value) {
             (Reader::Expression, _) => {
-                format!("projection \"{name}\" not found in global context entry \"{}\"", self.name)
+                NoProjection::Expression { projection: name.into(), entry: self.name.as_str().into() }
             }
-            (Reader::Entry(_), Value::Map(_)) => {
-                format!("global context mock: projection \"{name}\" not found")
-            }
-            (Reader::Entry(_), _) => {
-                format!("global context mock: projection \"{name}\" requested but value is not an object")
-            }
+            (Reader::Entry(_), Value::Map(_)) => NoProjection::Entry(name.into()),
+            (Reader::Entry(_), _) => NoProjection::NoObject(name.into()),
         })
     }
 }
@@ -133,28 +283,29 @@ impl Global {
 ///
 /// # Errors
 /// See the module page.
-pub fn globals(entries: &[Value], folder: &str) -> Result<Vec<Global>, String> {
+pub fn globals(entries: &[Value], folder: &str) -> Result<Vec<Global>, MockError> {
     let mut all: Vec<Global> = Vec::new();
     for entry in entries {
         let name = entry.text_at(&["name"]);
         if name.is_empty() {
-            return Err("globalContextEntries: name is required".into());
+            return Err(MockError::NoName);
         }
         if all.iter().any(|g| g.name == name) {
-            return Err(format!("globalContextEntries: duplicate name \"{name}\""));
+            return Err(MockError::SameName(name.into()));
         }
-        let value = global(entry, folder).map_err(|e| format!("globalContextEntries entry \"{name}\"{e}"))?;
+        let value = global(entry, folder);
+        let value = value.map_err(|cause| MockError::Global { name: name.into(), cause })?;
         all.push(Global { name: name.into(), value });
     }
     Ok(all)
 }
 
-fn global(entry: &Value, folder: &str) -> Result<Value, String> {
+fn global(entry: &Value, folder: &str) -> Result<Value, GlobalError> {
     let list = |key: &str| entry.get(key).and_then(Value::as_list).unwrap_or_default();
     for p in list("projections") {
         match (p.text_at(&["name"]), p.text_at(&["path"])) {
-            ("", _) => return Err(": projection name is required".into()),
-            (name, "") => return Err(format!(" projection \"{name}\": path is required")),
+            ("", _) => return Err(GlobalError::NoProjectionName),
+            (name, "") => return Err(GlobalError::NoProjectionPath(name.into())),
             _ => {}
         }
     }
@@ -163,30 +314,30 @@ fn global(entry: &Value, folder: &str) -> Result<Value, String> {
     let given =
         usize::from(data.is_some()) + usize::from(!resources.is_empty()) + usize::from(!files.is_empty());
     if given > 1 {
-        return Err(": data, resources, and resourceFiles are mutually exclusive".into());
+        return Err(GlobalError::TwoSources);
     }
     let root = match data {
         Some(data @ Value::Map(_)) => data.clone(),
-        Some(_) => return Err(": data must be a JSON object".into()),
+        Some(_) => return Err(GlobalError::Data),
         None if !resources.is_empty() => {
             if let Some(j) = resources.iter().position(|r| r.as_map().is_none()) {
-                return Err(format!(" resources[{j}]: must be a JSON object (Kubernetes resource manifest)"));
+                return Err(GlobalError::Resource(j));
             }
             Value::list(resources.to_vec())
         }
         None if !files.is_empty() => {
             let mut objects = Vec::new();
             for (j, file) in files.iter().enumerate() {
-                let failed = |why: String| format!(" resourceFiles[{j}]: {why}");
+                let failed = |cause| GlobalError::File { at: j, cause };
                 objects.extend(manifest(file.as_str().unwrap_or_default(), folder).map_err(failed)?);
             }
             Value::list(objects)
         }
-        None => return Err(": one of data, resources, or resourceFiles is required".into()),
+        None => return Err(GlobalError::NoSource),
     };
     let query = |text: &str, on: &Value| {
-        let expression = search::Expression::compile(text).map_err(|e| format!(": {e}"))?;
-        expression.search(on).map_err(|e| format!(": {e}"))
+        let expression = search::Expression::compile(text).map_err(GlobalError::Query)?;
+        expression.search(on).map_err(GlobalError::Query)
     };
     let narrowed = match entry.text_at(&["fieldPath"]) {
         "" => root,
@@ -202,13 +353,13 @@ fn global(entry: &Value, folder: &str) -> Result<Value, String> {
     Ok(Value::Map(projected))
 }
 
-fn manifest(file: &str, folder: &str) -> Result<Vec<Value>, String> {
+fn manifest(file: &str, folder: &str) -> Result<Vec<Value>, FileError> {
     let path = Path::new(file);
     if file.trim().is_empty() {
-        return Err("file path must not be empty".into());
+        return Err(FileError::Empty);
     }
     if path.is_absolute() {
-        return Err("file path must not be absolute".into());
+        return Err(FileError::Absolute);
     }
     let mut depth = 0i32;
     for part in path.components() {
@@ -218,11 +369,12 @@ fn manifest(file: &str, folder: &str) -> Result<Vec<Value>, String> {
             _ => 0,
         };
         if depth < 0 {
-            return Err("file path must not escape the test directory".into());
+            return Err(FileError::Outside);
         }
     }
     let full = super::file::clean(&Path::new(folder).join(path));
-    let text = crate::inputs::read(&full)?;
-    let documents = document::resources(&full, &text, ResourceOptions::default()).map_err(|e| e.message)?;
+    let text = crate::inputs::read(&full).map_err(FileError::Read)?;
+    let documents = document::resources(&full, &text, ResourceOptions::default())
+        .map_err(|e| FileError::Documents(e.to_string()))?;
     Ok(documents.into_iter().map(|d| d.value).collect())
 }

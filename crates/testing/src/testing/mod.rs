@@ -5,11 +5,12 @@
 //! [`mod@format`] turns rows into text. Semantics: `docs/test.md`.
 
 pub mod coverage;
+pub mod error;
 pub mod file;
 pub mod find;
 pub mod format;
 pub mod load;
-mod mocks;
+pub mod mocks;
 mod objects;
 pub mod repair;
 mod responses;

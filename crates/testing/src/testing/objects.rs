@@ -26,9 +26,9 @@ pub enum Mismatch {
 /// See [`Mismatch`].
 pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
     let failed = |cause: String| format!("error: failed to load {what} resource ({cause})");
-    let text = crate::inputs::read(path).map_err(|e| Mismatch::Unusable(failed(e)))?;
+    let text = crate::inputs::read(path).map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
     let documents: Vec<Document> = document::resources(path, &text, ResourceOptions { float_numbers: true })
-        .map_err(|e| Mismatch::Unusable(failed(e.message)))?;
+        .map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
     let mut object = object.clone();
     document::resource::default_namespace(&mut object);
     let identity = |v: &Value| {

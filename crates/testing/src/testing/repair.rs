@@ -4,7 +4,7 @@
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line on
 //! each repair. Semantics: `docs/cli.md`.
 
-use crate::inputs::strict::{self, Object};
+use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};
 use crate::value::{Map, Str, Value};
 
@@ -23,8 +23,8 @@ pub struct Repaired {
 ///
 /// # Errors
 /// Kyverno's text for a document that is no test.
-pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, String> {
-    let decoded = strict::decode(document, &TEST).map_err(|fault| strict::in_json(&fault))?;
+pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, InJson> {
+    let decoded = strict::decode(document, &TEST).map_err(InJson)?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();
     let mut warnings = identify(&mut fields, "Test");
     let name = fields.remove("name").and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
@@ -93,7 +93,7 @@ pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, St
 ///
 /// # Errors
 /// The document is something else.
-pub fn user_info(document: &Value) -> Result<Repaired, String> {
+pub fn user_info(document: &Value) -> Result<Repaired, InJson> {
     auxiliary(document, &user::FILE, "UserInfo")
 }
 
@@ -101,13 +101,13 @@ pub fn user_info(document: &Value) -> Result<Repaired, String> {
 ///
 /// # Errors
 /// The document is something else.
-pub fn values(document: &Value) -> Result<Repaired, String> {
+pub fn values(document: &Value) -> Result<Repaired, InJson> {
     auxiliary(document, &values::FILE, "Values")
 }
 
 /// Reads and repairs a file that a test names.
-fn auxiliary(document: &Value, object: &'static Object, kind: &str) -> Result<Repaired, String> {
-    let decoded = strict::decode(document, object).map_err(|fault| strict::in_json(&fault))?;
+fn auxiliary(document: &Value, object: &'static Object, kind: &str) -> Result<Repaired, InJson> {
+    let decoded = strict::decode(document, object).map_err(InJson)?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();
     let warnings = identify(&mut fields, kind);
     let metadata = metadata(&fields);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::expressions::deletion::Subject as Looked;
+use crate::engine::request::NoObjects;
 use crate::engine::trace::{self, Hits};
 use crate::engine::{Effect, Request, RuleOutcome, Status};
 use crate::external::ExternalData;
@@ -22,6 +23,7 @@ use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
 
 use super::coverage::Coverage;
+use super::error::TestError;
 use super::file::Test;
 use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
@@ -58,7 +60,7 @@ pub fn run(test: &Test, options: Options) -> Ran {
     let mut ran = Ran::default();
     match check(test, options, &mut ran) {
         Ok(()) => {}
-        Err(text) => ran.failed = Some(format!("failed to run test ({text})")),
+        Err(error) => ran.failed = Some(format!("failed to run test ({error})")),
     }
     ran
 }
@@ -79,7 +81,7 @@ pub struct Evaluated {
 ///
 /// # Errors
 /// What ends the test.
-pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
+pub fn evaluated(test: &Test) -> Result<Evaluated, TestError> {
     let log = &mut Log::default();
     let Loaded { mut policies, resources, exceptions, requests, mut world, .. } =
         load::load(test, Strictness::default(), log)?;
@@ -118,7 +120,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 /// The outcomes of payloads, and of objects by operation.
 type AllOutcomes = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
 
-fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
+fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), TestError> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world, lost } =
         load::load(test, options.strictness, log)?;
@@ -153,7 +155,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
             .or_else(|| policies.uncompiled(Purpose::Deletion)),
     ) {
         let name = first.value.text_at(&["metadata", "name"]);
-        return Err(format!("failed to apply policies on resource {name} ({text})"));
+        return Err(TestError::Unusable { object: name.to_owned(), text });
     }
     let engine = Engine::new(PolicySet::new(lowered, exceptions).with_cel_exceptions(cel_exceptions))
         .with_profile(requests.profile)
@@ -163,10 +165,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     for proxy in [Proxy::Http, Proxy::Envoy] {
         let is_checked = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
         if let Some(text) = policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked) {
-            return Err(text);
+            return Err(TestError::Uncompiled(text));
         }
     }
-    let evaluate_all = || -> Result<AllOutcomes, String> {
+    let evaluate_all = || -> Result<AllOutcomes, TestError> {
         let on_payloads = on_payloads(&engine, &payloads, &requests)?;
         let mut outcomes =
             HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);
@@ -202,7 +204,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         .map(|target| {
             requests.of((*target).clone(), None, &engine).map(|request| engine.change_target(&request))
         })
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<_, NoObjects>>()?;
     let seen = Seen {
         set: engine.set(),
         objects: &objects,
@@ -303,12 +305,16 @@ fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Respon
     })
 }
 
-fn on_payloads(engine: &Engine, payloads: &[Payload], requests: &Requests) -> Result<Vec<Outcome>, String> {
+fn on_payloads(
+    engine: &Engine,
+    payloads: &[Payload],
+    requests: &Requests,
+) -> Result<Vec<Outcome>, TestError> {
     let one = |(_, proxy, document): &Payload| match proxy {
         Some(proxy) => Ok(vec![Outcome { policies: engine.check(document, *proxy), object: None }]),
         None => evaluate(engine, &[document], requests, Looked::Payload),
     };
-    let all: Result<Vec<Vec<Outcome>>, String> = payloads.iter().map(one).collect();
+    let all: Result<Vec<Vec<Outcome>>, TestError> = payloads.iter().map(one).collect();
     Ok(all?.into_iter().flatten().collect())
 }
 
@@ -317,11 +323,11 @@ fn evaluate(
     objects: &[&Value],
     requests: &Requests,
     subject: Looked,
-) -> Result<Vec<Outcome>, String> {
+) -> Result<Vec<Outcome>, TestError> {
     let one = |object: &&Value| {
-        let failed = |e: String| {
-            let name = object.text_at(&["metadata", "name"]);
-            format!("failed to apply policies on resource {name} ({e})")
+        let failed = |cause| {
+            let object = object.text_at(&["metadata", "name"]).to_owned();
+            TestError::Apply { object, cause }
         };
         let request = requests.of((*object).clone(), None, engine).map_err(failed)?;
         let mut outcome = match subject {
@@ -338,8 +344,9 @@ fn evaluate(
 fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for path in test.results.iter().filter_map(|r| r.clone_source.as_ref()) {
-        let read = crate::inputs::read(path).and_then(|text| {
-            document::resources(path, &text, ResourceOptions { float_numbers: true }).map_err(|e| e.message)
+        let read = crate::inputs::read(path).map_err(|error| error.to_string()).and_then(|text| {
+            document::resources(path, &text, ResourceOptions { float_numbers: true })
+                .map_err(|e| e.to_string())
         });
         match read {
             Ok(documents) => {

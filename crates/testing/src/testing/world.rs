@@ -50,7 +50,7 @@ impl ExternalData for World {
                 && o.text_at(&["metadata", "namespace"]) == namespace
                 && o.text_at(&["metadata", "name"]) == name
         });
-        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
+        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found").into()))
     }
 
     fn reaches_api(&self) -> bool {
@@ -61,7 +61,7 @@ impl ExternalData for World {
         let Address::Path { path, entry } = request.at else { return self.offline.api(request) };
         let method = if request.body.is_some() { "POST" } else { "GET" };
         match self.answer(method, path) {
-            Some(answer) => Some(answer.for_entry(entry).map_err(ApiError::from)),
+            Some(answer) => Some(answer.for_entry(entry).map_err(|error| ApiError::from(error.to_string()))),
             None if self.cluster => self.offline.api(request),
             None => None,
         }
@@ -70,7 +70,9 @@ impl ExternalData for World {
     fn service(&self, call: &ServiceCall<'_>) -> Found {
         let known = || self.answer(call.method(), call.url);
         match call.answer {
-            Form::Json(Reader::Entry(entry)) => known().map(|answer| answer.for_entry(entry)),
+            Form::Json(Reader::Entry(entry)) => {
+                known().map(|answer| answer.for_entry(entry).map_err(Into::into))
+            }
             Form::Json(Reader::Expression) => known().map(|answer| Ok(answer.for_expression())),
             Form::KeySet => None,
         }
@@ -79,7 +81,7 @@ impl ExternalData for World {
 
     fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
         let found = self.globals.iter().find(|g| g.name == entry)?;
-        Some(found.projection(projection, by))
+        Some(found.projection(projection, by).map_err(Into::into))
     }
 
     fn clone_sources(&self) -> &[Value] {

@@ -9,8 +9,7 @@ mod element;
 
 use element::{Element, ZoneShape, next_element};
 
-use super::duration::quote;
-use super::time::{Time, cannot_parse, days_from_date, days_in, is_leap};
+use super::time::{Error, Time, days_from_date, days_in, is_leap};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -28,10 +27,11 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// Why an element was not read.
+/// Why an element was not read, or why elements are no date.
 enum Bad {
     Syntax,
     Range(&'static str),
+    YearDay(&'static str),
 }
 
 type Read<T> = Result<T, Bad>;
@@ -55,27 +55,37 @@ struct Fields {
 }
 
 /// Reads `text` by `layout`; see [`Time::parse`].
-pub(super) fn parse(layout: &str, text: &str) -> Result<Time, String> {
+pub(super) fn parse(layout: &str, text: &str) -> Result<Time, Error> {
     let mut fields = Fields::default();
     let (mut format, mut value) = (layout, text.as_bytes());
     loop {
         let found = next_element(format.as_bytes());
         let (start, len) = found.map_or((format.len(), 0), |(start, len, _)| (start, len));
         let prefix = format.get(..start).unwrap_or_default();
-        value = skip(value, prefix.as_bytes()).map_err(|at| cannot_parse(text, layout, at, prefix))?;
+        value = skip(value, prefix.as_bytes()).map_err(|at| error(text, layout, at, prefix, Bad::Syntax))?;
         let Some((_, _, element)) = found else { break };
         let shown = format.get(start..start + len).unwrap_or_default();
         format = format.get(start + len..).unwrap_or_default();
         let hold = value;
-        fields.read(element, &mut value, format).map_err(|bad| match bad {
-            Bad::Syntax => cannot_parse(text, layout, hold, shown),
-            Bad::Range(what) => format!("parsing time {}: {what} out of range", quote(text)),
-        })?;
+        let read = fields.read(element, &mut value, format);
+        read.map_err(|bad| error(text, layout, hold, shown, bad))?;
     }
     if !value.is_empty() {
-        return Err(format!("parsing time {}: extra text: {}", quote(text), quote(value)));
+        return Err(Error::Extra { text: text.into(), rest: value.into() });
     }
-    fields.finish().map_err(|why| format!("parsing time {}: {why}", quote(text)))
+    fields.finish().map_err(|bad| error(text, layout, value, "", bad))
+}
+
+/// The error of a text whose `rest` does not fit an element of the layout.
+fn error(text: &str, layout: &str, rest: &[u8], element: &str, bad: Bad) -> Error {
+    let text = text.into();
+    match bad {
+        Bad::Syntax => {
+            Error::Element { text, layout: layout.into(), rest: rest.into(), element: element.into() }
+        }
+        Bad::Range(what) => Error::Range { text, what },
+        Bad::YearDay(part) => Error::YearDay { text, part },
+    }
 }
 
 /// Skips literal text; on failure gives the place where it stopped.
@@ -188,25 +198,25 @@ impl Fields {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Time, &'static str> {
+    fn finish(mut self) -> Read<Time> {
         match self.afternoon {
             Some(true) if self.hour < 12 => self.hour += 12,
             Some(false) if self.hour == 12 => self.hour = 0,
             _ => {}
         }
         if let Some(year_day) = self.year_day {
-            let (month, day) = date_of_year_day(year_day, self.year).ok_or("day-of-year out of range")?;
+            let (month, day) = date_of_year_day(year_day, self.year).ok_or(Bad::Range("day-of-year"))?;
             if self.month.is_some_and(|m| m != month) {
-                return Err("day-of-year does not match month");
+                return Err(Bad::YearDay("month"));
             }
             if self.day.is_some_and(|d| d != day) {
-                return Err("day-of-year does not match day");
+                return Err(Bad::YearDay("day"));
             }
             (self.month, self.day) = (Some(month), Some(day));
         }
         let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
         if day < 1 || day > days_in(month, self.year) {
-            return Err("day out of range");
+            return Err(Bad::Range("day"));
         }
         let offset = if self.utc { 0 } else { self.offset.unwrap_or(0) };
         let clock = self.hour * 3600 + self.minute * 60 + self.second;

@@ -38,7 +38,7 @@ impl Verifier<'_> {
 
     /// Where the image is stored, and its manifest.
     pub(super) fn top(&self, registry: &dyn Registry) -> Result<(Repository, Manifest), Failure> {
-        let (at, by) = place(&self.image).map_err(Failure::other)?;
+        let (at, by) = place(&self.image).map_err(Failure::from)?;
         let manifest = registry.manifest(&at, &by)?;
         Ok((at, manifest))
     }
@@ -84,7 +84,7 @@ impl Verifier<'_> {
         let subject = Subject { registry, at: &at, digest: &manifest.digest };
         let bundles = bundle::fetch(&subject).map_err(|r| failed(r.network, r.text))?;
         let untrusted = |e: &str| format!("failed to get trusted material: {image}: {e}");
-        match options::bundle_key(by, entry).map_err(|e| Refusal::read(untrusted(&e)))? {
+        match options::bundle_key(by, entry).map_err(|e| Refusal::read(untrusted(&e.to_string())))? {
             Some((key, hash)) => Ok((bundles, key, hash, manifest)),
             None => Err(Refusal::read(untrusted(&format!("initializing tuf: {OFFLINE}")))),
         }

@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 
-use super::Engine;
 use super::outcomes::{Bundle, Part};
+use super::set::PolicySet;
 pub use digest::{Bytes, Subject};
 pub use plan::{Member, Needs, Plan};
 use store::Store;
@@ -71,13 +71,13 @@ impl ResultCache {
     }
 
     /// How the rules that may match a request are evaluated.
-    pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, subject: &dyn Subject) -> Arc<Plan> {
+    pub(super) fn plan(&self, set: &PolicySet, slots: Vec<Slot>, subject: &dyn Subject) -> Arc<Plan> {
         let place = (subject.kind().clone(), slots);
         if let Some(plan) = self.store.plan(&place) {
             return plan;
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let plan = Arc::new(Plan::new(id, engine, &place.1, &place.0));
+        let plan = Arc::new(Plan::new(id, set, &place.1, &place.0));
         self.store.insert_plan(place, plan.clone());
         plan
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::analysis::reads::{Reads, of_policy};
 use crate::lower::LATE;
 use crate::matching::index::Slot;
-use crate::policy_set::Engine;
+use crate::policy_set::set::PolicySet;
 
 /// How the rules that may match a request are evaluated.
 #[derive(Debug, Default)]
@@ -94,13 +94,12 @@ impl Needs {
 
 impl Plan {
     /// Of rules that may match objects of a kind.
-    pub fn new(id: u64, engine: &Engine, slots: &[Slot], kind: &str) -> Plan {
+    pub fn new(id: u64, set: &PolicySet, slots: &[Slot], kind: &str) -> Plan {
         let mut plan = Plan { id, ..Plan::default() };
         let mut numbers = 0..;
         let mut number = || numbers.next().unwrap_or_default();
         let mut together = [const { Vec::new() }; 2];
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
-            let set = engine.set();
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };

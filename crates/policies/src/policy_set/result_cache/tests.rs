@@ -12,7 +12,7 @@ use crate::ir::walk::holds;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::value::{Map, Str, Value};
-use crate::{PolicySet, document};
+use crate::{Engine, PolicySet, document};
 use ephor_laws::{generate, outcome, text, value};
 use ephor_laws::{metered, object, recorded::programs, strict};
 use ephor_samples::Tape;

@@ -1,0 +1,67 @@
+//! Why nothing is generated.
+//!
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/generate.md`.
+
+use thiserror::Error;
+
+use crate::error::{ConditionError, FillError, QueryError};
+use crate::value::Str;
+
+/// Why a rule generates nothing.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum GenerationError {
+    /// What it describes cannot be filled in.
+    #[error(transparent)]
+    Fill(FillError),
+    /// Preconditions cannot be evaluated.
+    #[error("failed to evaluate preconditions: {0}")]
+    Preconditions(#[source] ConditionError),
+    /// The list of a loop has no value.
+    #[error("failed to evaluate {at} foreach list: {cause}")]
+    List {
+        /// The position of the loop.
+        at: usize,
+        /// Why.
+        #[source]
+        cause: QueryError,
+    },
+    /// A loop fails on elements.
+    #[error("failed to process {at} foreach in rule {rule}: {}", joined(.failed))]
+    Loop {
+        /// The position of the loop.
+        at: usize,
+        /// The rule.
+        rule: Str,
+        /// The elements and why.
+        failed: Vec<ElementError>,
+    },
+    /// An object that is to be copied does not exist.
+    #[error("source resource {target} not found: {resource} \"{name}\" not found")]
+    NoSource {
+        /// The object that would have been generated, `VERSION/KIND/NAMESPACE/NAME`.
+        target: Box<str>,
+        /// The plural of its kind.
+        resource: Box<str>,
+        /// The name of the object that is to be copied.
+        name: Box<str>,
+    },
+    /// The rules of the policy exceed a bound; see [`Excess`](crate::value::budget::Excess).
+    #[error("{0}")]
+    Excess(Str),
+}
+
+/// Why a loop fails on an element.
+#[derive(Debug, Error)]
+#[error("failed to process {index} element: {cause}")]
+pub struct ElementError {
+    /// The position of the element.
+    pub index: usize,
+    /// Why.
+    #[source]
+    pub cause: GenerationError,
+}
+
+fn joined(failed: &[ElementError]) -> String {
+    failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

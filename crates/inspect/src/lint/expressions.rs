@@ -1,0 +1,296 @@
+//! CEL expressions: those that do not compile, and those that do not fit the kinds that the policy is about.
+//!
+//! For policies of Kubernetes the warnings are those that an API server writes into `status.typeChecking`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::api::admission::{check as validate, defaulted};
+use crate::functions::registry::{Language, all};
+use crate::ir::check::Check;
+use crate::ir::rule::Body;
+use crate::load::LoadedPolicy;
+use crate::lower::admission::{Judge, warnings};
+use crate::lower::cel_policy::issues::{ExpressionIssue, KindTypes, issues, issues_of_rule};
+use crate::lower::cel_policy::kind_of;
+use crate::value::place::{Path, follow, parse};
+use crate::value::suggest::did_you_mean;
+use crate::value::{Str, Value};
+
+use super::finding::Severity;
+use super::kinds::{Known, check_constraints};
+use super::rules::mentions;
+use super::subject::{Spot, Subject, each_text, item, with};
+
+/// The types of kinds, which are built once for all policies.
+#[derive(Default)]
+pub(super) struct TypeCache(Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>);
+
+impl TypeCache {
+    fn of(&self, kinds: &[[Str; 3]], definitions: &[Value]) -> Vec<Arc<KindTypes>> {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found: Option<Vec<Arc<KindTypes>>> = kinds
+            .iter()
+            .map(|kind| {
+                let build = || KindTypes::of(kind, definitions).map(Arc::new);
+                cache.entry(kind.clone()).or_insert_with(build).clone()
+            })
+            .collect();
+        found.unwrap_or_default()
+    }
+}
+
+/// Checks the expressions of a policy of `policies.kyverno.io`; in one that `compiles`, they can only not fit their kinds.
+pub(super) fn check_kyverno(
+    subject: &mut Subject<'_>,
+    known: &Known,
+    cache: &TypeCache,
+    policy: &Value,
+    compiles: bool,
+) {
+    let (Some((kind, namespaced)), Some(spec)) = (kind_of(policy.text_at(&["kind"])), policy.get("spec"))
+    else {
+        return;
+    };
+    if matches!(spec.text_at(&["evaluation", "mode"]), "" | "Kubernetes") {
+        let constraints = spec.get("matchConstraints");
+        let kinds = constraints.and_then(|c| known.of_constraints(c)).unwrap_or_default();
+        let types = cache.of(&kinds, &known.definitions);
+        for issue in issues(spec, kind, namespaced, &types).into_iter().filter(|i| i.is_type || !compiles) {
+            of_expression(subject, policy, issue);
+        }
+        if let Some(constraints) = constraints {
+            check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
+        }
+    }
+    unused(subject, spec, &parse("spec"));
+    constant(subject, spec);
+}
+
+/// Checks the types of the `cel` parts of rules.
+pub(super) fn check_rules(subject: &mut Subject<'_>, known: &Known, cache: &TypeCache, policy: &Value) {
+    let rules = policy.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+    for (i, rule) in rules.iter().enumerate() {
+        let Some(cel) = rule.at(&["validate", "cel"]) else { continue };
+        let path = format!("spec.rules[{i}].validate.cel");
+        let kinds = known.kinds_of_match(rule.get("match")).unwrap_or_default();
+        for issue in issues_of_rule(cel, &path, &cache.of(&kinds, &known.definitions)) {
+            of_expression(subject, policy, issue);
+        }
+        unused(subject, cel, &parse(&path));
+    }
+}
+
+fn of_expression(subject: &mut Subject<'_>, policy: &Value, mut issue: ExpressionIssue) {
+    let path = parse(&issue.field);
+    let source = follow(policy, &path).0.as_str().unwrap_or_default();
+    if let Some(name) = undeclared(&issue.text) {
+        issue.at = name_at(source, issue.at, name);
+        issue.meant = meant(name);
+    }
+    let offset = source.get(..issue.at).unwrap_or(source).chars().count();
+    let help = issue.meant.map(|meant| format!("did you mean `{meant}`?"));
+    let (id, severity, message) = match issue.is_type {
+        false => ("cel-expression", Severity::Error, format!("{}: {}", issue.field, issue.text)),
+        true => (
+            "cel-type",
+            Severity::Warning,
+            format!("{}: {} in the kinds of the policy", issue.field, issue.text),
+        ),
+    };
+    let length = if issue.is_type { issue.length } else { word(source, offset) };
+    subject.report(id, severity, &path, Spot::Inside(offset, length), message, help);
+}
+
+/// The name of a variable or function that there is none of.
+fn undeclared(text: &str) -> Option<&str> {
+    text.strip_prefix("undeclared reference to '")?.split_once('\'').map(|(name, _)| name)
+}
+
+/// The byte of a name that stands at a byte or, for methods, directly before it.
+fn name_at(source: &str, at: usize, name: &str) -> usize {
+    let is_here = source.get(at..).is_some_and(|rest| rest.starts_with(name));
+    let before =
+        || source.get(..at).filter(|head| head.trim_end().ends_with(name)).and_then(|head| head.rfind(name));
+    if is_here { at } else { before().unwrap_or(at) }
+}
+
+/// The variable, macro or function of CEL that was probably meant.
+fn meant(name: &str) -> Option<String> {
+    const NAMES: [&str; 18] = [
+        "object",
+        "oldObject",
+        "request",
+        "params",
+        "namespaceObject",
+        "authorizer",
+        "variables",
+        "images",
+        "resource",
+        "http",
+        "globalContext",
+        "all",
+        "exists",
+        "exists_one",
+        "filter",
+        "map",
+        "has",
+        "size",
+    ];
+    let functions = all().filter(|f| f.language == Language::Cel).map(|f| f.name);
+    let names: Vec<&str> =
+        NAMES.into_iter().chain(functions.filter(|name| name.starts_with(char::is_alphabetic))).collect();
+    did_you_mean(name, &names).map(str::to_string)
+}
+
+/// How many characters the word at a character of a text has; at least one.
+fn word(text: &str, offset: usize) -> usize {
+    text.chars().skip(offset).take_while(|c| c.is_alphanumeric() || *c == '_').count().max(1)
+}
+
+/// What was found when the policy was loaded, unless the expression was reported before.
+pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &LoadedPolicy) {
+    for fault in &loaded.faults {
+        from_text(subject, policy, &fault.field, &fault.detail, "cel-expression", Severity::Error);
+    }
+    for (field, text) in faults_of_rules(loaded) {
+        from_text(subject, policy, &field, &text, "cel-expression", Severity::Error);
+    }
+}
+
+/// Checks a policy of Kubernetes as an API server does.
+pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, policy: &Value) {
+    let stored = defaulted(policy);
+    if let Some(constraints) = policy.at(&["spec", "matchConstraints"]) {
+        check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
+    }
+    if let Err(refusal) = validate(&stored, &mut Judge::new(&stored)) {
+        if refusal.causes.is_empty() {
+            subject.add("admission-validation", Severity::Error, None, refusal.message, None);
+        }
+        for cause in &refusal.causes {
+            let is_expression = cause.message.contains("ERROR: <input>:");
+            let id = if is_expression { "cel-expression" } else { "admission-validation" };
+            from_text(subject, policy, &cause.field, &cause.message, id, Severity::Error);
+        }
+        return;
+    }
+    for warning in warnings(&stored, &known.definitions) {
+        from_text(subject, policy, &warning.field, warning.text.trim_end(), "cel-type", Severity::Warning);
+    }
+    unused(subject, policy.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+}
+
+/// A finding about an expression whose text may begin with the place in the expression.
+pub(super) fn from_text(
+    subject: &mut Subject<'_>,
+    policy: &Value,
+    field: &str,
+    text: &str,
+    id: &'static str,
+    severity: Severity,
+) {
+    let path = parse(field);
+    let (place, text) = inner_place(text);
+    let message = format!("{field}: {text}");
+    let mut help = None;
+    if subject.found.iter().any(|f| f.message == message) {
+        return;
+    }
+    let value = follow(policy, &path);
+    let spot = match (place, value.0.as_str().filter(|_| value.1 == path.len())) {
+        (Some((line, column)), Some(source)) => {
+            let before: usize = source.split('\n').take(line - 1).map(|l| l.chars().count() + 1).sum();
+            let mut offset = before + column.saturating_sub(1);
+            if let Some(name) = undeclared(&text) {
+                let byte = source.char_indices().nth(offset).map_or(source.len(), |(byte, _)| byte);
+                offset = source.get(..name_at(source, byte, name)).map_or(offset, |s| s.chars().count());
+                help = meant(name).map(|meant| format!("did you mean `{meant}`?"));
+            }
+            Spot::Inside(offset, word(source, offset))
+        }
+        (_, Some(_)) => Spot::Value,
+        _ => Spot::Key,
+    };
+    subject.report(id, severity, &path, spot, message, help);
+}
+
+/// The first place `<input>:LINE:COLUMN: ` of a text on an expression, and the text without it and without
+/// the excerpt of the expression.
+fn inner_place(text: &str) -> (Option<(usize, usize)>, String) {
+    let Some((before, rest)) = text.split_once("ERROR: <input>:") else { return (None, text.to_string()) };
+    let mut parts = rest.splitn(3, ':');
+    let mut number = || parts.next().and_then(|n| n.trim().parse::<usize>().ok());
+    let (Some(line @ 1..), Some(column)) = (number(), number()) else { return (None, text.to_string()) };
+    let detail = parts.next().unwrap_or_default().lines().next().unwrap_or_default().trim();
+    let before = before.trim().trim_end_matches("compilation failed:").trim();
+    let text = if before.is_empty() { detail.to_string() } else { format!("{before} {detail}") };
+    (Some((line, column)), text)
+}
+
+/// Expressions of `validate.cel` rules that do not compile: their path and what is wrong.
+fn faults_of_rules(loaded: &LoadedPolicy) -> Vec<(String, String)> {
+    let Some(lowered) = &loaded.policy else { return Vec::new() };
+    let mut found = Vec::new();
+    for (i, rule) in lowered.rules.iter().enumerate().filter(|(_, r)| r.generated.is_none()) {
+        let (Some(e), Body::Validate { check: Check::Assert(validations), .. }) =
+            (&rule.expressions, &rule.body)
+        else {
+            continue;
+        };
+        let cel = format!("spec.rules[{i}].validate.cel");
+        for (j, validation) in validations.iter().enumerate() {
+            if let Err(text) = &validation.check.program {
+                found.push((format!("{cel}.expressions[{j}].expression"), text.to_string()));
+            }
+            if let Some(Err(text)) = &validation.message_program {
+                found.push((format!("{cel}.expressions[{j}].messageExpression"), text.to_string()));
+            }
+        }
+        for (j, variable) in e.variables.iter().enumerate() {
+            if let Err(text) = &variable.program {
+                found.push((format!("{cel}.variables[{j}].expression"), text.to_string()));
+            }
+        }
+    }
+    found
+}
+
+/// Variables that no expression reads.
+fn unused(subject: &mut Subject<'_>, holder: &Value, path: &Path) {
+    let variables = holder.get("variables").and_then(Value::as_list).unwrap_or_default();
+    if variables.is_empty() {
+        return;
+    }
+    let mut texts: Vec<(&str, Path)> = Vec::new();
+    each_text(holder, &mut Path::new(), &mut |text, at| texts.push((text, at.clone())));
+    for (i, variable) in variables.iter().enumerate() {
+        let name = variable.text_at(&["name"]);
+        let own = item(&Path::new(), "variables", i);
+        let is_read = texts
+            .iter()
+            .any(|(text, at)| !at.starts_with(&own) && text.contains("variables") && mentions(text, name));
+        if !is_read && !name.is_empty() {
+            let at = with(&item(path, "variables", i), "name");
+            let message = format!("no expression reads the variable `{name}`");
+            subject.report("unused-variable", Severity::Warning, &at, Spot::Value, message, None);
+        }
+    }
+}
+
+/// Conditions and validations that are a constant.
+fn constant(subject: &mut Subject<'_>, spec: &Value) {
+    for (section, text, what) in [
+        ("validations", "true", "the validation is always met"),
+        ("matchConditions", "true", "the condition is always met"),
+        ("matchConditions", "false", "the policy never runs: the condition is never met"),
+    ] {
+        let entries = spec.get(section).and_then(Value::as_list).unwrap_or_default();
+        for (i, entry) in entries.iter().enumerate() {
+            if entry.text_at(&["expression"]).trim() == text {
+                let at = parse(&format!("spec.{section}[{i}].expression"));
+                subject.report("constant-condition", Severity::Warning, &at, Spot::Value, what, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A finding: what it is, how bad, and where it stands.
+//!
+//! Every finding has an id of the table [`CHECKS`], which does not change between releases; comments in policies and code
+//! scanners name it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know: the policy works.
+    Note,
+    /// It probably does not do what was meant.
+    Warning,
+    /// The policy, or a part of it, cannot work.
+    Error,
+}
+
+impl Severity {
+    /// The word in texts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// A check: its id and what it finds.
+pub type Check = (&'static str, &'static str);
+
+/// All checks.
+pub const CHECKS: [Check; 22] = [
+    ("yaml-syntax", "The document is not YAML, or a key comes twice."),
+    ("unknown-policy-kind", "The group or version of policies has no such kind."),
+    ("unknown-field", "The schema of the policy has no such field."),
+    ("wrong-type", "A value is of another type than its field."),
+    ("schema", "A value that the schema of the policy refuses."),
+    ("policy-check", "Kyverno's policy check refuses the policy."),
+    ("policy-warning", "Kyverno's policy check warns of it."),
+    ("admission-validation", "The API server refuses the policy."),
+    ("unknown-operator", "A condition with an operator that does not exist."),
+    ("jmespath-syntax", "A variable or query that is no JMESPath expression."),
+    ("unknown-function", "A JMESPath function that does not exist."),
+    ("unclosed-variable", "`{{` without `}}`: the text is not a variable."),
+    ("unknown-variable", "A variable that is not defined where it is used."),
+    ("cel-expression", "A CEL expression that does not compile."),
+    ("cel-type", "A CEL expression that does not fit the kinds that the policy is about."),
+    ("unknown-kind", "A kind or resource that no API server has, spelt almost like one that exists."),
+    (
+        "unknown-resource-field",
+        "A field in a pattern, an overlay or a path that the kinds of the rule do not have.",
+    ),
+    ("never-matches", "A rule that no request can match."),
+    ("duplicate-rule-name", "Two rules of a policy have one name."),
+    ("unused-variable", "A variable or context entry that nothing reads."),
+    ("constant-condition", "A condition that is always true or always false."),
+    ("deprecated-field", "A field or operator that a newer one replaces."),
+];
+
+/// Something to say about a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The check, of [`CHECKS`].
+    pub id: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The name of the policy; empty when it is not known.
+    pub policy: String,
+    /// The file.
+    pub file: Arc<str>,
+    /// The line in it, from 1.
+    pub line: usize,
+    /// The character of the line, from 1; 0 = only the line is known.
+    pub column: usize,
+    /// The character behind the last one that it is about, on the same line; 0 = not known.
+    pub end: usize,
+    /// What it is.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The line as it stands in the file; empty when it is not at hand.
+    pub excerpt: String,
+}
+
+impl fmt::Display for Finding {
+    /// `file:line:column: error: text [id]`, then the line with carets and what to write instead.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", self.file, self.line)?;
+        if self.column > 0 {
+            write!(f, "{}:", self.column)?;
+        }
+        writeln!(f, " {}: {} [{}]", self.severity.word(), self.message, self.id)?;
+        if self.column == 0 || self.excerpt.is_empty() {
+            return match &self.help {
+                Some(help) => writeln!(f, "  help: {help}"),
+                None => Ok(()),
+            };
+        }
+        let number = self.line.to_string();
+        let before: String =
+            self.excerpt.chars().take(self.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let most = self.excerpt.chars().count().saturating_sub(self.column - 1).max(1);
+        let carets = "^".repeat(self.end.saturating_sub(self.column).clamp(1, most));
+        let blanks = " ".repeat(number.len());
+        write!(f, "  {number} | {}\n  {blanks} | {before}{carets}", self.excerpt)?;
+        match &self.help {
+            Some(help) => writeln!(f, " {help}"),
+            None => writeln!(f),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What there is to say about policies before they run.
+//!
+//! In: texts of files, definitions of custom kinds. Out: findings, each with the id of its check, at line and column of the
+//! user's file, and what was counted. Documents of other kinds are counted alone. The checks of a policy, in order:
+//! YAML ([`syntax`](self)), the schema, then everything that reads the document as it is written (kinds, queries, patterns,
+//! conditions, expressions), then what the loader and Kyverno's policy check refuse. A comment
+//! `# ephor-lint: ignore=ID` at the line, or above it, drops findings of that id; `ignore-file=ID` drops those of the file.
+//!
+//! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what is put together at run
+//! time count as known.
+
+mod checks;
+mod conditions;
+mod expressions;
+mod finding;
+mod ignored;
+mod kinds;
+mod patterns;
+mod place;
+mod queries;
+mod rules;
+mod schema;
+mod shape;
+mod subject;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{CHECKS, Check, Finding, Severity};
+
+use std::sync::Arc;
+
+use crate::api::schema::{is_served, kinds as policy_kinds};
+use crate::document::{self, Document, Duplicates, LoadError, split};
+use crate::ir::json;
+use crate::kubernetes::{Kinds, Types};
+use crate::load::{Reader, argument_for, is_about_policies};
+use crate::sources::files::SourceText;
+use crate::value::place::{Path, PathPart, parse};
+use crate::value::suggest::did_you_mean;
+use crate::value::{Value, parallel};
+
+use expressions::TypeCache;
+use kinds::Known;
+use subject::{Spot, Subject};
+
+/// What a run found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linted {
+    /// The findings, file by file and in the order of lines.
+    pub findings: Vec<Finding>,
+    /// How many policies and objects that belong to policies were checked.
+    pub policies: usize,
+    /// How many documents are of other kinds.
+    pub others: usize,
+    /// How many files hold nothing that was checked.
+    pub other_files: usize,
+}
+
+impl Linted {
+    /// How many findings are this bad.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|f| f.severity == severity).count()
+    }
+}
+
+/// Checks the policies in files.
+pub fn lint(sources: &[SourceText], definitions: &[Value]) -> Linted {
+    let cx = Context {
+        known: Known {
+            kinds: Kinds::with(definitions),
+            types: Types::with(definitions),
+            definitions: definitions.to_vec(),
+        },
+        cache: TypeCache::default(),
+    };
+    let mut all = Linted::default();
+    for one in parallel::map(sources, |source| of_source(&cx, source)) {
+        all.findings.extend(one.findings);
+        all.policies += one.policies;
+        all.others += one.others;
+        all.other_files += usize::from(one.policies == 0);
+    }
+    all
+}
+
+struct Context {
+    known: Known,
+    cache: TypeCache,
+}
+
+fn of_source(cx: &Context, source: &SourceText) -> Linted {
+    let mut out = Linted::default();
+    let file: Arc<str> = source.name.as_str().into();
+    if json::is_written(&source.text) {
+        out.policies = argument_for(std::slice::from_ref(source), Reader::Command).policies.len();
+        return out;
+    }
+    match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
+        Err(error) => of_broken(&file, &source.text, &source.text, 1, &error, &mut out),
+        Ok(documents) => {
+            for document in documents {
+                match document {
+                    Ok(document) => of_document(cx, &file, &document, &mut out),
+                    Err(error) => {
+                        let parts = split::split(&source.text).unwrap_or_default();
+                        let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);
+                        of_broken(&file, text, text, error.line, &error, &mut out);
+                    }
+                }
+            }
+        }
+    }
+    out.findings.sort_by(|a, b| (a.line, a.column, b.severity).cmp(&(b.line, b.column, a.severity)));
+    ignored::drop_ignored(&source.text, &mut out.findings);
+    out
+}
+
+fn of_broken(file: &Arc<str>, whole: &str, text: &str, line: usize, error: &LoadError, out: &mut Linted) {
+    if !syntax::is_policy(whole) {
+        out.others += 1;
+        return;
+    }
+    let mut subject = Subject {
+        file: file.clone(),
+        line,
+        text,
+        prefix: Path::new(),
+        policy: String::new(),
+        found: Vec::new(),
+    };
+    syntax::check(&mut subject, error);
+    out.policies += 1;
+    out.findings.extend(subject.found);
+}
+
+fn of_document(cx: &Context, file: &Arc<str>, document: &Document, out: &mut Linted) {
+    let mut objects = Vec::new();
+    unpack(&document.value, Path::new(), &mut objects);
+    for (prefix, value) in objects {
+        if !is_policy(value) {
+            out.others += usize::from(!value.is_null());
+            continue;
+        }
+        let mut subject = Subject {
+            file: file.clone(),
+            line: document.line,
+            text: &document.text,
+            prefix,
+            policy: value.text_at(&["metadata", "name"]).to_string(),
+            found: Vec::new(),
+        };
+        of_policy(cx, &mut subject, value);
+        out.policies += 1;
+        out.findings.extend(subject.found);
+    }
+}
+
+/// The objects of a document: those of a list one by one.
+fn unpack<'v>(value: &'v Value, path: Path, out: &mut Vec<(Path, &'v Value)>) {
+    let items = match value {
+        Value::List(items) => Some((&**items, path.clone())),
+        _ if value.text_at(&["kind"]).ends_with("List") => {
+            let items = value.get("items").and_then(Value::as_list);
+            items.map(|items| (items, subject::with(&path, "items")))
+        }
+        _ => None,
+    };
+    let Some((items, above)) = items else { return out.push((path, value)) };
+    for (i, item) in items.iter().enumerate() {
+        unpack(item, above.iter().cloned().chain([PathPart::Index(i)]).collect(), out);
+    }
+}
+
+/// Kinds of Kyverno's groups that are no policies.
+const OTHER_KINDS: [&str; 13] = [
+    "Test",
+    "Values",
+    "UserInfo",
+    "Context",
+    "GlobalContextEntry",
+    "UpdateRequest",
+    "AdmissionReport",
+    "ClusterAdmissionReport",
+    "BackgroundScanReport",
+    "ClusterBackgroundScanReport",
+    "EphemeralReport",
+    "ClusterEphemeralReport",
+    "PolicyReport",
+];
+
+/// Whether an object is, or was meant to be, a policy or something that belongs to policies.
+fn is_policy(value: &Value) -> bool {
+    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
+    // A policy language of Kyverno for data, with kinds of the same names.
+    let is_foreign = api_version.starts_with("json.kyverno.io/");
+    !is_foreign && !OTHER_KINDS.contains(&kind) && is_about_policies(api_version, kind)
+}
+
+const NATIVE: &str = "admissionregistration.k8s.io/";
+
+fn of_policy(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
+    let (api_version, kind) = (written.text_at(&["apiVersion"]), written.text_at(&["kind"]));
+    let version = api_version.strip_prefix(NATIVE);
+    if version.is_some_and(|v| matches!(v, "v1" | "v1beta1" | "v1alpha1")) && NATIVE_KINDS.contains(&kind) {
+        return of_native(cx, subject, written);
+    }
+    if !is_served(api_version, kind) {
+        return unknown_kind(subject, api_version, kind);
+    }
+    let checked = schema::check(subject, written);
+    let document = &checked.document;
+    let loaded = match checked.fits {
+        true => load(subject, document, checked.repaired),
+        false => crate::load::Policies::default(),
+    };
+    match kind {
+        _ if api_version.starts_with("policies.kyverno.io/") => {
+            let compiles = checked.fits && loaded.policies.iter().all(|p| p.uncompiled.is_none());
+            expressions::check_kyverno(subject, &cx.known, &cx.cache, document, compiles);
+        }
+        "ClusterPolicy" | "Policy" => {
+            rules::check(subject, &cx.known, document);
+            expressions::check_rules(subject, &cx.known, &cx.cache, document);
+        }
+        "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, &cx.known, document),
+        _ => {}
+    }
+    checks::check_problems(subject, &loaded, document);
+    for policy in &loaded.policies {
+        expressions::check_loaded(subject, document, policy);
+        if matches!(kind, "ClusterPolicy" | "Policy") {
+            checks::check(subject, &policy.document);
+        }
+        checks::check_matching(subject, policy);
+    }
+}
+
+const NATIVE_KINDS: [&str; 4] = [
+    "ValidatingAdmissionPolicy",
+    "MutatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicyBinding",
+];
+
+fn of_native(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
+    let loaded = load(subject, written, false);
+    if loaded.policies.is_empty() || written.text_at(&["kind"]).ends_with("Binding") {
+        return checks::check_problems(subject, &loaded, written);
+    }
+    expressions::check_native(subject, &cx.known, written);
+    for policy in &loaded.policies {
+        checks::check_matching(subject, policy);
+    }
+}
+
+/// The policy as the loader reads it.
+fn load(subject: &Subject<'_>, document: &Value, repaired: bool) -> crate::load::Policies {
+    let text = match repaired || !subject.prefix.is_empty() {
+        true => schema::text(document),
+        false => subject.text.to_string(),
+    };
+    argument_for(&[SourceText { name: subject.file.to_string(), text }], Reader::Server)
+}
+
+fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {
+    let all: Vec<(&str, &str, Vec<&str>)> = policy_kinds()
+        .chain(
+            NATIVE_KINDS
+                .iter()
+                .map(|kind| ("admissionregistration.k8s.io", *kind, vec!["v1", "v1beta1", "v1alpha1"])),
+        )
+        .collect();
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let of_group: Vec<&str> = all.iter().filter(|(g, ..)| *g == group).map(|(_, kind, _)| *kind).collect();
+    let versions = all.iter().find(|(g, k, _)| *g == group && *k == kind).map(|(_, _, versions)| versions);
+    let (field, message, help) = match versions {
+        Some(versions) => (
+            "apiVersion",
+            format!("`{kind}` has no version `{api_version}`"),
+            versions.first().map(|version| format!("write `{group}/{version}`")),
+        ),
+        None => {
+            let elsewhere = all.iter().find(|(_, k, _)| *k == kind);
+            let versioned = |(group, _, versions): &(&str, &str, Vec<&str>)| match versions.first() {
+                Some(version) => format!("`{kind}` is of `{group}/{version}`"),
+                None => format!("`{kind}` is of `{group}`"),
+            };
+            let meant = did_you_mean(kind, &of_group).map(|meant| format!("did you mean `{meant}`?"));
+            (
+                "kind",
+                format!("{api_version} has no kind `{kind}`"),
+                meant.or_else(|| elsewhere.map(versioned)),
+            )
+        }
+    };
+    subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, help);
+}

@@ -1,0 +1,93 @@
+//! Fields of patterns, overlays and generated objects that the kinds of the rule do not have.
+//!
+//! Anchors are taken off the keys. Below keys with wildcards or variables, and where a kind has fields of any name, nothing
+//! is known and nothing is reported.
+
+use crate::ir::shape::Anchor;
+use crate::kubernetes::Types;
+use crate::value::place::{Path, PathPart};
+use crate::value::suggest::did_you_mean;
+use crate::value::{Value, wildcard};
+
+use super::finding::Severity;
+use super::shape::{FieldShape, Shape};
+use super::subject::{Spot, Subject, with};
+
+/// Checks the keys of a document against a shape.
+pub(super) fn check(subject: &mut Subject<'_>, value: &Value, shape: &Shape, types: &Types, path: &Path) {
+    if matches!(shape, Shape::Any) {
+        return;
+    }
+    match value {
+        Value::Map(fields) => {
+            for (raw, part) in fields.iter() {
+                let key = Anchor::parse(raw).1;
+                if wildcard::has_wildcard(key) || key.contains("{{") || key.starts_with('$') {
+                    continue;
+                }
+                let at = with(path, raw);
+                match shape.field(key, types) {
+                    FieldShape::Known(below) => check(subject, part, &below, types, &at),
+                    FieldShape::Missing(names) => {
+                        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                        let help = did_you_mean(key, &names).map(|close| format!("did you mean `{close}`?"));
+                        let message = format!("the schema of the kind has no field `{key}` here");
+                        subject.report(
+                            "unknown-resource-field",
+                            Severity::Warning,
+                            &at,
+                            Spot::Key,
+                            message,
+                            help,
+                        );
+                    }
+                }
+            }
+        }
+        Value::List(items) => {
+            let below = shape.items();
+            for (i, part) in items.iter().enumerate() {
+                let at: Path = path.iter().cloned().chain([PathPart::Index(i)]).collect();
+                check(subject, part, &below, types, &at);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks the paths of a text with JSON patches, up to the first part with a variable.
+pub(super) fn check_paths(subject: &mut Subject<'_>, text: &str, shape: &Shape, types: &Types, path: &Path) {
+    let Ok(patches) = crate::document::yaml_value(text) else { return };
+    for patch in patches.as_list().unwrap_or_default() {
+        let pointer = patch.text_at(&["path"]);
+        let Some(start) = text.find(pointer).filter(|_| pointer.starts_with('/')) else { continue };
+        let (mut at, mut current) = (start, shape.clone());
+        for part in pointer.split('/') {
+            let (here, part) = (at, part.to_string());
+            at += part.len() + 1;
+            if part.is_empty() {
+                continue;
+            }
+            if part.contains("{{") || matches!(current, Shape::Any) {
+                break;
+            }
+            if part == "-" || part.bytes().all(|b| b.is_ascii_digit()) {
+                current = current.items();
+                continue;
+            }
+            let name = part.replace("~1", "/").replace("~0", "~");
+            match current.field(&name, types) {
+                FieldShape::Known(below) => current = below,
+                FieldShape::Missing(names) => {
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                    let help = did_you_mean(&name, &names).map(|close| format!("did you mean `{close}`?"));
+                    let message = format!("the schema of the kind has no field `{name}` here");
+                    let offset = text.get(..here).map_or(0, |s| s.chars().count());
+                    let spot = Spot::Inside(offset, part.chars().count());
+                    subject.report("unknown-resource-field", Severity::Warning, path, spot, message, help);
+                    break;
+                }
+            }
+        }
+    }
+}

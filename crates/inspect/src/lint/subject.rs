@@ -1,0 +1,138 @@
+//! A policy while it is checked: its document, its file, and what was found.
+
+use std::sync::Arc;
+
+use crate::document::locate::Position;
+use crate::value::Value;
+use crate::value::place::{Path, PathPart};
+
+use super::finding::{Finding, Severity};
+use super::place;
+
+/// Which part of a value a finding is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spot {
+    /// The key.
+    Key,
+    /// The value.
+    Value,
+    /// So many characters of a text, this many from its beginning.
+    Inside(usize, usize),
+}
+
+/// See the module page.
+pub(super) struct Subject<'a> {
+    /// The file.
+    pub(super) file: Arc<str>,
+    /// The line of the file on which the document begins.
+    pub(super) line: usize,
+    /// The text of the document.
+    pub(super) text: &'a str,
+    /// Where the policy stands in the document: in a list, behind `items`.
+    pub(super) prefix: Path,
+    /// The name of the policy.
+    pub(super) policy: String,
+    /// What was found.
+    pub(super) found: Vec<Finding>,
+}
+
+impl Subject<'_> {
+    /// Adds a finding about the part of the policy at `path`.
+    pub(super) fn report(
+        &mut self,
+        id: &'static str,
+        severity: Severity,
+        path: &[PathPart],
+        spot: Spot,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let at = self.place(path, spot);
+        self.add(id, severity, at, message.into(), help);
+    }
+
+    /// The place of a part of the policy.
+    fn place(&self, path: &[PathPart], spot: Spot) -> Option<Position> {
+        let whole: Path = self.prefix.iter().chain(path).cloned().collect();
+        match spot {
+            Spot::Key => place::key(self.text, &whole),
+            Spot::Value => place::value(self.text, &whole),
+            Spot::Inside(offset, length) => {
+                place::inside(self.text, &whole, offset, length).or_else(|| place::value(self.text, &whole))
+            }
+        }
+    }
+
+    /// Adds a finding at a place of the document, or at its kind.
+    pub(super) fn add(
+        &mut self,
+        id: &'static str,
+        severity: Severity,
+        at: Option<Position>,
+        message: String,
+        help: Option<String>,
+    ) {
+        let of_kind = || self.place(&[PathPart::Key("kind".into())], Spot::Value);
+        let at = at.or_else(of_kind).unwrap_or(Position { line: 1, col: 0, len: 0 });
+        let finding = Finding {
+            id,
+            severity,
+            policy: self.policy.clone(),
+            file: self.file.clone(),
+            line: self.line + at.line - 1,
+            column: at.col,
+            end: if at.col == 0 { 0 } else { at.col + at.len },
+            message,
+            help,
+            excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
+        };
+        // Rules that are generated repeat what is found in written ones.
+        if !self.found.contains(&finding) {
+            self.found.push(finding);
+        }
+    }
+
+    /// The text of a value as it is written, on its first line.
+    pub(super) fn written(&self, path: &[PathPart]) -> Option<String> {
+        let at = self.place(path, Spot::Value)?;
+        let line = self.text.lines().nth(at.line - 1)?;
+        Some(line.chars().skip(at.col - 1).take(at.len).collect())
+    }
+
+    /// Whether anything was found by a check at or below a path's line and column.
+    pub(super) fn has(&self, ids: &[&str]) -> bool {
+        self.found.iter().any(|f| ids.contains(&f.id))
+    }
+}
+
+/// The path with another key behind it.
+pub(super) fn with(path: &[PathPart], key: &str) -> Path {
+    path.iter().cloned().chain([PathPart::Key(key.into())]).collect()
+}
+
+/// The path with a key and an index behind it.
+pub(super) fn item(path: &[PathPart], key: &str, index: usize) -> Path {
+    path.iter().cloned().chain([PathPart::Key(key.into()), PathPart::Index(index)]).collect()
+}
+
+/// Calls `visit` with each text below a value, keys left out, and its path.
+pub(super) fn each_text<'v>(value: &'v Value, path: &mut Path, visit: &mut dyn FnMut(&'v str, &Path)) {
+    match value {
+        Value::Str(text) => visit(text, path),
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                path.push(PathPart::Index(i));
+                each_text(item, path, visit);
+                path.pop();
+            }
+        }
+        Value::Map(fields) => {
+            for (key, item) in fields.iter() {
+                path.push(PathPart::Key(key.clone()));
+                each_text(item, path, visit);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,230 @@
+//! Everything that is wrong with the expressions of a policy, for its author.
+//!
+//! In: the spec of a policy, or the `cel` part of a rule, and the types of the kinds that it is about. Out: each issue with
+//! its path and byte. Lowering stops at the first section with errors; this goes through all of them. Of types, only
+//! fields are reported that none of the kinds has: expressions for several kinds look at the kind first, and
+//! conditional parts of different types are checked more strictly than they run.
+
+use std::sync::Arc;
+
+use crate::cel::env::Env;
+use crate::cel::issue::{Issue, NOWHERE};
+use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
+use crate::cel::schema::{Declared, Kind};
+use crate::cel::types::Type;
+use crate::compiler::{Compiler, KUBERNETES};
+use crate::functions::CelLevel;
+use crate::kubernetes::published;
+use crate::value::suggest::did_you_mean;
+use crate::value::{Str, Value};
+
+use super::sections::VARIABLES;
+
+/// Something wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionIssue {
+    /// The path of the expression.
+    pub field: String,
+    /// The byte of the expression at which it stands.
+    pub at: usize,
+    /// How many characters it is about, as far as that is known.
+    pub length: usize,
+    /// What is wrong.
+    pub text: String,
+    /// What was probably meant.
+    pub meant: Option<String>,
+    /// Whether the expression compiles, but does not fit the kinds.
+    pub is_type: bool,
+}
+
+/// The types of a kind.
+pub struct KindTypes {
+    declared: Declared,
+}
+
+impl KindTypes {
+    /// Those of a group, version and kind.
+    pub fn of(kind: &[Str; 3], definitions: &[Value]) -> Option<KindTypes> {
+        let schema = published::schema(kind, definitions)?;
+        Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))? })
+    }
+}
+
+/// The issues of a policy of `policies.kyverno.io`; with types when its kinds are known.
+pub fn issues(
+    spec: &Value,
+    kind: KyvernoKind,
+    namespaced: bool,
+    kinds: &[Arc<KindTypes>],
+) -> Vec<ExpressionIssue> {
+    let late: &[(&str, &[&str])] = match kind {
+        KyvernoKind::Mutating | KyvernoKind::Deleting => &[
+            ("matchConditions", &["expression"]),
+            ("conditions", &["expression"]),
+            ("mutations", &["jsonPatch.expression", "applyConfiguration.expression"]),
+            ("auditAnnotations", &["valueExpression"]),
+        ],
+        _ => &[
+            ("validations", &["expression", "messageExpression"]),
+            ("generate", &["expression"]),
+            ("auditAnnotations", &["valueExpression"]),
+        ],
+    };
+    let early: &[(&str, &[&str])] = match kind {
+        KyvernoKind::Mutating | KyvernoKind::Deleting => &[],
+        _ => &[("matchConditions", &["expression"])],
+    };
+    // Expressions of such a policy are about the objects that it finds.
+    let has_targets = spec.get("targetMatchConstraints").is_some_and(|v| !v.is_null());
+    let kinds = if has_targets { &[] } else { kinds };
+    let env = || kyverno(kind, namespaced);
+    let of = Expressions { spec, path: "spec.", early, late, variables: VARIABLES };
+    // Variables of images are declared by the images that a policy chooses.
+    let plain =
+        if kind == KyvernoKind::Images { Vec::new() } else { of.run(Compiler::with(env(), VARIABLES)) };
+    of.with_types(plain, kinds, &env)
+}
+
+/// The issues of types of a rule's `cel` part; `path` is its place.
+pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<ExpressionIssue> {
+    let params = cel.get("paramKind").is_some_and(|v| !v.is_null());
+    let env = || {
+        let level = CelLevel::V26;
+        admission(Admission { params, authorizer: true, mutation: false, backticks: true, level })
+    };
+    let late: &[(&str, &[&str])] =
+        &[("expressions", &["expression", "messageExpression"]), ("auditAnnotations", &["valueExpression"])];
+    let path = format!("{path}.");
+    let of = Expressions { spec: cel, path: &path, early: &[], late, variables: KUBERNETES };
+    of.with_types(Vec::new(), kinds, &env)
+}
+
+/// The expressions of a policy: sections before the variables, those after, and the names of their fields.
+struct Expressions<'a> {
+    spec: &'a Value,
+    path: &'a str,
+    early: &'a [(&'a str, &'a [&'a str])],
+    late: &'a [(&'a str, &'a [&'a str])],
+    variables: &'static str,
+}
+
+impl Expressions<'_> {
+    fn run(&self, mut compiler: Compiler) -> Vec<ExpressionIssue> {
+        let mut found = Vec::new();
+        self.sections(self.early, &compiler, &mut found);
+        for (i, variable) in list(self.spec, "variables").iter().enumerate() {
+            let source = variable.text_at(&["expression"]);
+            let before = found.len();
+            self.expression(source, format!("{}variables[{i}].expression", self.path), &compiler, &mut found);
+            let ty = (found.len() == before).then(|| compiler.type_of(source)).flatten();
+            compiler.declare_variable(variable.text_at(&["name"]), ty.unwrap_or(Type::Dyn));
+        }
+        self.sections(self.late, &compiler, &mut found);
+        found
+    }
+
+    fn sections(&self, sections: &[(&str, &[&str])], compiler: &Compiler, found: &mut Vec<ExpressionIssue>) {
+        for (section, fields) in sections {
+            for (i, entry) in list(self.spec, section).iter().enumerate() {
+                for field in *fields {
+                    let keys: Vec<&str> = field.split('.').collect();
+                    let source = entry.text_at(&keys);
+                    self.expression(source, format!("{}{section}[{i}].{field}", self.path), compiler, found);
+                }
+            }
+        }
+    }
+
+    fn expression(&self, source: &str, field: String, compiler: &Compiler, found: &mut Vec<ExpressionIssue>) {
+        if source.is_empty() {
+            return;
+        }
+        for Issue { at, text } in compiler.all_issues(source) {
+            let at = if at >= NOWHERE - 1 { 0 } else { at as usize };
+            found.push(ExpressionIssue {
+                field: field.clone(),
+                at,
+                length: 1,
+                text,
+                meant: None,
+                is_type: false,
+            });
+        }
+    }
+
+    /// Adds the fields that none of the kinds has.
+    fn with_types(
+        &self,
+        plain: Vec<ExpressionIssue>,
+        kinds: &[Arc<KindTypes>],
+        env: &dyn Fn() -> Env,
+    ) -> Vec<ExpressionIssue> {
+        let mut common: Option<Vec<ExpressionIssue>> = None;
+        for kind in kinds {
+            let mut env = env();
+            kind.declared.declare(&mut env, "object");
+            kind.declared.declare(&mut env, "oldObject");
+            let mut found = self.run(Compiler::with(env, self.variables));
+            found.retain(|issue| issue.text.starts_with(UNDEFINED));
+            common = Some(match common {
+                None => found,
+                Some(before) => before.into_iter().filter(|issue| found.contains(issue)).collect(),
+            });
+            if common.as_ref().is_some_and(Vec::is_empty) {
+                break;
+            }
+        }
+        let mut all = plain;
+        for mut issue in common.unwrap_or_default() {
+            if all.iter().any(|known| known.field == issue.field) {
+                continue;
+            }
+            let name = issue.text.trim_start_matches(UNDEFINED).trim_matches('\'').to_string();
+            let (mut names, mut untyped): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+            kinds.iter().for_each(|kind| fields(&kind.declared, &mut names, &mut untyped));
+            // The checker knows no fields of which the schema says no type, such as quantities.
+            if untyped.contains(&&*name) {
+                continue;
+            }
+            issue.meant = did_you_mean(&name, &names).map(str::to_string);
+            issue.length = name.chars().count();
+            issue.at = self.at_name(&issue, &name);
+            issue.is_type = true;
+            all.push(issue);
+        }
+        all
+    }
+
+    /// The byte of the name behind the place of an issue, which is that of the dot.
+    fn at_name(&self, issue: &ExpressionIssue, name: &str) -> usize {
+        let below = issue.field.strip_prefix(self.path).unwrap_or(&issue.field);
+        let (value, _) = crate::value::place::follow(self.spec, &crate::value::place::parse(below));
+        let behind = value.as_str().and_then(|source| source.get(issue.at..));
+        behind.and_then(|rest| rest.find(name)).map_or(issue.at, |step| issue.at + step)
+    }
+}
+
+const UNDEFINED: &str = "undefined field ";
+
+/// The names of all fields in a type: those with types, and the others.
+fn fields<'d>(declared: &'d Declared, typed: &mut Vec<&'d str>, untyped: &mut Vec<&'d str>) {
+    match &declared.kind {
+        Kind::Scalar(_) => {}
+        Kind::List(item, _) | Kind::Map(item) => fields(item, typed, untyped),
+        Kind::Object(all) => {
+            for field in all {
+                match &field.declared {
+                    Some(declared) => {
+                        typed.extend(field.name.as_deref());
+                        fields(declared, typed, untyped);
+                    }
+                    None => untyped.extend(field.name.as_deref().or(Some(&*field.property))),
+                }
+            }
+        }
+    }
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_list).unwrap_or_default()
+}

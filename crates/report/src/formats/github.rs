@@ -1,0 +1,65 @@
+//! Workflow commands of GitHub: an annotation for each violation that the baseline does not have.
+
+use std::fmt::Write;
+
+use super::{Level, level, message};
+use crate::run::Run;
+
+/// The annotations of a run.
+pub fn write(run: &Run) -> String {
+    let mut out = String::new();
+    for finding in run.violations().filter(|finding| !finding.is_known) {
+        let Some(command) = level(finding).map(command) else { continue };
+        let place = finding.place.as_ref().or(finding.decision.as_ref());
+        let _ = write!(out, "::{command} ");
+        if !finding.file().is_empty() {
+            let _ = write!(out, "file={},", property(finding.file()));
+        }
+        match place {
+            // Lines of rendered text are not those of the template.
+            _ if finding.template.is_some() => out.push_str("line=1,"),
+            Some(place) if place.line > 0 => {
+                let _ = write!(out, "line={},endLine={},", place.line, place.line);
+                if place.column > 0 {
+                    let _ = write!(out, "col={},endColumn={},", place.column, place.end_column());
+                }
+            }
+            _ => {}
+        }
+        let on = finding.resource.as_ref().map(|r| format!(" ({})", r.display())).unwrap_or_default();
+        let _ =
+            writeln!(out, "title={}::{}{}", property(&finding.rule_id()), data(message(finding)), data(&on));
+    }
+    out
+}
+
+/// The command of a level.
+pub(crate) fn command(level: Level) -> &'static str {
+    match level {
+        Level::Note => "notice",
+        level => level.word(),
+    }
+}
+
+/// The text of a command.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property of a command.
+pub(crate) fn escaped_property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// The same without what a terminal would act on: messages hold what policies and resources hold.
+fn data(text: &str) -> String {
+    visible(&escaped(text))
+}
+
+fn property(text: &str) -> String {
+    visible(&escaped_property(text))
+}
+
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

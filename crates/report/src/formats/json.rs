@@ -1,0 +1,89 @@
+//! Our own JSON, version 1: counts, and each result with its policy, resource and places (`docs/formats.md`).
+
+use serde_json::{Map, Value, json};
+
+use super::message;
+use crate::run::{Counts, Finding, Place, ResourceName, Run};
+
+/// The version of the form; it grows when a field changes its meaning or goes.
+pub const VERSION: u64 = 1;
+
+/// The run as JSON, indented.
+pub fn write(run: &Run) -> String {
+    format!("{:#}\n", document(run))
+}
+
+/// The run as a value.
+pub fn document(run: &Run) -> Value {
+    json!({
+        "version": VERSION,
+        "tool": {"name": "ephor", "version": env!("CARGO_PKG_VERSION")},
+        "summary": summary(&run.counts),
+        "policies": run.policies,
+        "resources": run.resources,
+        "notes": run.notes.iter().map(|note| json!({"error": note.is_error, "text": note.text})).collect::<Vec<_>>(),
+        "results": run.findings.iter().map(result).collect::<Vec<_>>(),
+    })
+}
+
+fn summary(counts: &Counts) -> Value {
+    json!({
+        "pass": counts.pass,
+        "fail": counts.fail,
+        "warn": counts.warn,
+        "error": counts.error,
+        "skip": counts.skip,
+        "known": counts.known,
+    })
+}
+
+fn result(finding: &Finding) -> Value {
+    let mut out = Map::new();
+    let mut text = |key: &str, value: &str| {
+        if !value.is_empty() {
+            out.insert(key.into(), value.into());
+        }
+    };
+    let policy = &finding.policy;
+    text("id", &finding.rule_id());
+    text("policy", &policy.name);
+    text("policyKind", &policy.kind);
+    text("rule", &finding.rule);
+    text("result", finding.status.name());
+    text("severity", policy.severity.map_or("", |severity| severity.name()));
+    text("category", &policy.category);
+    text("title", &policy.title);
+    text("message", message(finding));
+    text("field", finding.field.as_deref().unwrap_or_default());
+    text("template", finding.template.as_deref().unwrap_or_default());
+    if finding.is_known {
+        out.insert("known".into(), true.into());
+    }
+    if let Some(resource) = &finding.resource {
+        out.insert("resource".into(), name(resource));
+    }
+    for (key, place) in [("place", &finding.place), ("policyPlace", &finding.decision)] {
+        if let Some(place) = place {
+            out.insert(key.into(), position(place));
+        }
+    }
+    Value::Object(out)
+}
+
+fn name(resource: &ResourceName) -> Value {
+    let fields = [
+        ("apiVersion", &resource.api_version),
+        ("kind", &resource.kind),
+        ("namespace", &resource.namespace),
+        ("name", &resource.name),
+    ];
+    let given = fields.into_iter().filter(|(_, text)| !text.is_empty());
+    Value::Object(given.map(|(key, text)| (key.to_string(), text.as_str().into())).collect())
+}
+
+fn position(place: &Place) -> Value {
+    let mut out = Map::from_iter([("file".to_string(), Value::from(place.file.as_str()))]);
+    let numbers = [("line", place.line), ("column", place.column), ("endColumn", place.end_column())];
+    out.extend(numbers.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_string(), n.into())));
+    Value::Object(out)
+}

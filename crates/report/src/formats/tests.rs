@@ -1,0 +1,216 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+
+use super::*;
+use crate::run::{Counts, Note, Place, PolicyInfo, ResourceName};
+
+/// A run with every status, texts that need escaping, a policy without rule names, a template and a known violation.
+fn run() -> Run {
+    let place = |file: &str, line, column, length, text: &str| {
+        Some(Place { file: file.into(), line, column, length, text: text.into() })
+    };
+    let tag = Arc::new(PolicyInfo {
+        name: "pin-tag".into(),
+        kind: "ClusterPolicy".into(),
+        title: "Pin the tag".into(),
+        description: "A tag that moves is no version, see https://example.com/tags.".into(),
+        category: "Best Practices, Images".into(),
+        subject: "Pod".into(),
+        severity: Some(Severity::Medium),
+    });
+    let cel = Arc::new(PolicyInfo {
+        name: "shop/no-root".into(),
+        kind: "ValidatingPolicy".into(),
+        severity: Some(Severity::Critical),
+        ..PolicyInfo::default()
+    });
+    let pod = Some(ResourceName {
+        api_version: "v1".into(),
+        kind: "Pod".into(),
+        namespace: "shop".into(),
+        name: "cart".into(),
+    });
+    let base = Finding {
+        policy: tag.clone(),
+        rule: "tag".into(),
+        status: Status::Fail,
+        message: "pin <tag> | \"now\" ]]> &\n100%\u{1b}".into(),
+        resource: pod.clone(),
+        field: Some("spec.containers[0].image".into()),
+        place: place("deploy/my pod.yaml", 7, 12, 7, "    image: x:<late>"),
+        template: None,
+        decision: place("policies/pin.yaml", 14, 20, 3, "        image: \"!*:latest\""),
+        is_known: false,
+    };
+    let findings = vec![
+        base.clone(),
+        Finding { status: Status::Pass, message: "ok".into(), ..base.clone() },
+        Finding { status: Status::Skip, message: String::new(), ..base.clone() },
+        Finding { status: Status::Warn, is_known: true, ..base.clone() },
+        Finding {
+            policy: cel.clone(),
+            rule: String::new(),
+            status: Status::Error,
+            message: "no such key: spec".into(),
+            field: None,
+            template: Some("shop/templates/cart.yaml".into()),
+            ..base.clone()
+        },
+        Finding {
+            policy: cel,
+            rule: String::new(),
+            status: Status::Error,
+            message: "the policy is refused".into(),
+            resource: None,
+            field: None,
+            place: None,
+            ..base
+        },
+    ];
+    Run {
+        counts: Counts::of(&findings),
+        findings,
+        resources: 1,
+        policies: 2,
+        seconds: 0.25,
+        notes: vec![Note { text: "bad.yaml:1: no policy".into(), is_error: true }],
+        root: None,
+    }
+}
+
+#[test]
+fn sarif_is_valid_by_the_schema_of_oasis() {
+    let mut schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/schemas/sarif-2.1.0.json")).unwrap();
+    // The published schema has one bracket too many in this pattern, which concerns nothing that is written here.
+    for definition in ["run", "toolComponent"] {
+        schema["definitions"][definition]["properties"]["language"]["pattern"] =
+            "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$".into();
+    }
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    for run in [run(), Run::default()] {
+        let text = Format::Sarif.write(&run, false);
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+    }
+    let broken = serde_json::json!({"version": "2.1.0", "runs": [{"tool": {}}]});
+    assert!(!validator.is_valid(&broken), "the schema refuses nothing");
+}
+
+#[test]
+fn sarif_results_point_at_the_field_and_at_rules_with_what_code_scanning_shows() {
+    let document: serde_json::Value = serde_json::from_str(&Format::Sarif.write(&run(), false)).unwrap();
+    let own = &document["runs"][0];
+    let results = own["results"].as_array().unwrap();
+    let first = &results[0];
+    let physical = &first["locations"][0]["physicalLocation"];
+    assert_eq!(physical["artifactLocation"]["uri"], "deploy/my%20pod.yaml");
+    assert_eq!(
+        physical["region"],
+        serde_json::json!({"startLine": 7, "startColumn": 12, "endColumn": 19, "snippet": {"text": "    image: x:<late>"}})
+    );
+    assert_eq!(first["relatedLocations"][0]["physicalLocation"]["region"]["startLine"], 14);
+    assert_eq!((&first["ruleId"], &first["level"]), (&"pin-tag/tag".into(), &"warning".into()));
+    let rules = own["tool"]["driver"]["rules"].as_array().unwrap();
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(!result["ruleId"].as_str().unwrap().is_empty());
+    }
+    let rule = &rules[0];
+    assert_eq!(rule["shortDescription"]["text"], "Pin the tag");
+    assert_eq!(rule["helpUri"], "https://example.com/tags");
+    assert_eq!(rule["properties"]["security-severity"], "5.5");
+    assert_eq!(
+        rule["properties"]["tags"],
+        serde_json::json!(["Best Practices", "Images", "Pod", "security"])
+    );
+    assert_eq!(rules[1]["id"], "shop/no-root");
+    assert_eq!(results[1]["baselineState"], "unchanged");
+    let of_template = &results[2]["locations"][0]["physicalLocation"];
+    assert_eq!(of_template["artifactLocation"]["uri"], "shop/templates/cart.yaml");
+    assert_eq!(results[2]["level"], "error");
+    // What does not change with places and messages is the same for the same violation.
+    assert_eq!(first["partialFingerprints"], results[1]["partialFingerprints"]);
+    assert_ne!(first["partialFingerprints"], results[2]["partialFingerprints"]);
+    assert_eq!(own["invocations"][0]["executionSuccessful"], false);
+}
+
+#[test]
+fn junit_is_strict_xml_whose_counts_are_those_of_its_cases() {
+    let text = Format::Junit.write(&run(), false);
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let root = document.root_element();
+    let children = |node: roxmltree::Node<'_, '_>, name: &str| {
+        node.descendants().filter(|n| n.has_tag_name(name)).count().to_string()
+    };
+    let suites: Vec<_> = root.children().filter(|n| n.is_element()).collect();
+    assert_eq!(suites.len(), 2);
+    for node in suites.iter().copied().chain([root]) {
+        for (attribute, element) in [("tests", "testcase"), ("failures", "failure"), ("errors", "error")] {
+            assert_eq!(node.attribute(attribute), Some(&*children(node, element)), "{attribute}\n{text}");
+        }
+        assert!(node.attribute("time").unwrap().parse::<f64>().is_ok());
+    }
+    for suite in suites {
+        assert_eq!(suite.attribute("skipped"), Some(&*children(suite, "skipped")));
+    }
+    let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
+    for case in &cases {
+        assert!(["name", "classname", "file"].iter().all(|a| !case.attribute(*a).unwrap().is_empty()));
+    }
+    assert_eq!(
+        (cases[0].attribute("file"), cases[0].attribute("line")),
+        (Some("deploy/my pod.yaml"), Some("7"))
+    );
+    let failure = cases[0].first_element_child().unwrap();
+    assert_eq!(failure.attribute("message"), Some("pin <tag> | \"now\" ]]> &\n100%\u{fffd}"));
+    assert!(failure.text().unwrap().contains("at: deploy/my pod.yaml:7:12\npolicy: policies/pin.yaml:14:20"));
+    assert_eq!(cases[4].attribute("name"), Some("shop/no-root"));
+    assert!(roxmltree::Document::parse(&Format::Junit.write(&Run::default(), false)).is_ok());
+}
+
+#[test]
+fn the_own_json_names_its_version_and_every_place() {
+    let document: serde_json::Value = serde_json::from_str(&Format::Json.write(&run(), false)).unwrap();
+    assert_eq!(document["version"], 1);
+    assert_eq!(
+        document["summary"],
+        serde_json::json!({"pass": 1, "fail": 1, "warn": 1, "error": 2, "skip": 1, "known": 1})
+    );
+    insta::assert_snapshot!(format!("{:#}", document["results"][0]));
+}
+
+#[test]
+fn annotations_of_github_hold_no_line_end_and_no_separator_of_their_own() {
+    insta::assert_snapshot!(Format::Github.write(&run(), false));
+}
+
+#[test]
+fn markdown_has_a_row_for_everything_that_did_not_pass() {
+    insta::assert_snapshot!(Format::Markdown.write(&run(), false));
+}
+
+#[test]
+fn text_shows_the_line_of_the_manifest_and_the_place_of_the_policy() {
+    insta::assert_snapshot!(Format::Text.write(&run(), false));
+    let coloured = Format::Text.write(&run(), true);
+    assert!(coloured.contains("\u{1b}[33;1m") || coloured.contains("\u{1b}[31;1mFAIL"), "{coloured:?}");
+    // Nothing of a message reaches the terminal as a control character.
+    assert!(!Format::Text.write(&run(), false).contains('\u{1b}'));
+}
+
+#[test]
+fn the_page_loads_nothing_and_shows_every_violation_escaped() {
+    let page = Format::Html.write(&run(), false);
+    assert_eq!(page.matches("<article ").count(), 4);
+    assert!(page.contains("default-src 'none'"));
+    for outside in ["src=\"", "href=\"", "url(", "@import", "fetch("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("pin &lt;tag&gt; | &quot;now&quot; ]]&gt; &amp;"));
+    assert!(page.contains("    image: <mark>x:&lt;late</mark>&gt;"), "{page}");
+    assert!(Format::Html.write(&Run::default(), false).contains("No violations."));
+}

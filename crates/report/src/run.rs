@@ -1,0 +1,232 @@
+//! A run of policies on resources, as every output format reads it.
+//!
+//! In: what a command evaluated. Out: [`Run`]: each result with its policy, its resource, the place of the field that decided
+//! and the place in the policy, all with names of files, lines and columns. [`crate::formats`] writes it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::engine::Status;
+pub use crate::ir::facts::Severity;
+
+/// A place in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the user named it, `-` for standard input.
+    pub file: String,
+    /// The line, from 1; 0 when no line is known.
+    pub line: usize,
+    /// The column, from 1 in characters; 0 when none is known.
+    pub column: usize,
+    /// How many characters from there the place has; 0 when no column is known.
+    pub length: usize,
+    /// The text of the line.
+    pub text: String,
+}
+
+impl Place {
+    /// `FILE:LINE:COLUMN`, without what is not known.
+    pub fn display(&self) -> String {
+        match (self.line, self.column) {
+            (0, _) => self.file.clone(),
+            (line, 0) => format!("{}:{line}", self.file),
+            (line, column) => format!("{}:{line}:{column}", self.file),
+        }
+    }
+
+    /// The column behind the place; 0 when none is known.
+    pub fn end_column(&self) -> usize {
+        self.column + self.length
+    }
+}
+
+/// A policy that gave results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyInfo {
+    /// `name`, or `namespace/name` of one in a namespace.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its title (`policies.kyverno.io/title`).
+    pub title: String,
+    /// What it is for (`policies.kyverno.io/description`).
+    pub description: String,
+    /// What it is about (`policies.kyverno.io/category`).
+    pub category: String,
+    /// The kinds that it is about (`policies.kyverno.io/subject`).
+    pub subject: String,
+    /// How much a violation matters.
+    pub severity: Option<Severity>,
+}
+
+impl PolicyInfo {
+    /// The first address in the description, which is where policies name their documentation.
+    pub fn address(&self) -> Option<&str> {
+        let at = self.description.find("https://")?;
+        let rest = self.description.get(at..)?;
+        let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`()[]{}|\\^,".contains(c);
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        rest.get(..end).map(|address| address.trim_end_matches(['.', ';', ':'])).filter(|a| a.len() > 8)
+    }
+}
+
+/// The object of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ResourceName {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind; empty for data that is no object.
+    pub kind: String,
+    /// Namespace; empty for cluster-wide objects.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl ResourceName {
+    /// `Kind namespace/name`.
+    pub fn display(&self) -> String {
+        match (self.kind.as_str(), self.namespace.as_str()) {
+            ("", _) if self.name.is_empty() => "data".into(),
+            (kind, "") => format!("{kind} {}", self.name),
+            (kind, namespace) => format!("{kind} {namespace}/{}", self.name),
+        }
+    }
+
+    /// `namespace/Kind/name`, as Kyverno prints it.
+    pub fn path(&self) -> String {
+        format!("{}/{}/{}", self.namespace, self.kind, self.name)
+    }
+}
+
+/// The result of a rule on a resource.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The policy.
+    pub policy: Arc<PolicyInfo>,
+    /// The rule; empty for policies whose rules have no names.
+    pub rule: String,
+    /// The status.
+    pub status: Status,
+    /// The message.
+    pub message: String,
+    /// The object; `None` for a policy that cannot be evaluated at all.
+    pub resource: Option<ResourceName>,
+    /// The path of the field that decided, `spec.containers[0].image`.
+    pub field: Option<String>,
+    /// Where that field stands, or the resource when no field decided.
+    pub place: Option<Place>,
+    /// The file of a Helm chart that the resource was rendered from.
+    pub template: Option<String>,
+    /// Where the policy decided: an expression, a part of a pattern, a condition, or the rule.
+    pub decision: Option<Place>,
+    /// Whether the baseline has it.
+    pub is_known: bool,
+}
+
+impl Finding {
+    /// Whether the rule failed, as a warning too, or could not be evaluated.
+    pub fn is_violation(&self) -> bool {
+        matches!(self.status, Status::Fail | Status::Warn | Status::Error)
+    }
+
+    /// `policy/rule`, or the policy alone where rules have no names.
+    pub fn rule_id(&self) -> String {
+        match self.rule.as_str() {
+            "" => self.policy.name.clone(),
+            rule => format!("{}/{rule}", self.policy.name),
+        }
+    }
+
+    /// The name of the rule, or of its policy.
+    pub fn rule_name(&self) -> &str {
+        if self.rule.is_empty() { &self.policy.name } else { &self.rule }
+    }
+
+    /// What identifies the violation from run to run: rule and resource, without places and messages.
+    pub fn identity(&self) -> [String; 3] {
+        let resource = self.resource.as_ref().map(ResourceName::path).unwrap_or_default();
+        [self.policy.kind.clone(), self.rule_id(), resource]
+    }
+
+    /// The file to show: the template of a chart, or the file that was read.
+    pub fn file(&self) -> &str {
+        let read = self.place.as_ref().or(self.decision.as_ref()).map(|place| place.file.as_str());
+        self.template.as_deref().or(read).unwrap_or_default()
+    }
+}
+
+/// Something that the run could not use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// One line, with its place.
+    pub text: String,
+    /// Whether results are missing because of it.
+    pub is_error: bool,
+}
+
+/// How many results there are of each status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Passed rules.
+    pub pass: usize,
+    /// Failed rules.
+    pub fail: usize,
+    /// Failed rules that count as warnings.
+    pub warn: usize,
+    /// Rules that could not be evaluated.
+    pub error: usize,
+    /// Rules that do not apply.
+    pub skip: usize,
+    /// Of the violations those in the baseline.
+    pub known: usize,
+}
+
+impl Counts {
+    /// The counts of some results.
+    pub fn of<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Counts {
+        let mut counts = Counts::default();
+        for finding in findings {
+            match finding.status {
+                Status::Pass => counts.pass += 1,
+                Status::Fail => counts.fail += 1,
+                Status::Warn => counts.warn += 1,
+                Status::Error => counts.error += 1,
+                Status::Skip => counts.skip += 1,
+            }
+            counts.known += usize::from(finding.is_known && finding.is_violation());
+        }
+        counts
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The results, in the order of the resources.
+    pub findings: Vec<Finding>,
+    /// How many results there were of each status, also of those that are left out of `findings`.
+    pub counts: Counts,
+    /// How many resources were read.
+    pub resources: usize,
+    /// How many policies were loaded.
+    pub policies: usize,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// What was left out.
+    pub notes: Vec<Note>,
+    /// The folder that relative names of files begin in.
+    pub root: Option<PathBuf>,
+}
+
+impl Run {
+    /// The results that are violations.
+    pub fn violations(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.is_violation())
+    }
+
+    /// Leaves out what is no violation; the counts stay.
+    pub fn keep_violations(&mut self) {
+        self.findings.retain(Finding::is_violation);
+    }
+}

@@ -1,0 +1,51 @@
+//! Base64 and JSON in what signers send, with Go's words for what is wrong.
+
+use crate::document::decode_json;
+use crate::value::Value;
+use crate::value::bytes::decode_base64;
+
+/// Why a text holds no content.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Base64 that ends or goes wrong at a byte.
+    #[error("illegal base64 data at input byte {0}")]
+    Base64(usize),
+    /// No JSON, in the words of its decoder.
+    #[error("{0}")]
+    Json(Box<str>),
+    /// Nothing where JSON must be.
+    #[error("EOF")]
+    Empty,
+    /// JSON of another type than Go's.
+    #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
+    Type {
+        /// The type of the JSON value.
+        found: &'static str,
+        /// Go's type.
+        wanted: &'static str,
+    },
+}
+
+/// The bytes of a text in base64.
+///
+/// # Errors
+/// It is none.
+pub fn base64(text: &str) -> Result<Vec<u8>, Error> {
+    decode_base64(text.as_bytes()).map_err(Error::Base64)
+}
+
+/// The value of JSON in bytes.
+///
+/// # Errors
+/// They are none.
+pub fn json(bytes: &[u8]) -> Result<Value, Error> {
+    text(&String::from_utf8_lossy(bytes))
+}
+
+/// The value of JSON in a text.
+///
+/// # Errors
+/// It is none.
+pub fn text(text: &str) -> Result<Value, Error> {
+    decode_json(text).map_err(|error| Error::Json(error.to_string().into()))
+}

@@ -1,0 +1,341 @@
+//! Results with their places: what report formats show of a run.
+//!
+//! In: the results of one resource. Out: [`Finding`]s with the field that decided in the resource and what decided in the policy. Both are
+//! looked for only where a rule is violated: the policy is evaluated once more while its decisions are recorded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ephor_document::Document;
+use ephor_document::locate::{self, Item, Position};
+use ephor_engine::RuleOutcome;
+use ephor_ir::Policy;
+use ephor_policies::PolicyOutcome;
+use ephor_policies::load::LoadedPolicy;
+use ephor_policies::policy_set::Engine;
+use ephor_policies::violation::{self, Violation};
+use ephor_report::policy_report::report_message;
+use ephor_report::run::{Finding, Place, PolicyInfo, ResourceName, Severity};
+use ephor_testing::inputs::requests::Requests;
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, dotted, follow, parse};
+
+use ephor_engine::Status;
+
+/// What the places of results are found with.
+pub(super) struct Collector<'r> {
+    pub engine: &'r Engine,
+    pub requests: &'r Requests,
+    pub resources: &'r [Document],
+    pub policies: &'r [LoadedPolicy],
+    /// Only violations are wanted, not what passed.
+    pub violations_only: bool,
+    infos: HashMap<String, Arc<PolicyInfo>>,
+    /// The policies of the set by what identifies them.
+    loaded: HashMap<String, usize>,
+    /// Where the items of lists begin, by the address of the list's text.
+    items: Mutex<HashMap<usize, Arc<Vec<Item>>>>,
+    /// Places in policies, by policy and path.
+    decisions: Mutex<HashMap<(usize, String), Option<Place>>>,
+}
+
+/// An error whose place is looked for only when it is shown: that evaluates its policy once more.
+#[derive(Clone, Debug)]
+pub struct Unlocated {
+    index: usize,
+    object: Value,
+    outcome: PolicyOutcome,
+}
+
+impl Unlocated {
+    /// The error of a rule on an object, which is the resource at `index` if there is one.
+    pub(super) fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
+        let outcome = PolicyOutcome::of(&of.policy, vec![error.clone()]);
+        Unlocated { index, object: object.clone(), outcome }
+    }
+}
+
+impl<'r> Collector<'r> {
+    pub(super) fn new(
+        engine: &'r Engine,
+        requests: &'r Requests,
+        resources: &'r [Document],
+        policies: &'r [LoadedPolicy],
+        violations_only: bool,
+    ) -> Collector<'r> {
+        let lowered = || {
+            let with_policy = |(i, p): (usize, &'r LoadedPolicy)| Some((i, p.policy.as_ref()?));
+            policies.iter().enumerate().filter_map(with_policy)
+        };
+        Collector {
+            engine,
+            requests,
+            resources,
+            policies,
+            violations_only,
+            infos: lowered().map(|(_, p)| (p.id(), Arc::new(info(p)))).collect(),
+            loaded: lowered().map(|(i, p)| (p.id(), i)).collect(),
+            items: Mutex::default(),
+            decisions: Mutex::default(),
+        }
+    }
+
+    /// The results of a policy on an object, which is the resource at `index` if there is one.
+    pub(super) fn collect(
+        &self,
+        index: usize,
+        object: &Value,
+        outcome: &PolicyOutcome,
+        status: impl Fn(&RuleOutcome) -> Status,
+    ) -> Vec<Finding> {
+        let document = self.resources.get(index);
+        let policy = &outcome.policy;
+        let is_violated = outcome.rules.iter().any(|r| r.status.is_violation());
+        let violations = if is_violated { self.violations(policy, object) } else { Vec::new() };
+        let info = self.infos.get(&policy.id()).cloned().unwrap_or_else(|| Arc::new(info(policy)));
+        let template = document.and_then(|document| template(&document.text));
+        let shown = outcome.rules.iter().map(|r| (r, status(r)));
+        let wanted = shown.filter(|(_, status)| !self.violations_only || is_violation(*status));
+        let finding = |(r, status): (&RuleOutcome, Status)| {
+            let found = violations.iter().find(|v| r.status.is_violation() && v.rule == r.rule);
+            let field = found.and_then(|v| v.field.as_ref());
+            Finding {
+                policy: info.clone(),
+                rule: if policy.report.names_rules { r.rule.to_string() } else { String::new() },
+                status,
+                message: report_message(r).to_string(),
+                resource: Some(name(object)),
+                field: field.map(|path| dotted(path)),
+                place: document.map(|document| match is_violation(status) {
+                    true => self.place(document, object, field),
+                    false => {
+                        Place { file: document.source.to_string(), line: document.line, ..Place::default() }
+                    }
+                }),
+                template: template.clone(),
+                decision: is_violation(status).then(|| self.decision(policy, object, r, found)).flatten(),
+                is_known: false,
+            }
+        };
+        wanted.map(finding).collect()
+    }
+
+    /// An error with its place.
+    pub(super) fn located(&self, error: &Unlocated) -> Vec<Finding> {
+        self.collect(error.index, &error.object, &error.outcome, |_| Status::Error)
+    }
+
+    /// The policies that the check refused: errors without a resource.
+    pub(super) fn refused(&self) -> Vec<Finding> {
+        let refused = self.policies.iter().filter_map(|loaded| Some((loaded, loaded.refused.as_ref()?)));
+        let finding = |(loaded, why): (&LoadedPolicy, &String)| {
+            let text = |path: &[&str]| loaded.document.text_at(path).to_string();
+            let namespace = text(&["metadata", "namespace"]);
+            let key = if namespace.is_empty() {
+                loaded.name.clone()
+            } else {
+                format!("{namespace}/{}", loaded.name)
+            };
+            let annotations = loaded.document.at(&["metadata", "annotations"]).and_then(Value::as_map);
+            let annotation = |key: &str| annotations.and_then(|a| a.get(key)?.as_str()).unwrap_or_default();
+            Finding {
+                policy: Arc::new(described(key, text(&["kind"]), annotation)),
+                rule: String::new(),
+                status: Status::Error,
+                message: format!("the policy is refused: {why}"),
+                resource: None,
+                field: None,
+                place: None,
+                template: None,
+                decision: policy_place(loaded, &[]),
+                is_known: false,
+            }
+        };
+        refused.map(finding).collect()
+    }
+
+    fn violations(&self, policy: &Arc<Policy>, object: &Value) -> Vec<Violation> {
+        let at = self.engine.set().policies().iter().position(|p| Arc::ptr_eq(p, policy));
+        let request = self.requests.of(object.clone(), Some(&policy.name), self.engine);
+        match (at, request) {
+            (Some(at), Ok(request)) => violation::violations(self.engine, at, &request),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The place of a field, or of the name of the object.
+    fn place(&self, document: &Document, object: &Value, field: Option<&Path>) -> Place {
+        let of_name = parse("metadata.name");
+        let item = document.item.and_then(|at| self.items(&document.text).get(at).copied());
+        let locate = |path: &[PathPart], want_key: bool| match (&item, document.item) {
+            (Some(item), _) => item.locate(&document.text, path, want_key),
+            (None, Some(_)) => None,
+            (None, None) if want_key => locate::locate_key(&document.text, path),
+            (None, None) => locate::locate(&document.text, path),
+        };
+        let paths = field.into_iter().chain([&of_name]);
+        let found = paths.into_iter().find_map(|path| nearest(object, path, locate));
+        place(&document.source, document.line, &document.text, found)
+    }
+
+    fn items(&self, text: &Arc<str>) -> Arc<Vec<Item>> {
+        let mut known = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(text.as_ptr() as usize).or_insert_with(|| Arc::new(locate::items(text))).clone()
+    }
+
+    /// The place of what decided in the policy, or of the rule.
+    fn decision(
+        &self,
+        policy: &Arc<Policy>,
+        object: &Value,
+        result: &RuleOutcome,
+        found: Option<&Violation>,
+    ) -> Option<Place> {
+        let at = *self.loaded.get(&policy.id())?;
+        let loaded = self.policies.get(at)?;
+        let path = found.and_then(|v| v.decision.clone()).unwrap_or_else(|| {
+            let rules = policy.rules_for(object.text_at(&["kind"]));
+            let rule = rules.iter().find(|rule| rule.name == result.rule);
+            rule.map(|rule| rule.origin.below(&[])).unwrap_or_default()
+        });
+        let key = (at, dotted(&path));
+        let mut known = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(key).or_insert_with(|| policy_place(loaded, &path)).clone()
+    }
+}
+
+fn is_violation(status: Status) -> bool {
+    matches!(status, Status::Fail | Status::Warn | Status::Error)
+}
+
+fn policy_place(loaded: &LoadedPolicy, path: &[PathPart]) -> Option<Place> {
+    let locate = |path: &[PathPart], want_key: bool| match want_key {
+        true => locate::locate_key(&loaded.text, path),
+        false => locate::locate(&loaded.text, path),
+    };
+    let (written, of_name) = (as_written(&loaded.document, path), parse("metadata.name"));
+    let found = [&written, &of_name].into_iter().find_map(|path| nearest(&loaded.document, path, locate));
+    Some(place(&loaded.source, loaded.line, &loaded.text, found))
+}
+
+/// The path as the policy writes it: keys of patterns may have anchors, and one item of a pattern stands for all of a list.
+fn as_written(document: &Value, path: &[PathPart]) -> Path {
+    let (mut at, mut out) = (document, Path::new());
+    for part in path {
+        let found = match (part, at) {
+            (PathPart::Key(key), Value::Map(fields)) => {
+                let anchored = || fields.iter().find(|(written, _)| inside_anchor(written) == Some(&**key));
+                let entry = fields.get_entry(key).or_else(anchored);
+                entry.map(|(written, below)| (PathPart::Key(written.clone()), below))
+            }
+            (PathPart::Index(index), Value::List(items)) => {
+                let index = (*index).min(items.len().saturating_sub(1));
+                items.get(index).map(|below| (PathPart::Index(index), below))
+            }
+            _ => None,
+        };
+        let Some((written, below)) = found else { break };
+        out.push(written);
+        at = below;
+    }
+    out
+}
+
+/// The key in an anchor such as `=(image)`.
+fn inside_anchor(written: &str) -> Option<&str> {
+    let (anchor, rest) = written.split_once('(')?;
+    let is_anchor = matches!(anchor, "" | "=" | "^" | "+" | "X" | "<");
+    rest.strip_suffix(')').filter(|_| is_anchor)
+}
+
+/// The place of a value, of its key when it is a collection, or of the nearest part around it that the text has.
+fn nearest(
+    document: &Value,
+    path: &[PathPart],
+    locate: impl Fn(&[PathPart], bool) -> Option<Position>,
+) -> Option<Position> {
+    (1..=path.len()).rev().find_map(|n| {
+        let part = path.get(..n)?;
+        let (value, followed) = follow(document, part);
+        let is_whole = n == path.len() && followed == n && !matches!(value, Value::Map(_) | Value::List(_));
+        locate(part, !is_whole)
+    })
+}
+
+fn place(file: &str, first_line: usize, text: &str, at: Option<Position>) -> Place {
+    let line = |n: usize| text.lines().nth(n.saturating_sub(1)).unwrap_or_default().to_string();
+    match at {
+        Some(at) => Place {
+            file: file.into(),
+            line: first_line + at.line.saturating_sub(1),
+            column: at.col,
+            length: at.len,
+            text: line(at.line),
+        },
+        None => Place { file: file.into(), line: first_line, ..Place::default() },
+    }
+}
+
+/// The template that Helm names in the comments at the head of a rendered document.
+fn template(text: &str) -> Option<String> {
+    let head = text.lines().take_while(|line| line.is_empty() || line.starts_with(['#', '-']));
+    let source = head.filter_map(|line| line.strip_prefix("# Source: ")).next()?;
+    Some(source.trim().to_string()).filter(|source| !source.is_empty())
+}
+
+fn name(object: &Value) -> ResourceName {
+    let text = |path: &[&str]| object.text_at(path).to_string();
+    ResourceName {
+        api_version: text(&["apiVersion"]),
+        kind: text(&["kind"]),
+        namespace: text(&["metadata", "namespace"]),
+        name: text(&["metadata", "name"]),
+    }
+}
+
+fn info(policy: &Policy) -> PolicyInfo {
+    let annotation = |key: &str| policy.annotations.get(key).and_then(Value::as_str).unwrap_or_default();
+    described(policy.key(), policy.api.kind.to_string(), annotation)
+}
+
+fn described<'a>(name: String, kind: String, annotation: impl Fn(&str) -> &'a str) -> PolicyInfo {
+    let text = |key: &str| annotation(&format!("policies.kyverno.io/{key}")).to_string();
+    PolicyInfo {
+        name,
+        kind,
+        title: text("title"),
+        description: text("description"),
+        category: text("category"),
+        subject: text("subject"),
+        severity: Severity::of(annotation("policies.kyverno.io/severity")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn helm_names_the_template_in_the_first_comments_only() {
+        let of = |text: &str| template(text);
+        assert_eq!(of("# Source: shop/templates/a.yaml\nkind: A\n"), Some("shop/templates/a.yaml".into()));
+        assert_eq!(
+            of("---\n# x\n\n# Source: s/templates/b.yaml\nkind: A\n"),
+            Some("s/templates/b.yaml".into())
+        );
+        assert_eq!(of("kind: A\n# Source: s/templates/b.yaml\n"), None);
+        assert_eq!(of("# Source: \nkind: A\n"), None);
+    }
+
+    #[test]
+    fn paths_of_patterns_are_those_of_keys_with_anchors_and_of_the_one_item() {
+        let policy = "{pattern: {spec: {=(containers): [{<(image): 'x', name: y}], plain: 1}}}";
+        let policy = ephor_document::yaml_value(policy).unwrap();
+        let written = |path: &str| dotted(&as_written(&policy, &parse(path)));
+        assert_eq!(written("pattern.spec.containers[3].name"), "pattern.spec.=(containers)[0].name");
+        assert_eq!(written("pattern.spec.containers[0].image"), "pattern.spec.=(containers)[0].<(image)");
+        assert_eq!(written("pattern.spec.plain.more"), "pattern.spec.plain");
+    }
+}

@@ -1,0 +1,110 @@
+//! What `apply` says in addition to its results: warnings and notices, and what they are summed up to.
+//!
+//! In: lines in the order in which they come up. Out: standard error, where files without policies or resources, and deprecations, are one
+//! line each; everything that a report shows of the run's inputs. Notices that Kyverno prints to standard output go
+//! there for Kyverno's outputs only.
+
+use std::sync::{Mutex, PoisonError};
+
+use ephor_report::run::Note;
+
+use super::output_options::OutputOptions;
+use crate::cli::{print, warn};
+
+/// How many files without policies or resources are named before they are only counted, with Kyverno's outputs.
+const NAMED: usize = 3;
+
+/// The messages of a run.
+pub(super) struct Log {
+    is_own: bool,
+    quiet: bool,
+    verbose: bool,
+    notes: Mutex<Vec<Note>>,
+}
+
+impl Log {
+    pub(super) fn new(options: &OutputOptions) -> Log {
+        Log {
+            is_own: options.is_own(),
+            quiet: options.quiet,
+            verbose: options.verbose,
+            notes: Mutex::default(),
+        }
+    }
+
+    /// A warning.
+    pub(super) fn warn(&self, text: &str) {
+        if !self.quiet {
+            warn(text);
+        }
+    }
+
+    /// A warning about a policy or a resource that is not used, which `--strict` takes for an error.
+    pub(super) fn unused(&self, text: &str) {
+        self.warn(text);
+        self.note(text);
+    }
+
+    /// The same, of what is printed elsewhere.
+    pub(super) fn note(&self, text: &str) {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Note { text: text.to_string(), is_error: true });
+    }
+
+    /// Warnings in their order; those about files that hold nothing of what is looked for are counted when there are many.
+    pub(super) fn left_out(&self, lines: &[(String, Use)], what: &str) {
+        let others = lines.iter().filter(|(_, usage)| *usage == Use::Foreign).count();
+        let is_counted = !self.verbose && others > if self.is_own { 0 } else { NAMED };
+        for (text, usage) in lines {
+            match usage {
+                Use::Missing => self.unused(text),
+                Use::Foreign if is_counted => {}
+                Use::Foreign | Use::Notice => self.warn(text),
+            }
+        }
+        match others {
+            _ if !is_counted => {}
+            1 => self.warn(&format!("1 file or document without {what} is left out (-v 1 shows it)")),
+            n => self.warn(&format!("{n} files or documents without {what} are left out (-v 1 lists them)")),
+        }
+    }
+
+    /// What Kyverno prints to standard output.
+    pub(super) fn notice(&self, text: &str) {
+        match (self.is_own, self.quiet) {
+            (false, _) => print(text),
+            (true, false) => eprint!("{text}"),
+            (true, true) => {}
+        }
+    }
+
+    /// Deprecation warnings: Kyverno's lines, or one line in place of all.
+    pub(super) fn deprecations(&self, lines: &[&String]) {
+        if !self.is_own || self.verbose {
+            return lines.iter().for_each(|line| self.notice(&format!("{line}\n")));
+        }
+        match lines.len() {
+            0 => {}
+            1 => self.warn("1 policy or exception uses a deprecated kind (-v 1 shows it)"),
+            n => self.warn(&format!("{n} policies or exceptions use deprecated kinds (-v 1 lists them)")),
+        }
+    }
+
+    /// What was not used.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What a line about a source means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Something is missing that the user meant.
+    Missing,
+    /// It is none of the things that are looked for.
+    Foreign,
+    /// It is worth knowing.
+    Notice,
+}

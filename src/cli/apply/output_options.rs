@@ -1,0 +1,249 @@
+//! What `apply` prints, where, and what of it counts: all flags about output, read in one place.
+//!
+//! In: parsed flags, and where the program runs. Out: [`OutputOptions`], or an error with a hint for flags that exclude each
+//! other. Kyverno's flags select Kyverno's outputs, byte for byte; our own formats are selected by name, and on a terminal
+//! the text format is the default (`docs/formats.md`).
+
+use std::io::IsTerminal;
+
+use ephor_report::formats::Format;
+use ephor_report::run::Severity;
+
+use super::options::{Args, Colour, Conflict, OutputFlags};
+use super::results::Output;
+use crate::cli::{Global, given};
+
+/// Where the program runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Surroundings {
+    /// Standard output is a terminal.
+    pub is_terminal: bool,
+    /// The program was called by Kyverno's name.
+    pub is_kyverno: bool,
+    /// Whether the environment switches colours on or off (`NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`, `TERM`).
+    pub colour: Option<bool>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub(super) fn here() -> Surroundings {
+        Surroundings {
+            is_terminal: std::io::stdout().is_terminal(),
+            is_kyverno: crate::cli::program() == "kyverno",
+            colour: crate::cli::colour_of_environment(),
+        }
+    }
+}
+
+/// The choices about output.
+#[derive(Clone, Debug)]
+pub(super) struct OutputOptions {
+    /// What is printed.
+    pub output: Output,
+    /// The format of `report_file`, and the file.
+    pub report_file: Option<(Format, String)>,
+    /// Whether standard output has colours.
+    pub colour: bool,
+    /// Whether tables have a coloured header; Kyverno's have one in pipes too.
+    pub colour_of_header: bool,
+    /// Only violations are shown.
+    pub only_failures: bool,
+    /// Nothing but errors goes to standard error.
+    pub quiet: bool,
+    /// All of what is summed up is listed.
+    pub verbose: bool,
+    /// What cannot be used ends in exit code 2.
+    pub strict: bool,
+    /// Folders are read with those below them.
+    pub recursive: bool,
+    /// The least severity of failures that count for the exit code.
+    pub fail_on: Option<Severity>,
+    /// The file of known violations.
+    pub baseline: Option<String>,
+    /// The baseline is written instead of read.
+    pub writes_baseline: bool,
+    /// Whether errors and texts are Kyverno's where there is a choice.
+    pub is_kyverno: bool,
+}
+
+impl OutputOptions {
+    /// Reads the flags.
+    ///
+    /// # Errors
+    /// Flags that exclude each other.
+    pub(super) fn read(args: &Args, global: &Global, at: Surroundings) -> Result<OutputOptions, Conflict> {
+        let (flags, exit) = (&args.output, &args.exit);
+        let colour = match flags.color {
+            _ if flags.remove_color => Some(false),
+            Colour::Always => Some(true),
+            Colour::Never => Some(false),
+            Colour::Auto => None,
+        };
+        let by_environment = at.colour.filter(|on| !*on || !at.is_kyverno);
+        let options = OutputOptions {
+            output: output(flags, at),
+            report_file: report_file(flags)?,
+            colour: colour.or(by_environment).unwrap_or(at.is_terminal),
+            colour_of_header: colour != Some(false),
+            only_failures: flags.only_failures,
+            quiet: flags.quiet,
+            verbose: global.is_verbose(),
+            strict: exit.strict,
+            recursive: args.input.recursive,
+            fail_on: exit.fail_on,
+            baseline: given(&exit.baseline).map(String::from),
+            writes_baseline: exit.write_baseline,
+            is_kyverno: at.is_kyverno,
+        };
+        options.check(flags)?;
+        Ok(options)
+    }
+
+    fn check(&self, flags: &OutputFlags) -> Result<(), Conflict> {
+        if self.writes_baseline && self.baseline.is_none() {
+            return Err(Conflict::NoBaseline);
+        }
+        let is_report = matches!(self.output, Output::ReportYaml | Output::ReportJson | Output::Exceptions);
+        if self.only_failures && is_report {
+            return Err(Conflict::FailuresOfReport);
+        }
+        let is_document = matches!(self.output, Output::Own(format) if format != Format::Text);
+        if is_document && flags.deletions {
+            return Err(Conflict::DeletionsInDocument);
+        }
+        let target = given(&flags.output).unwrap_or_default();
+        if (self.is_own() || self.report_file.is_some()) && format_of_extension(target).is_some() {
+            return Err(Conflict::OutputOfReport { target: target.into() });
+        }
+        Ok(())
+    }
+
+    /// Whether the output is one of our own, so that standard output holds nothing else.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self.output, Output::Own(_))
+    }
+
+    /// Whether violations are needed with everything that is known of them.
+    pub(super) fn needs_findings(&self) -> bool {
+        self.is_own() || self.report_file.is_some() || self.baseline.is_some() || self.fail_on.is_some()
+    }
+
+    /// Whether documents that are no objects are left out instead of ending the run.
+    pub(super) fn skips_others(&self) -> bool {
+        !self.is_kyverno && (self.is_own() || self.recursive)
+    }
+}
+
+/// The selected output.
+fn output(flags: &OutputFlags, at: Surroundings) -> Output {
+    let (report, exceptions) = (flags.policy_report, flags.generate_exceptions);
+    let format = flags.output_format.0;
+    // Kyverno has none but its own; JSON is Kyverno's where Kyverno has some.
+    let own = format.filter(|format| !at.is_kyverno && (*format != Format::Json || !(report || exceptions)));
+    match own {
+        Some(format) if report || !exceptions => Output::Own(format),
+        _ if report && format == Some(Format::Json) => Output::ReportJson,
+        _ if report => Output::ReportYaml,
+        _ if exceptions => Output::Exceptions,
+        _ if flags.table => Output::Table,
+        _ if at.is_terminal && !at.is_kyverno && !flags.detailed_results && !flags.stdin => {
+            Output::Own(Format::Text)
+        }
+        _ => Output::Plain,
+    }
+}
+
+/// The file of the report with its format: the one that is named, else that of the file's extension.
+fn report_file(flags: &OutputFlags) -> Result<Option<(Format, String)>, Conflict> {
+    let Some(file) = given(&flags.report_file) else { return Ok(None) };
+    match flags.output_format.0.or_else(|| format_of_extension(file)) {
+        Some(format) => Ok(Some((format, file.into()))),
+        None => Err(Conflict::NoFormat { file: file.into() }),
+    }
+}
+
+fn format_of_extension(file: &str) -> Option<Format> {
+    Some(match std::path::Path::new(file).extension()?.to_str()? {
+        "sarif" => Format::Sarif,
+        "xml" => Format::Junit,
+        "json" => Format::Json,
+        "md" => Format::Markdown,
+        "html" => Format::Html,
+        "txt" => Format::Text,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Apply {
+        #[command(flatten)]
+        args: Args,
+        #[command(flatten)]
+        global: Global,
+    }
+
+    fn options(arguments: &str, at: Surroundings) -> Result<OutputOptions, Conflict> {
+        let Apply { args, global } =
+            Apply::parse_from(["apply"].into_iter().chain(arguments.split_whitespace()));
+        OutputOptions::read(&args, &global, at)
+    }
+
+    const TERMINAL: Surroundings = Surroundings { is_terminal: true, is_kyverno: false, colour: None };
+    const PIPE: Surroundings = Surroundings { is_terminal: false, is_kyverno: false, colour: None };
+    const KYVERNO: Surroundings = Surroundings { is_terminal: true, is_kyverno: true, colour: None };
+
+    #[test]
+    fn text_is_the_default_on_a_terminal_unless_kyverno_is_meant() {
+        let output = |arguments, at| options(arguments, at).unwrap().output;
+        assert_eq!(output("", TERMINAL), Output::Own(Format::Text));
+        assert_eq!(output("", PIPE), Output::Plain);
+        assert_eq!(output("", KYVERNO), Output::Plain);
+        for (flag, expected) in [
+            ("-t", Output::Table),
+            ("-p", Output::ReportYaml),
+            ("-p --output-format json", Output::ReportJson),
+            ("--generate-exceptions", Output::Exceptions),
+            ("-i", Output::Plain),
+            ("--detailed-results", Output::Plain),
+        ] {
+            assert_eq!(output(flag, TERMINAL), expected, "{flag}");
+        }
+        assert_eq!(output("--output-format json", PIPE), Output::Own(Format::Json));
+        assert_eq!(output("--output-format json", KYVERNO), Output::Plain);
+        assert_eq!(output("-p --output-format sarif", PIPE), Output::Own(Format::Sarif));
+    }
+
+    #[test]
+    fn flags_decide_about_colours_before_the_environment_and_that_before_the_terminal() {
+        let forced = Surroundings { colour: Some(true), ..PIPE };
+        let colour = |arguments, at| options(arguments, at).unwrap().colour;
+        assert!(colour("", TERMINAL) && colour("", forced) && colour("--color always", PIPE));
+        assert!(!colour("", PIPE) && !colour("--color never", forced) && !colour("--remove-color", TERMINAL));
+        assert!(!colour("", Surroundings { colour: Some(false), ..TERMINAL }));
+        // Kyverno knows only how to switch them off.
+        assert!(!colour("", Surroundings { is_kyverno: true, ..forced }));
+    }
+
+    #[test]
+    fn flags_that_exclude_each_other_are_errors_with_a_hint() {
+        let error = |arguments| options(arguments, PIPE).unwrap_err().to_string();
+        assert!(error("--output-format sarif -o r.sarif").contains("--report-file r.sarif"));
+        assert!(error("--report-file r.dat").contains("--output-format"));
+        assert!(error("--write-baseline").contains("--baseline FILE"));
+        assert!(error("-p --only-failures").contains("--output-format json"));
+        assert!(error("--output-format html --deletions").contains("leave out"));
+        let file = |arguments| options(arguments, PIPE).unwrap().report_file;
+        assert_eq!(file("--report-file r.xml"), Some((Format::Junit, "r.xml".into())));
+        assert_eq!(
+            file("--report-file r.json --output-format sarif"),
+            Some((Format::Sarif, "r.json".into()))
+        );
+    }
+}

@@ -1,0 +1,485 @@
+//! Why a command ends without a result.
+//!
+//! In: errors of the crates, and what a command finds wrong itself. Out: an [`Error`], which the program prints as
+//! `Error: TEXT` on standard error, and its exit code. Where Kyverno 1.19.1 has a text for it, that is the text.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ephor_search::Problem;
+
+use super::usage::Usage;
+use super::{apply, serve};
+
+/// The error of a crate, whose text is shown.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a command ends without a result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line cannot be run.
+    #[error(transparent)]
+    Usage(#[from] Usage),
+    /// Flags of `apply` that are missing or exclude each other.
+    #[error(transparent)]
+    Apply(#[from] apply::Conflict),
+    /// Flags of `serve` that are missing or exclude each other.
+    #[error(transparent)]
+    Serve(#[from] serve::Conflict),
+
+    /// An input of a run cannot be used, in Kyverno's words.
+    #[error(transparent)]
+    Input(Cause),
+    /// A file cannot be read.
+    #[error("{path}: {cause}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file cannot be opened.
+    #[error("failed open file {path}: open {path}: {}", reason(cause))]
+    Open {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file cannot be read after it has been opened.
+    #[error("failed to read file {path}: read {path}: {}", reason(cause))]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Standard input cannot be read.
+    #[error("failed to read from stdin: {0}")]
+    StandardInput(io::Error),
+    /// A file or folder cannot be written.
+    #[error("failed to write {path} ({cause})")]
+    Write {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// There is no baseline.
+    #[error(
+        "cannot read the baseline `{path}`: {cause}\nhelp: write it with `--baseline {path} --write-baseline`"
+    )]
+    NoBaselineFile {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file is no baseline.
+    #[error("cannot read the baseline `{path}`: {cause}")]
+    Baseline {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// The target of `--output` cannot be created.
+    #[error("failed to create file/folder ({cause})")]
+    Create {
+        /// Why.
+        cause: io::Error,
+    },
+    /// The target of `--output` cannot be emptied.
+    #[error("failed to truncate the existing file at {path} ({cause})")]
+    Truncate {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// An object cannot be written to the target of `--output`.
+    #[error("failed to write {}: {cause}", path.display())]
+    Append {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file that a flag names does not exist.
+    #[error("stat {path}: no such file or directory")]
+    NoFile {
+        /// The file.
+        path: String,
+    },
+    /// A path that an argument names does not exist.
+    #[error("lstat {path}: no such file or directory")]
+    NoPath {
+        /// The path.
+        path: String,
+    },
+    /// A folder does not exist.
+    #[error("open {}: no such file or directory", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The first resource file does not exist.
+    #[error("failed to load resources (stat {path}: no such file or directory)")]
+    NoResourceFile {
+        /// The file.
+        path: String,
+    },
+    /// A policy file does not exist.
+    #[error("no such policy file `{path}`{}", meant.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
+    NoPolicyFile {
+        /// The file.
+        path: String,
+        /// The file of the same folder that was probably meant.
+        meant: Option<String>,
+    },
+    /// Documents cannot be read.
+    #[error(transparent)]
+    Load(#[from] ephor_document::LoadError),
+    /// A file is no YAML.
+    #[error("{path}: {cause}")]
+    Yaml {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: ephor_document::yaml::Error,
+    },
+    /// JSON cannot be written.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The IR cannot be written as JSON.
+    #[error(transparent)]
+    Ir(#[from] ephor_ir::json::JsonError),
+    /// A repository cannot be used.
+    #[error(transparent)]
+    Git(#[from] ephor_sources::git::Error),
+    /// A payload cannot be used.
+    #[error(transparent)]
+    Payload(#[from] ephor_sources::payload::Error),
+    /// A check request cannot be used.
+    #[error(transparent)]
+    Check(#[from] ephor_sources::payload::CheckError),
+    /// A file with context data cannot be used.
+    #[error(transparent)]
+    Context(#[from] ephor_sources::context::Error),
+    /// A file with exceptions cannot be used.
+    #[error("Error: {0}")]
+    Exceptions(Cause),
+
+    /// A file has no Kubernetes object.
+    #[error("{path}: no Kubernetes object")]
+    NoObject {
+        /// The file.
+        path: String,
+    },
+    /// No argument has a policy.
+    #[error("no policy found in {arguments}{}", causes.iter().map(|c| format!("\n  {c}")).collect::<String>())]
+    NoPolicyFound {
+        /// The arguments.
+        arguments: String,
+        /// What is wrong with them.
+        causes: Vec<String>,
+    },
+    /// No policy can have an equivalent of Kubernetes.
+    #[error("no policy of kind ClusterPolicy, ValidatingPolicy or MutatingPolicy found")]
+    NoCandidate,
+    /// A policy does not compile.
+    #[error("{0}")]
+    Policy(String),
+    /// Policies have no rule.
+    #[error("no rule{}", of_kind(kind))]
+    NoRules {
+        /// The kind that rules should match.
+        kind: Option<String>,
+    },
+    /// Policies have no rule of a name.
+    #[error("no rule `{rule}`{}{}", of_kind(kind), rules(meant, names))]
+    NoRule {
+        /// The name.
+        rule: String,
+        /// The kind that the rule should match.
+        kind: Option<String>,
+        /// The rule that was probably meant.
+        meant: Option<String>,
+        /// All rules.
+        names: Vec<String>,
+    },
+    /// Deprecation warnings count as errors.
+    #[error("found {count} deprecation warning(s) and --warnings-as-errors is set")]
+    Deprecated {
+        /// How many.
+        count: usize,
+    },
+    /// A resource cannot be processed.
+    #[error("failed to apply policies on resource {name} ({cause})")]
+    Resource {
+        /// Its name.
+        name: String,
+        /// Why.
+        cause: Box<Error>,
+    },
+    /// A deleting policy fails.
+    #[error("failed to apply deleting policies on {what}: {cause}")]
+    Deletion {
+        /// `resource` or `json`.
+        what: &'static str,
+        /// Why.
+        cause: String,
+    },
+
+    /// A cluster does not answer, or refuses.
+    #[error(transparent)]
+    Cluster(#[from] ephor_server::cluster::Failure),
+    /// The resources of a cluster cannot be read.
+    #[error("failed to load resources ({cause})")]
+    ClusterResources {
+        /// Why.
+        cause: ephor_server::cluster::Failure,
+    },
+    /// A cluster has no resource of a name.
+    #[error("failed to load resources ({name} not found in cluster)")]
+    NotInCluster {
+        /// The name.
+        name: String,
+    },
+    /// A kubeconfig file has no such context.
+    #[error("context \"{context}\" does not exist")]
+    NoContext {
+        /// The context.
+        context: String,
+    },
+    /// Something listens where Kyverno looks for a cluster that nothing names.
+    #[error("no kubeconfig file: name one with --kubeconfig to use what listens on {address}")]
+    NoKubeconfig {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An API server would refuse a webhook configuration.
+    #[error("the API server refuses the configuration: {0}")]
+    RefusedConfiguration(String),
+    /// A webhook configuration is another program's.
+    #[error(
+        "{kind} `{name}` belongs to another program{}: remove that program first, or give --take-over to replace it",
+        written_by(managers)
+    )]
+    ForeignConfiguration {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Who wrote it.
+        managers: Vec<String>,
+    },
+    /// Files have no webhook configuration.
+    #[error("--config: no ValidatingWebhookConfiguration or MutatingWebhookConfiguration found")]
+    NoConfiguration,
+    /// Configurations without a request.
+    #[error("--config goes with --simulate")]
+    ConfigWithoutSimulation,
+    /// A file has no request.
+    #[error("{path}: {cause}")]
+    Request {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// The server ends.
+    #[error(transparent)]
+    Server(#[from] ephor_server::serve::Error),
+    /// The log cannot be started.
+    #[error("{0}")]
+    Log(Cause),
+    /// An entry of `--http-blocklist` or `--http-allowlist`.
+    #[error("--http-blocklist, --http-allowlist: {0}")]
+    Guard(#[from] ephor_sources::http::guard::EntryError),
+    /// A file of `--ca-file`.
+    #[error("--ca-file: {0}")]
+    Authority(#[from] ephor_sources::http::roots::FileError),
+
+    /// Test files are faulty.
+    #[error("found {count} errors after loading tests")]
+    FaultyTests {
+        /// How many.
+        count: usize,
+    },
+    /// There is no test.
+    #[error("no tests found")]
+    NoTests,
+    /// Tests fail.
+    #[error("{count} tests failed")]
+    FailedTests {
+        /// How many.
+        count: usize,
+    },
+    /// Expected results are vacuous.
+    #[error("{count} expected result(s) are vacuous and --strict is set")]
+    VacuousResults {
+        /// How many.
+        count: usize,
+    },
+    /// Tests reach less than they should.
+    #[error(
+        "tests reach {reached:.1} % of rules, conditions and pattern leaves, and --coverage-min is {min} %"
+    )]
+    Coverage {
+        /// The share that they reach, in percent.
+        reached: f64,
+        /// The share that they should reach.
+        min: f64,
+    },
+    /// Files cannot be watched.
+    #[error("cannot watch files: {0}")]
+    Watch(#[from] notify::Error),
+    /// Files are no longer watched.
+    #[error("cannot watch files: {0}")]
+    Watched(#[from] std::sync::mpsc::RecvError),
+    /// The name of test files is empty.
+    #[error("file-name must not be set to an empty string")]
+    NoFileName,
+    /// An expected result has another form.
+    #[error("--{flag} `{value}`: expected POLICY,RULE,RESOURCE,NAMESPACE,KIND")]
+    MalformedResult {
+        /// The flag.
+        flag: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// A controller without a name.
+    #[error("invalid controller provided")]
+    InvalidController,
+
+    /// Neither an expression nor a document.
+    #[error("at least one query or input object is required")]
+    NothingToQuery,
+    /// A document is neither JSON nor YAML.
+    #[error("error parsing input json: {0}")]
+    Document(Cause),
+    /// A text is no JMESPath expression.
+    #[error("{}", problem.caret.as_ref().unwrap_or(&problem.text))]
+    NoExpression {
+        /// Why.
+        problem: Box<Problem>,
+    },
+    /// A query is no JMESPath expression.
+    #[error("{}", marked_text(&format!("failed to compile JMESPath: {query}, error: {problem}"), marked))]
+    Query {
+        /// The query.
+        query: String,
+        /// Why.
+        problem: Box<Problem>,
+        /// The line of the query with a caret.
+        marked: String,
+    },
+    /// A query has no result.
+    #[error("{}", marked_text(&format!("error evaluating JMESPath expression: {problem}"), marked))]
+    Search {
+        /// Why.
+        problem: Box<Problem>,
+        /// The line of the query with a caret.
+        marked: String,
+    },
+    /// A result has no form in JSON.
+    #[error("error marshalling result to JSON: {0}")]
+    Marshal(Cause),
+    /// More than one document.
+    #[error("accepts one document")]
+    Documents,
+    /// No expression.
+    #[error("an expression is required")]
+    NoExpressionGiven,
+    /// More than one expression.
+    #[error("accepts one expression; quote it for the shell")]
+    ManyExpressions,
+    /// A CEL expression does not compile, or has no value.
+    #[error(transparent)]
+    Expression(Cause),
+    /// A variable without a value.
+    #[error("--set {text}: expected name=JSON")]
+    NoVariable {
+        /// What was given.
+        text: String,
+    },
+    /// The value of a variable is neither JSON nor YAML.
+    #[error("--set {name}: {cause}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// Why.
+        cause: Cause,
+    },
+    /// A prompt has no such command.
+    #[error("no command `:{name}`; `:help` shows all")]
+    NoPromptCommand {
+        /// The command.
+        name: String,
+    },
+    /// A terminal cannot be used.
+    #[error(transparent)]
+    Prompt(#[from] rustyline::error::ReadlineError),
+
+    /// A recorded suite cannot be run.
+    #[error(transparent)]
+    Suite(#[from] io::Error),
+    /// A folder has no recorded suite.
+    #[error("no suite found in {}", path.display())]
+    NoSuite {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A script of completion cannot be written.
+    #[error("{0}")]
+    Completion(io::Error),
+}
+
+impl Error {
+    /// An input that cannot be used.
+    pub fn input(cause: impl Into<Cause>) -> Error {
+        Error::Input(cause.into())
+    }
+
+    /// An expression that cannot be compiled or has no value.
+    pub fn expression(cause: impl Into<Cause>) -> Error {
+        Error::Expression(cause.into())
+    }
+
+    /// The exit code of the program.
+    pub fn exit_code(&self) -> i32 {
+        1
+    }
+}
+
+fn reason(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "is a directory".into(),
+        _ => cause.to_string(),
+    }
+}
+
+fn of_kind(kind: &Option<String>) -> String {
+    kind.as_ref().map(|k| format!(" for objects of kind `{k}`")).unwrap_or_default()
+}
+
+fn rules(meant: &Option<String>, names: &[String]) -> String {
+    match meant {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None if names.is_empty() => String::new(),
+        None => format!("; there are: {}", names.join(", ")),
+    }
+}
+
+fn written_by(managers: &[String]) -> String {
+    if managers.is_empty() { String::new() } else { format!(" (written by {})", managers.join(", ")) }
+}
+
+/// Kyverno's text, then where it happened.
+fn marked_text(text: &str, marked: &str) -> String {
+    format!("{text}\n{marked}").trim_end().to_string()
+}

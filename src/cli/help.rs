@@ -1,0 +1,112 @@
+//! The pages of the commands as `--help` prints them.
+//!
+//! In: the commands. Out: the same commands with the layout of their pages, the program's with its commands in
+//! groups; a page on standard output.
+
+use clap::Command;
+
+use super::flags::plain;
+
+/// The layout of a page.
+const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-help}";
+
+/// The commands by what they are for; a test compares them with those of the program.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Run policies", &["apply", "test"]),
+    ("Write policies", &["lint", "create", "fix", "jp", "cel"]),
+    ("Look into policies", &["explain", "admission"]),
+    ("Operate in a cluster", &["serve", "webhook-config"]),
+    ("About the program", &["conformance", "completion", "docs", "help", "version"]),
+];
+
+/// The commands with the layout of their pages.
+pub(super) fn with_pages(root: Command) -> Command {
+    let groups = groups(&root);
+    let root = with_layout(root).disable_help_subcommand(false);
+    root.help_template(format!(
+        "{{about-with-newline}}\nUsage:\n  {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    ))
+    .after_help("`ephor COMMAND --help` shows the page of a command.")
+}
+
+fn with_layout(command: Command) -> Command {
+    // A page has one form: what follows the first paragraph stands on it for `-h`, too.
+    let long = command.get_long_about().cloned();
+    let command = match long {
+        Some(text) => command.about(text).long_about(None::<&str>),
+        None => command,
+    };
+    command.help_template(PAGE).disable_help_subcommand(true).mut_subcommands(with_layout)
+}
+
+/// What a command is for, in one line.
+pub(super) fn summary(command: &Command) -> String {
+    plain(command.get_about()).lines().next().unwrap_or_default().trim_end_matches('.').to_string()
+}
+
+fn groups(root: &Command) -> String {
+    let about = |name: &str| match root.find_subcommand(name) {
+        Some(command) => summary(command),
+        None => "Shows the page of a command".to_string(),
+    };
+    let line = |name: &&str| format!("  {name:16}{}\n", about(name));
+    let group = |(title, names): &(&str, &[&str])| {
+        format!("{title}:\n{}\n", names.iter().map(line).collect::<String>())
+    };
+    GROUPS.iter().map(group).collect()
+}
+
+/// Prints the page of a command: `ephor jp query`.
+pub(super) fn print(name: &str) {
+    let mut root = super::commands();
+    root.build();
+    let mut command = &mut root;
+    for word in name.split(' ').skip(1) {
+        // What names no command has the page of the command above it.
+        if command.find_subcommand(word).is_none() {
+            break;
+        }
+        let Some(below) = command.find_subcommand_mut(word) else { return };
+        command = below;
+    }
+    let page = without_variables(command.clone()).render_help();
+    match super::shows_colours() {
+        true => super::print(&page.ansi().to_string()),
+        false => super::print(&page.to_string()),
+    }
+}
+
+/// A command whose page names one environment variable instead of one a flag.
+fn without_variables(command: Command) -> Command {
+    let first = command.get_arguments().find_map(|arg| {
+        let variable = arg.get_env().filter(|_| !arg.is_global_set())?.to_string_lossy().into_owned();
+        Some(format!("Each flag has an environment variable: {variable} sets --{}.", arg.get_long()?))
+    });
+    let command = command.mut_args(|arg| if arg.is_global_set() { arg } else { arg.hide_env(true) });
+    let Some(line) = first else { return command };
+    let help = [plain(command.get_after_help()), line].into_iter().filter(|text| !text.is_empty());
+    let help = help.collect::<Vec<_>>().join("\n\n");
+    command.after_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let count = grouped.len();
+        grouped.retain(|name| *name != "help");
+        let root = super::super::commands();
+        let all: BTreeSet<&str> = root.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), all);
+        assert_eq!(count, all.len() + 1);
+    }
+
+    #[test]
+    fn the_definitions_of_all_flags_are_consistent() {
+        super::super::flags::with_forms_of_go(super::super::commands()).debug_assert();
+    }
+}
