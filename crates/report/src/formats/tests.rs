@@ -240,7 +240,7 @@ fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() 
         = ClusterPolicy rule tag policies/pin.yaml:14:20
         = ValidatingPolicy policies/pin.vpol.yaml:20
 
-    1 resource, 2 policies: 2 failed, 0 errors, 0 warnings, 0 passed, 0 skipped (2 results, 1 violation)
+    1 resource, 2 policies: 2 failed, 0 errors, 0 warnings, 0 passed, 0 skipped (1 violation in 2 results)
     why: ephor explain policies/pin.yaml -r 'deploy/my pod.yaml'
     ");
     let table = Format::Markdown.write(&two_forms(), false);

@@ -171,7 +171,7 @@ fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     let results: usize = violations.iter().map(|violation| violation.results().count()).sum();
     let shown = match results == violations.len() {
         true => String::new(),
-        false => format!(" ({results} results, {})", number(violations.len(), "violation", "violations")),
+        false => format!(" ({} in {results} results)", number(violations.len(), "violation", "violations")),
     };
     format!(
         "{}, {}: {}{shown}\n",
