@@ -87,6 +87,7 @@ fn a_violation_points_at_the_field_and_at_the_expression() {
         = policy cel.yaml:14:17
 
     1 resource, 1 policy: 1 failed, 0 errors, 0 warnings, 0 passed, 0 skipped
+    why: ephor explain cel.yaml -r pod.yaml
     ");
     let sarif = files().run(&["apply", "cel.yaml", "-r", "./pod.yaml", "--output-format", "sarif"]);
     let sarif = json(&sarif.out);
@@ -243,6 +244,37 @@ fn colours_follow_the_flag_and_the_environment() {
     assert!(run("FORCE_COLOR", "1", &[]) && run("CLICOLOR_FORCE", "1", &[]));
     assert!(!run("FORCE_COLOR", "0", &[]) && !run("FORCE_COLOR", "1", &["--color", "never"]));
     assert!(run("NO_COLOR", "1", &["--color", "always"]) && !run("NO_COLOR", "1", &[]));
+}
+
+/// The program on the arguments that the README's first command has, in this repository, and more.
+fn first_command(more: &[&str]) -> common::Ran {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README");
+    let command = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- "));
+    let arguments: Vec<&str> =
+        command.expect("the first command").split_whitespace().chain(more.to_vec()).collect();
+    let mut program = files().program(&arguments);
+    common::Ran::new(program.current_dir(root).output().expect("it runs"))
+}
+
+#[test]
+fn the_first_command_of_the_readme_shows_each_violation_once_with_all_forms_of_its_policy() {
+    let ran = first_command(&["--color", "never", "--output-format", "text"]);
+    assert_eq!(ran.code, Some(1));
+    // Nothing but the violations: all that is deprecated has its successor in the same folder.
+    assert_eq!(ran.err, "");
+    insta::assert_snapshot!(ran.out);
+    let run = json(&first_command(&["--output-format", "json"]).out);
+    let results = run["results"].as_array().expect("results");
+    let policies_of = |kind: &str| {
+        let own = results.iter().filter(|result| result["policyKind"] == kind);
+        own.filter_map(|result| result["policy"].as_str()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let classic = policies_of("ClusterPolicy");
+    assert!(classic.len() > 20, "{classic:?}");
+    assert_eq!(policies_of("ValidatingPolicy"), classic);
+    assert!(policies_of("ValidatingAdmissionPolicy").is_subset(&classic));
+    assert!(!policies_of("ValidatingAdmissionPolicy").is_empty());
 }
 
 /// A browser without a window, if there is one.

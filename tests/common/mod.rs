@@ -67,7 +67,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn new(output: Output) -> Ran {
+    pub fn new(output: Output) -> Ran {
         Ran {
             code: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -6,7 +6,7 @@
 //! (`docs/policies.md`, "Loading").
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::api::admission::{check, defaulted};
@@ -277,6 +277,18 @@ impl Policies {
                 *policy = Arc::new(lower::admission::offline::bind_as_server(policy, own));
             }
         }
+    }
+
+    /// How many policies of deprecated kinds have a successor here: a policy of their name of a current kind.
+    pub fn migrated(&self) -> usize {
+        let id =
+            |p: &LoadedPolicy| (p.name.clone(), p.document.text_at(&["metadata", "namespace"]).to_owned());
+        let is_deprecated = |p: &LoadedPolicy| {
+            schema::deprecation(p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"])).is_some()
+        };
+        let (deprecated, current): (Vec<_>, Vec<_>) = self.policies.iter().partition(|p| is_deprecated(p));
+        let current: HashSet<_> = current.into_iter().map(id).collect();
+        deprecated.into_iter().filter(|p| current.contains(&id(p))).count()
     }
 
     /// The names of all policies and bindings with their kinds and namespaces.

@@ -49,6 +49,8 @@ pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
         }
         for n in &notices {
             let usage = match n.cause {
+                // A folder of policies may hold a page about them.
+                Cause::Extension if n.place != *argument && !log.is_verbose() => continue,
                 // A file that the argument itself names is meant to be one.
                 Cause::Extension if n.place != *argument => Use::Foreign,
                 _ => Use::Missing,
@@ -82,13 +84,13 @@ pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
     Ok(all)
 }
 
-/// Prints deprecation warnings.
+/// Prints deprecation warnings; `migrated` policies of them have a successor that is loaded as well.
 ///
 /// # Errors
 /// Such warnings count as errors.
-pub(super) fn deprecations(lines: &[String], fatal: bool, log: &Log) -> Result<(), Error> {
+pub(super) fn deprecations(lines: &[String], migrated: usize, fatal: bool, log: &Log) -> Result<(), Error> {
     let warnings: Vec<&String> = lines.iter().filter(|l| !l.is_empty()).collect();
-    log.deprecations(&warnings);
+    log.deprecations(&warnings, migrated);
     match warnings.len() {
         count if count > 0 && fatal => Err(Error::Deprecated { count }),
         _ => Ok(()),
@@ -151,7 +153,7 @@ pub(super) fn load_exceptions(
     } else {
         for path in args.input.exceptions() {
             let loaded = exceptions::read(&path).map_err(|error| Error::Exceptions(error.into()))?;
-            deprecations(&loaded.deprecations, args.exit.warnings_as_errors, log)?;
+            deprecations(&loaded.deprecations, 0, args.exit.warnings_as_errors, log)?;
             all.extend(loaded);
         }
     }

@@ -32,6 +32,11 @@ impl Log {
         }
     }
 
+    /// Whether all of what is summed up is listed.
+    pub(super) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// A warning.
     pub(super) fn warn(&self, text: &str) {
         if !self.quiet {
@@ -80,12 +85,13 @@ impl Log {
         }
     }
 
-    /// Deprecation warnings: Kyverno's lines, or one line in place of all.
-    pub(super) fn deprecations(&self, lines: &[&String]) {
+    /// Deprecation warnings: Kyverno's lines, or one line in place of all. That line does not count policies that are
+    /// `migrated`: there is nothing to do about them.
+    pub(super) fn deprecations(&self, lines: &[&String], migrated: usize) {
         if !self.is_own || self.verbose {
             return lines.iter().for_each(|line| self.notice(&format!("{line}\n")));
         }
-        match lines.len() {
+        match lines.len().saturating_sub(migrated) {
             0 => {}
             1 => self.warn("1 policy or exception uses a deprecated kind (-v 1 shows it)"),
             n => self.warn(&format!("{n} policies or exceptions use deprecated kinds (-v 1 lists them)")),

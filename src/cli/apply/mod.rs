@@ -84,7 +84,7 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
         log.warn(&text);
     }
     let mut policies = load_policies(args, &log)?;
-    deprecations(&policies.deprecations, args.exit.warnings_as_errors, &log)?;
+    deprecations(&policies.deprecations, policies.migrated(), args.exit.warnings_as_errors, &log)?;
     let load = |paths: &[String]| load_resources(paths, profile, &options, &log);
     let targets = load(&args.input.target_resources())?;
     let params = load(&args.input.parameter_resources())?;

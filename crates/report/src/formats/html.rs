@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::message;
+use super::merged::{Merged, merged, statement};
 use crate::engine::Status;
 use crate::run::{Finding, Place, Run, Severity};
 
@@ -19,7 +19,7 @@ const BARS: usize = 10;
 
 /// The run as a page.
 pub fn write(run: &Run) -> String {
-    let violations: Vec<&Finding> = run.violations().collect();
+    let violations = merged(run.violations());
     let mut out = String::with_capacity(violations.len() * 1_024 + STYLE.len() + SCRIPT.len());
     let _ = write!(
         out,
@@ -37,7 +37,7 @@ pub fn write(run: &Run) -> String {
         charts(&mut out, &violations);
         filters(&mut out, &violations);
         out.push_str("<section aria-label=\"Violations\">\n");
-        violations.iter().for_each(|finding| article(&mut out, finding));
+        violations.iter().for_each(|violation| article(&mut out, violation));
         out.push_str("</section>\n");
     }
     let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
@@ -103,11 +103,11 @@ const KEYS: [Key; 5] = [
     ("resource", "Resource", resource),
 ];
 
-/// How many violations there are by a key, the most first; severities by their weight.
-fn numbers(violations: &[&Finding], (key, _, value): &Key) -> Vec<(String, usize)> {
+/// How many violations there are by a key, the most first; severities by their weight. One that several policies report counts for each.
+fn numbers(violations: &[Merged<'_>], (key, _, value): &Key) -> Vec<(String, usize)> {
     let mut by_value: BTreeMap<String, usize> = BTreeMap::new();
-    for finding in violations {
-        *by_value.entry(value(finding)).or_default() += 1;
+    for value in violations.iter().flat_map(|violation| violation.distinct(value)) {
+        *by_value.entry(value).or_default() += 1;
     }
     let mut all: Vec<(String, usize)> = by_value.into_iter().collect();
     match *key {
@@ -117,7 +117,7 @@ fn numbers(violations: &[&Finding], (key, _, value): &Key) -> Vec<(String, usize
     all
 }
 
-fn charts(out: &mut String, violations: &[&Finding]) {
+fn charts(out: &mut String, violations: &[Merged<'_>]) {
     out.push_str("<section class=\"charts\" aria-label=\"Charts\">\n");
     for key in KEYS.iter().skip(1) {
         let (name, title, _) = key;
@@ -148,7 +148,7 @@ fn charts(out: &mut String, violations: &[&Finding]) {
     out.push_str("</section>\n");
 }
 
-fn filters(out: &mut String, violations: &[&Finding]) {
+fn filters(out: &mut String, violations: &[Merged<'_>]) {
     out.push_str("<form aria-label=\"Filters\">\n<input type=\"search\" name=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
     for key in &KEYS {
         let (name, title, _) = key;
@@ -172,12 +172,14 @@ fn filters(out: &mut String, violations: &[&Finding]) {
     );
 }
 
-fn article(out: &mut String, finding: &Finding) {
+fn article(out: &mut String, violation: &Merged<'_>) {
+    let finding = violation.first;
     let _ = write!(out, "<article tabindex=\"0\" class=\"{}\"", status(finding));
     for (key, _, value) in &KEYS {
-        let _ = write!(out, " data-{key}=\"{}\"", escape(&value(finding)));
+        // One on each line, as the script splits them.
+        let _ = write!(out, " data-{key}=\"{}\"", escape(&violation.distinct(value).join("\n")));
     }
-    let weight = match finding.policy.severity {
+    let weight = match violation.severity() {
         Some(severity) => format!("<span class=\"tag {0}\">{0}</span>", severity.name()),
         None => String::new(),
     };
@@ -191,30 +193,30 @@ fn article(out: &mut String, finding: &Finding) {
         out,
         ">\n<h3><span class=\"tag {tone}\">{}</span>{weight}{}</h3>",
         status(finding),
-        escape(&finding.rule_id())
+        escape(&violation.distinct(Finding::rule_id).join(", "))
     );
     let title = &finding.policy.title;
     let title = if title.is_empty() { String::new() } else { format!("{} · ", escape(title)) };
     let _ = writeln!(out, "<div class=\"soft\">{title}{}</div>", escape(&resource(finding)));
-    let _ = writeln!(out, "<p>{}</p>", escape(message(finding).trim()));
+    let _ = writeln!(out, "<p>{}</p>", escape(statement(finding)));
     if let Some(template) = &finding.template {
         let _ = writeln!(out, "<div class=\"soft\">template {}</div>", escape(template));
     }
-    let field = finding.field.as_deref().map(|field| format!(" · {}", escape(field))).unwrap_or_default();
-    figure(out, "manifest", finding.place.as_ref(), &field);
-    figure(out, "policy", finding.decision.as_ref(), "");
+    let field =
+        violation.nearest.field.as_deref().map(|field| format!(" · {}", escape(field))).unwrap_or_default();
+    figure(out, "manifest", "", violation.nearest.place.as_ref(), &field);
+    for result in violation.results() {
+        let who = if violation.others.is_empty() { "policy" } else { &result.policy.kind };
+        figure(out, "policy", who, result.decision.as_ref(), "");
+    }
     out.push_str("</article>\n");
 }
 
 /// The line at a place, with the part that is meant marked.
-fn figure(out: &mut String, class: &str, place: Option<&Place>, more: &str) {
+fn figure(out: &mut String, class: &str, what: &str, place: Option<&Place>, more: &str) {
     let Some(place) = place else { return };
-    let what = if class == "policy" { "policy " } else { "" };
-    let _ = write!(
-        out,
-        "<figure class=\"{class}\"><figcaption>{what}{}{more}</figcaption>",
-        escape(&place.display())
-    );
+    let at = escape(format!("{what} {}", place.display()).trim_start());
+    let _ = write!(out, "<figure class=\"{class}\"><figcaption>{at}{more}</figcaption>");
     if !place.text.is_empty() {
         let part = |from: usize, n: usize| escape(&place.text.chars().skip(from).take(n).collect::<String>());
         let _ = write!(out, "<pre><span class=\"at\">{} │ </span>", place.line);

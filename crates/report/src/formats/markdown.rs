@@ -1,21 +1,29 @@
-//! Markdown: a table of everything that did not pass, and the counts.
+//! Markdown: a table of everything that did not pass, each violation once, and the counts of all results.
 
 use std::fmt::Write;
 
-use super::message;
+use super::merged::{merged, statement};
 use crate::engine::Status;
-use crate::run::{Finding, Run};
+use crate::run::{PolicyInfo, Run};
 
 /// The run as a table.
 pub fn write(run: &Run) -> String {
-    let shown: Vec<&Finding> = run.findings.iter().filter(|f| f.status != Status::Pass).collect();
+    let shown = merged(run.findings.iter().filter(|f| f.status != Status::Pass));
     let mut out = String::new();
     if !shown.is_empty() {
         out.push_str("| Policy | Rule | Resource | Result | Severity | Place | Message |\n|---|---|---|---|---|---|---|\n");
     }
-    for finding in shown {
+    for violation in shown {
+        let finding = violation.first;
+        let policies = match violation.others.is_empty() {
+            true => cell(&finding.policy.name),
+            false => {
+                let name = |policy: &PolicyInfo| format!("{} {}", policy.kind, policy.name);
+                cells(&violation.distinct(|result| name(&result.policy)))
+            }
+        };
         let known = if finding.is_known { " (known)" } else { "" };
-        let place = finding.place.as_ref().or(finding.decision.as_ref());
+        let place = violation.nearest.place.as_ref().or(finding.decision.as_ref());
         let place = match &finding.template {
             Some(template) => template.clone(),
             None => place.map(|place| place.display()).unwrap_or_default(),
@@ -23,13 +31,13 @@ pub fn write(run: &Run) -> String {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {}{known} | {} | {} | {} |",
-            cell(&finding.policy.name),
-            cell(&finding.rule),
+            policies,
+            cells(&violation.distinct(|result| result.rule.as_str())),
             cell(&finding.resource.as_ref().map(|r| r.path()).unwrap_or_default()),
             finding.status.name(),
-            finding.policy.severity.map_or("", |s| s.name()),
+            violation.severity().map_or("", |s| s.name()),
             cell(&place),
-            cell(message(finding))
+            cell(statement(finding))
         );
     }
     let counts = run.counts;
@@ -42,6 +50,13 @@ pub fn write(run: &Run) -> String {
         let _ = writeln!(out, "\nknown from the baseline: {}", counts.known);
     }
     out
+}
+
+/// Texts of one cell, each on its line.
+fn cells(texts: &[impl AsRef<str>]) -> String {
+    let all: Vec<String> =
+        texts.iter().map(|text| cell(text.as_ref())).filter(|text| !text.is_empty()).collect();
+    all.join("<br>")
 }
 
 /// A text that neither ends its cell nor begins markup.

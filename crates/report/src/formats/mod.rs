@@ -10,6 +10,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod merged;
 pub mod sarif;
 pub mod text;
 pub(crate) mod uri;

@@ -214,3 +214,44 @@ fn the_page_loads_nothing_and_shows_every_violation_escaped() {
     assert!(page.contains("    image: <mark>x:&lt;late</mark>&gt;"), "{page}");
     assert!(Format::Html.write(&Run::default(), false).contains("No violations."));
 }
+
+/// The run with the first violation only, which two forms of a policy report.
+fn two_forms() -> Run {
+    let classic = run().findings.remove(0);
+    let message = "validation error: Pin the tag. rule tag failed at path /spec/containers/0/image/";
+    let classic = Finding { message: message.into(), ..classic };
+    let policy = Arc::new(PolicyInfo { kind: "ValidatingPolicy".into(), ..(*classic.policy).clone() });
+    let decision = Some(Place { file: "policies/pin.vpol.yaml".into(), line: 20, ..Place::default() });
+    let cel =
+        Finding { policy, rule: String::new(), message: "Pin the tag".into(), decision, ..classic.clone() };
+    let findings = vec![classic, cel];
+    Run { counts: Counts::of(&findings), findings, ..run() }
+}
+
+#[test]
+fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() {
+    insta::assert_snapshot!(Format::Text.write(&two_forms(), false), @r"
+    Pod shop/cart (deploy/my pod.yaml)
+      FAIL pin-tag (medium)
+        Pin the tag.
+        ┌ deploy/my pod.yaml:7:12
+        │     image: x:<late>
+        │            ^^^^^^^
+        = ClusterPolicy rule tag policies/pin.yaml:14:20
+        = ValidatingPolicy policies/pin.vpol.yaml:20
+
+    1 resource, 2 policies: 2 failed, 0 errors, 0 warnings, 0 passed, 0 skipped (1 violation in 2 results)
+    why: ephor explain policies/pin.yaml -r 'deploy/my pod.yaml'
+    ");
+    let table = Format::Markdown.write(&two_forms(), false);
+    let row = "| ClusterPolicy pin-tag<br>ValidatingPolicy pin-tag | tag | shop/Pod/cart | fail | medium | deploy/my pod.yaml:7:12 | Pin the tag. |";
+    assert_eq!(table.lines().nth(2), Some(row), "{table}");
+    assert!(table.ends_with("\npass: 0, fail: 2, warn: 0, error: 0, skip: 0\n"), "{table}");
+    let page = Format::Html.write(&two_forms(), false);
+    assert_eq!(page.matches("<article ").count(), 1);
+    assert!(page.contains("ClusterPolicy policies/pin.yaml:14:20"), "{page}");
+    assert!(page.contains("ValidatingPolicy policies/pin.vpol.yaml:20"), "{page}");
+    assert_eq!(Format::Github.write(&two_forms(), false).lines().count(), 2);
+    let sarif: serde_json::Value = serde_json::from_str(&Format::Sarif.write(&two_forms(), false)).unwrap();
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 2);
+}

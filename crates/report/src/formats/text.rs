@@ -1,9 +1,10 @@
-//! For terminals: violations by resource, each with the line of the manifest and the place in the policy, and the counts.
+//! For terminals: violations by resource, each once with the line of the manifest and the places in the policies, the counts of all
+//! results, and the command that explains a violation.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::message;
+use super::merged::{Merged, merged, statement};
 use crate::diagnostic::Diagnostic;
 use crate::document::locate::Position;
 use crate::engine::Status;
@@ -39,28 +40,50 @@ fn paint(text: &str, colour: Colour, on: bool) -> String {
 
 /// The run as text.
 pub fn write(run: &Run, colour: bool) -> String {
-    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
+    let violations = merged(run.violations());
+    let mut groups: Vec<(String, Vec<&Merged<'_>>)> = Vec::new();
     let mut positions = HashMap::new();
-    for finding in run.violations() {
-        let title = title(finding);
+    for violation in &violations {
+        let title = title(violation.first);
         let at = *positions.entry(title.clone()).or_insert_with(|| {
             groups.push((title, Vec::new()));
             groups.len() - 1
         });
         if let Some((_, own)) = groups.get_mut(at) {
-            own.push(finding);
+            own.push(violation);
         }
     }
     let mut out = String::new();
-    for (title, findings) in &groups {
+    for (title, own) in &groups {
         let _ = writeln!(out, "{}", paint(title, Colour::Bold, colour));
-        for finding in findings {
-            violation(&mut out, finding, colour);
+        for merged in own {
+            violation(&mut out, merged, colour);
         }
         out.push('\n');
     }
-    out.push_str(&summary(run, colour));
+    out.push_str(&summary(run, &violations, colour));
+    if let Some(command) = violations.iter().find_map(explaining) {
+        let _ = writeln!(out, "{}", paint(&format!("why: {command}"), Colour::Dim, colour));
+    }
     out
+}
+
+/// The command that explains a violation, if both files can be read again.
+fn explaining(violation: &Merged<'_>) -> Option<String> {
+    let policy = violation.first.decision.as_ref()?.file.as_str();
+    let resource = violation.first.place.as_ref()?.file.as_str();
+    let is_file = |file: &str| !matches!(file, "" | "-");
+    (is_file(policy) && is_file(resource))
+        .then(|| format!("ephor explain {} -r {}", argument(policy), argument(resource)))
+}
+
+/// A name as one argument of a shell.
+fn argument(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:+,=@%".contains(c);
+    match name.chars().all(is_plain) {
+        true => name.to_string(),
+        false => format!("'{}'", printable(name).replace('\'', r"'\''")),
+    }
 }
 
 /// `Deployment shop/storefront (deployment.yaml)`
@@ -77,25 +100,25 @@ fn title(finding: &Finding) -> String {
     }
 }
 
-fn violation(out: &mut String, finding: &Finding, colour: bool) {
+fn violation(out: &mut String, violation: &Merged<'_>, colour: bool) {
+    let finding = violation.first;
     let (word, tone) = match finding.status {
         Status::Fail => ("FAIL", Colour::Red),
         Status::Error => ("ERROR", Colour::Magenta),
         _ => ("WARN", Colour::Yellow),
     };
     let (word, tone) = if finding.is_known { ("KNOWN", Colour::Dim) } else { (word, tone) };
-    let severity =
-        finding.policy.severity.map(|severity| format!(" ({})", severity.name())).unwrap_or_default();
+    let severity = violation.severity().map(|severity| format!(" ({})", severity.name())).unwrap_or_default();
     let _ = writeln!(
         out,
         "  {} {}{severity}",
         paint(word, tone, colour),
-        paint(&printable(&finding.rule_id()), Colour::Bold, colour)
+        paint(&printable(&heading(violation)), Colour::Bold, colour)
     );
-    for line in message(finding).trim().lines() {
+    for line in statement(finding).lines() {
         let _ = writeln!(out, "    {}", printable(line));
     }
-    if let Some(place) = &finding.place {
+    if let Some(place) = &violation.nearest.place {
         let shown = Diagnostic::error("")
             .in_file(&place.file, &place.text, place.line)
             .at((place.column > 0).then_some(Position { line: 1, col: place.column, len: place.length }));
@@ -105,13 +128,33 @@ fn violation(out: &mut String, finding: &Finding, colour: bool) {
             let _ = writeln!(out, "  {line}");
         }
     }
-    if let Some(decision) = &finding.decision {
-        let _ =
-            writeln!(out, "    {}", paint(&format!("= policy {}", decision.display()), Colour::Dim, colour));
+    for result in violation.results() {
+        let Some(decision) = &result.decision else { continue };
+        let who = if violation.others.is_empty() { "policy".to_string() } else { speaker(violation, result) };
+        let line = format!("= {} {}", printable(&who), printable(&decision.display()));
+        let _ = writeln!(out, "    {}", paint(&line, Colour::Dim, colour));
     }
 }
 
-fn summary(run: &Run, colour: bool) -> String {
+/// The rule, or the name that all policies have.
+fn heading(violation: &Merged<'_>) -> String {
+    match violation.others.is_empty() {
+        true => violation.first.rule_id(),
+        false => violation.distinct(|result| result.policy.name.as_str()).join(", "),
+    }
+}
+
+/// The kind of a policy with what the heading does not say: the rule, and the name where there are several.
+fn speaker(violation: &Merged<'_>, result: &Finding) -> String {
+    let is_named = violation.distinct(|other| other.policy.name.as_str()).len() == 1;
+    match (is_named, result.rule.as_str()) {
+        (true, "") => result.policy.kind.clone(),
+        (true, rule) => format!("{} rule {rule}", result.policy.kind),
+        (false, _) => format!("{} {}", result.policy.kind, result.rule_id()),
+    }
+}
+
+fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     let counts = run.counts;
     let number = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let part = |n: usize, word: &str, tone: Colour| paint(&format!("{n} {word}"), tone, colour && n > 0);
@@ -125,8 +168,13 @@ fn summary(run: &Run, colour: bool) -> String {
     if counts.known > 0 {
         parts.push(format!("{} known", counts.known));
     }
+    let results: usize = violations.iter().map(|violation| violation.results().count()).sum();
+    let shown = match results == violations.len() {
+        true => String::new(),
+        false => format!(" ({} in {results} results)", number(violations.len(), "violation", "violations")),
+    };
     format!(
-        "{}, {}: {}\n",
+        "{}, {}: {}{shown}\n",
         number(run.resources, "resource", "resources"),
         number(run.policies, "policy", "policies"),
         parts.join(", ")

@@ -11,7 +11,7 @@
     const words = form.elements.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     articles.forEach((article, i) => {
-      const fits = keys.every((key) => form.elements[key].value === "" || form.elements[key].value === article.dataset[key]) && words.every((word) => texts[i].includes(word));
+      const fits = keys.every((key) => form.elements[key].value === "" || article.dataset[key].split("\n").includes(form.elements[key].value)) && words.every((word) => texts[i].includes(word));
       article.hidden = !fits;
       count += fits ? 1 : 0;
     });
