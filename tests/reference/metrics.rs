@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ephor_server::serve::catalog::{Kind, descriptions};
+use ephor_server::serve::metrics::Metrics;
 
 use super::cell;
 
@@ -14,7 +15,7 @@ pub fn page() -> String {
          *Configurable*: the keys of the ConfigMap `kyverno-metrics` choose labels and buckets, and reset these metrics\n\
          ([settings](settings.md#metrics)). Clients determine kinds and namespaces, so that a family has a limited number of series; further ones are\n\
          counted under `other`.\n\n\
-         | metric | type | labels | says |\n|---|---|---|---|\n",
+         | metric | type | says |\n|---|---|---|\n",
     );
     for metric in descriptions().expect("metrics") {
         let kind = match metric.kind {
@@ -22,10 +23,28 @@ pub fn page() -> String {
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-        let mark = if metric.is_configurable { " *Configurable.*" } else { "" };
-        let row = (labels.join(" "), cell(&metric.help));
-        writeln!(text, "| `{}` | {kind} | {} | {}{mark} |", metric.name, row.0, row.1).unwrap();
+        let mut says = cell(&metric.help);
+        if metric.is_configurable {
+            says.push_str(" *Configurable.*");
+        }
+        if !metric.labels.is_empty() {
+            let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+            says.push_str(&format!("<br>Labels: {}", labels.join(", ")));
+        }
+        writeln!(text, "| `{}` | {kind} | {says} |", metric.name).unwrap();
     }
     text
+}
+
+#[test]
+fn every_metric_that_is_exposed_is_described_with_its_type() {
+    let text = Metrics::new().expect("metrics").text();
+    let all = descriptions().expect("descriptions");
+    let types: Vec<(&str, &str)> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
+    assert!(types.len() > 10, "{text}");
+    for (name, kind) in types {
+        let found = all.iter().find(|d| d.name == name).map(|d| format!("{:?}", d.kind).to_lowercase());
+        assert_eq!(found.as_deref(), Some(kind), "{name}");
+    }
 }

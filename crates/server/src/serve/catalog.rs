@@ -129,21 +129,3 @@ pub fn descriptions() -> Result<Vec<Description>, prometheus::Error> {
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_metric_that_is_exposed_is_described_with_its_type() {
-        let text = Metrics::new().expect("metrics").text();
-        let all = descriptions().expect("descriptions");
-        let types: Vec<(&str, &str)> =
-            text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
-        assert!(types.len() > 10, "{text}");
-        for (name, kind) in types {
-            let found = all.iter().find(|d| d.name == name).map(|d| format!("{:?}", d.kind).to_lowercase());
-            assert_eq!(found.as_deref(), Some(kind), "{name}");
-        }
-    }
-}
