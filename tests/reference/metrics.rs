@@ -15,7 +15,7 @@ pub fn page() -> String {
          *Configurable*: the keys of the ConfigMap `kyverno-metrics` choose labels and buckets, and reset these metrics\n\
          ([settings](settings.md#metrics)). Clients determine kinds and namespaces, so that a family has a limited number of series; further ones are\n\
          counted under `other`.\n\n\
-         | metric | type | says |\n|---|---|---|\n",
+         | metric and type | says |\n|---|---|\n",
     );
     for metric in descriptions().expect("metrics") {
         let kind = match metric.kind {
@@ -31,7 +31,7 @@ pub fn page() -> String {
             let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
             says.push_str(&format!("<br>Labels: {}", labels.join(", ")));
         }
-        writeln!(text, "| `{}` | {kind} | {says} |", metric.name).unwrap();
+        writeln!(text, "| `{}`<br>{kind} | {says} |", metric.name).unwrap();
     }
     text
 }
