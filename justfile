@@ -38,8 +38,7 @@ fetch *from:
 
 # Pages that are generated from the program.
 pages:
-    cargo run --locked -- jp function --markdown > target/functions.md
-    mv target/functions.md docs/functions.md
+    EPHOR_WRITE_DOCS=1 cargo test --locked --workspace --test reference --test pictures --test book --test ir_schema
 
 # Licences, advisories, second versions of crates.
 deny:

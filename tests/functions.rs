@@ -1,4 +1,4 @@
-//! The function registry: its page is up to date, its examples are true, its rows are complete.
+//! The function registry: its examples are true, its rows are complete.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -8,15 +8,6 @@ use ephor_functions::page;
 use ephor_search as search;
 use ephor_search::Expression;
 use ephor_value::{Map, Value};
-
-#[test]
-fn the_page_is_generated_from_the_registry() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/functions.md");
-    let page = std::fs::read_to_string(file).expect("docs/functions.md");
-    let hint =
-        "docs/functions.md is out of date: write it with `ephor jp function --markdown > docs/functions.md`";
-    assert!(page == page::markdown(), "{hint}");
-}
 
 #[test]
 fn every_example_gives_what_it_says() {

@@ -28,7 +28,11 @@ use super::{Error, some_policies};
   ephor admission policies/ > native.yaml
 
   # with exceptions
-  ephor admission policy.yaml --exception exceptions.yaml")]
+  ephor admission policy.yaml --exception exceptions.yaml
+
+Exit codes:
+  0  a policy has an equivalent
+  1  none has, or there is no policy that could")]
 pub struct Args {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
@@ -41,7 +45,7 @@ pub struct Args {
     definition: Vec<Record>,
 }
 
-/// Runs the command. The exit code is 1 when no policy has an equivalent.
+/// Runs the command.
 ///
 /// # Errors
 /// No policy, files that cannot be read.

@@ -13,11 +13,12 @@ use clap_complete::env::Shells;
 use ephor_functions as functions;
 use ephor_policies::load;
 use ephor_sources::files;
+use ephor_value::environment;
 
 use super::{Error, only, print, program};
 
 /// The variable by which the script says that the program is to complete, and for which shell.
-const VARIABLE: &str = "EPHOR_COMPLETE";
+const VARIABLE: &str = environment::COMPLETE.name;
 
 /// Prints a script that completes commands, flags and values in a shell
 #[derive(Debug, clap::Args)]

@@ -21,15 +21,18 @@ use super::{Error, given};
 /// Runs recorded suites and prints how many cases pass
 ///
 /// Runs every suite found in a folder laid out as described in docs/conformance.md and prints one line a suite
-/// (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it runs in. The exit code is 1 when
-/// a case fails that is not known to.
+/// (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it runs in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # run the suites that this repository wrote
   ephor conformance conformance
 
   # run those recorded from the references
-  ephor conformance")]
+  ephor conformance
+
+Exit codes:
+  0  every case passes, or is listed in the file of --known
+  1  another case fails, or there is no suite")]
 pub struct Args {
     /// folder with suites
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]

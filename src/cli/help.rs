@@ -11,7 +11,7 @@ use super::flags::plain;
 const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-help}";
 
 /// The commands by what they are for; a test compares them with those of the program.
-const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test"]),
     ("Write policies", &["lint", "create", "fix", "jp", "cel"]),
     ("Look into policies", &["explain", "admission"]),
@@ -76,15 +76,21 @@ pub(super) fn print(name: &str) {
     }
 }
 
+/// What the environment variables of a command's flags are called.
+pub(super) fn variable_of(command: &Command) -> Option<String> {
+    command.get_arguments().find_map(|arg| {
+        let variable = arg.get_env().filter(|_| !arg.is_global_set())?.to_string_lossy().into_owned();
+        Some(format!("Each flag has an environment variable: `{variable}` sets `--{}`.", arg.get_long()?))
+    })
+}
+
 /// A command whose page names one environment variable instead of one a flag.
 fn without_variables(command: Command) -> Command {
-    let first = command.get_arguments().find_map(|arg| {
-        let variable = arg.get_env().filter(|_| !arg.is_global_set())?.to_string_lossy().into_owned();
-        Some(format!("Each flag has an environment variable: {variable} sets --{}.", arg.get_long()?))
-    });
+    let first = variable_of(&command);
     let command = command.mut_args(|arg| if arg.is_global_set() { arg } else { arg.hide_env(true) });
     let Some(line) = first else { return command };
-    let help = [plain(command.get_after_help()), line].into_iter().filter(|text| !text.is_empty());
+    let help =
+        [plain(command.get_after_help()), line.replace('`', "")].into_iter().filter(|text| !text.is_empty());
     let help = help.collect::<Vec<_>>().join("\n\n");
     command.after_help(help)
 }

@@ -13,9 +13,9 @@ use super::{Error, some_policies};
 ///
 /// Schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their
 /// types, fields that the matched kinds do not have, rules that can never match. Each finding comes with file, line
-/// and column, and what to write instead. Documents that are no policies are counted. The exit code is 1 when there
-/// is an error. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
-/// `# ephor-lint: ignore-file=ID` those of the file.
+/// and column, and what to write instead. Documents that are no policies are counted. A comment
+/// `# ephor-lint: ignore=ID` at a line or above it drops its findings, `# ephor-lint: ignore-file=ID` those of the
+/// file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # check the policies of a folder
@@ -25,7 +25,11 @@ use super::{Error, some_policies};
   ephor lint policy.yaml --definition crds.yaml
 
   # fail on warnings, and write a file for code scanning
-  ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif")]
+  ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif
+
+Exit codes:
+  0  no finding has the severity of --fail-on
+  1  one has, or a file cannot be read")]
 pub struct Args {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]

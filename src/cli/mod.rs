@@ -32,6 +32,8 @@ pub mod webhook_config;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use ephor_value::environment::{self, Variable};
+
 pub use error::Error;
 use usage::Usage;
 
@@ -213,14 +215,14 @@ fn warn(text: &str) {
 /// Whether the environment switches colours on or off: `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then a terminal
 /// without colours.
 fn colour_of_environment() -> Option<bool> {
-    let is_on = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
-    if std::env::var_os("NO_COLOR").is_some() {
+    let is_on = |variable: Variable| variable.non_empty().is_some_and(|value| value != "0");
+    if environment::NO_COLOR.is_set() {
         return Some(false);
     }
-    if is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE") {
+    if is_on(environment::FORCE_COLOR) || is_on(environment::CLICOLOR_FORCE) {
         return Some(true);
     }
-    std::env::var_os("TERM").is_some_and(|t| t == "dumb").then_some(false)
+    environment::TERM.value().is_some_and(|t| t == "dumb").then_some(false)
 }
 
 /// Whether standard output shows colours: the environment says so, or it is a terminal.

@@ -18,7 +18,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use ephor_document::locate::Position;
 use ephor_report::diagnostic::Diagnostic;
 use ephor_search::Problem;
-use ephor_value::Value;
+use ephor_value::{Value, environment};
 
 /// The number of lines of history that are retained.
 const HISTORY: usize = 1000;
@@ -52,8 +52,9 @@ pub(super) fn history(name: &str, given: Option<&str>) -> Option<PathBuf> {
     if !std::io::stdin().is_terminal() {
         return None;
     }
-    let from = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let state = from("XDG_STATE_HOME").or_else(|| Some(from("HOME")?.join(".local/state")))?;
+    let from = |variable: environment::Variable| variable.non_empty().map(PathBuf::from);
+    let state =
+        from(environment::XDG_STATE_HOME).or_else(|| Some(from(environment::HOME)?.join(".local/state")))?;
     Some(state.join("ephor").join(name))
 }
 

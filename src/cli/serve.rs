@@ -31,7 +31,11 @@ use super::{Error, Global, given};
   ephor serve --policies policies/ --tls-self-signed tls/ --tls-name ephor.ephor.svc
 
   # certificates that another program renews, and an audit log
-  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl")]
+  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl
+
+Exit codes:
+  0  the server has shut down after SIGTERM; with --check: nothing is wrong
+  1  the server cannot start; with --check: something that is loaded cannot be used")]
 pub struct Args {
     /// load policies, data and certificates, print what is loaded and what is wrong, and exit
     #[arg(long)]
@@ -65,7 +69,8 @@ struct PlaceOptions {
     /// minimum number of usable policies; with fewer the server is not ready and refuses requests
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = not_negative)]
     require_policies: usize,
-    /// files and folders with objects that rules look up: namespaces, ConfigMaps, roles, parameters
+    /// files and folders with objects that rules look up: namespaces, ConfigMaps, roles and their bindings, parameters,
+    /// CustomResourceDefinitions, GlobalContextEntries
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     data: Vec<Record>,
     /// file with the ConfigMap of settings: resourceFilters, excludeGroups and others
@@ -80,7 +85,7 @@ struct PlaceOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 struct ClusterOptions {
-    /// external data from the cluster: that of the pod's service account, or of KUBECONFIG
+    /// external data from the cluster, too: that of the pod's service account, or of KUBECONFIG
     #[arg(long)]
     cluster: bool,
     /// context of the kubeconfig file
@@ -107,7 +112,7 @@ struct ClusterOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Images")]
 struct ImageOptions {
-    /// access to image registries for rules that verify or inspect images
+    /// access to image registries for rules that verify or inspect images; answers are cached for a minute
     #[arg(long)]
     registry: bool,
     /// Secrets with credentials for registries: NAME, in the namespace of the settings, or NAMESPACE/NAME
@@ -131,7 +136,8 @@ struct Listeners {
     /// PEM file with the key of --tls-cert
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_key: Option<String>,
-    /// folder for a self-signed certificate, with the certificate authority in `ca.crt`
+    /// folder for a self-signed certificate (150 days), with the certificate authority (365 days) in `ca.crt`; both are
+    /// renewed 15 days before they expire
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     tls_self_signed: Option<String>,
     /// DNS names and addresses of the self-signed certificate

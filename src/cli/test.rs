@@ -33,7 +33,12 @@ use super::{Error, given, print, use_threads, warn};
   ephor test policies/
 
   # only those of one rule, with messages
-  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results")]
+  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results
+
+Exit codes:
+  0  all results are as expected, or there is no test
+  1  a result is not as expected, or a file cannot be used
+  1  with --require-tests: no test; with --strict: a vacuous result; with --coverage-min: less coverage")]
 pub struct Args {
     /// folders, patterns or git repositories
     #[arg(value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod chart;
+mod session;
 mod svg;
 mod way;
 
@@ -36,4 +37,16 @@ fn the_way_of_a_request_names_crates_that_exist() {
         assert!(manifest.exists(), "there is no crate {name}");
     }
     check("way.svg", &way::draw());
+}
+
+#[test]
+fn pictures_of_sessions_show_what_commands_print() {
+    let sessions = [
+        ("apply.svg", "ephor apply policies.yaml -r pod.yaml --quiet", "Two violations with their lines"),
+        ("explain.svg", "ephor explain policies.yaml -r pod.yaml", "What decided about a Pod, and where"),
+        ("lint.svg", "ephor lint mistakes.yaml", "Mistakes of a policy, and what to write instead"),
+    ];
+    for (name, command, label) in sessions {
+        check(name, &session::draw(&format!("{command}: {label}"), command));
+    }
 }

@@ -1,14 +1,17 @@
 //! The settings of operators: the ConfigMap of Kyverno.
 //!
 //! In: a ConfigMap. Out: which users and resources are excluded from admission, what is added to webhook configurations,
-//! which events are written. An invalid value leaves the default of its key. Semantics: `docs/serve.md`, "Settings".
+//! which events are written. An invalid value leaves the default of its key. Semantics: `docs/reference/settings.md`.
 
+mod keys;
 pub mod metrics;
 
 use crate::document::json;
 use crate::matching::kinds::{self, KindSelector};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
+
+pub use keys::{KEYS, Key, METRICS_KEYS};
 
 /// See the module page.
 #[derive(Clone, Debug, Default)]
@@ -136,18 +139,18 @@ fn truth(text: &str) -> Option<bool> {
 impl Settings {
     /// Reads a ConfigMap.
     pub fn of(config_map: &Value) -> Settings {
-        let text = |key: &str| config_map.text_at(&["data", key]);
+        let text = |key: Key| config_map.text_at(&["data", key.name]);
         let mut settings = Settings {
-            filters: filters(text("resourceFilters")),
-            users: Names::of(text("excludeUsernames")),
-            groups: Names::of(text("excludeGroups")),
-            roles: Names::of(text("excludeRoles")),
-            cluster_roles: Names::of(text("excludeClusterRoles")),
+            filters: filters(text(keys::RESOURCE_FILTERS)),
+            users: Names::of(text(keys::EXCLUDE_USERNAMES)),
+            groups: Names::of(text(keys::EXCLUDE_GROUPS)),
+            roles: Names::of(text(keys::EXCLUDE_ROLES)),
+            cluster_roles: Names::of(text(keys::EXCLUDE_CLUSTER_ROLES)),
             ..Settings::default()
         };
         let mut problems = Vec::new();
-        let mut bad = |key: &str, why: &str| problems.push(format!("settings: {key}: {why}"));
-        let mut flag = |key: &str| match text(key) {
+        let mut bad = |key: Key, why: &str| problems.push(format!("settings: {}: {why}", key.name));
+        let mut flag = |key: Key| match text(key) {
             "" => None,
             written => {
                 let read = truth(written);
@@ -157,33 +160,33 @@ impl Settings {
                 read
             }
         };
-        settings.success_events = flag("generateSuccessEvents").unwrap_or(false);
-        settings.mutate_registry = flag("enableDefaultRegistryMutation");
-        let actions = text("successEventActions").split(',').map(str::trim).filter(|a| !a.is_empty());
+        settings.success_events = flag(keys::GENERATE_SUCCESS_EVENTS).unwrap_or(false);
+        settings.mutate_registry = flag(keys::ENABLE_DEFAULT_REGISTRY_MUTATION);
+        let actions = text(keys::SUCCESS_EVENT_ACTIONS).split(',').map(str::trim).filter(|a| !a.is_empty());
         settings.success_actions = actions.map(String::from).collect();
-        let mut decoded = |key: &str| match text(key) {
+        let mut decoded = |key: Key| match text(key) {
             "" => Value::Null,
             written => json::parse(written).unwrap_or_else(|e| {
                 bad(key, &e.to_string());
                 Value::Null
             }),
         };
-        let (webhooks, labels, annotations) =
-            (decoded("webhooks"), decoded("webhookLabels"), decoded("webhookAnnotations"));
-        let conditions = decoded("matchConditions");
+        let webhooks = decoded(keys::WEBHOOKS);
+        let (labels, annotations) = (decoded(keys::WEBHOOK_LABELS), decoded(keys::WEBHOOK_ANNOTATIONS));
+        let conditions = decoded(keys::MATCH_CONDITIONS);
         match &webhooks {
             Value::Null | Value::Map(_) => {}
-            _ => bad("webhooks", "must be an object with namespaceSelector and objectSelector"),
+            _ => bad(keys::WEBHOOKS, "must be an object with namespaceSelector and objectSelector"),
         }
         let selector = |key: &str| webhooks.get(key).filter(|s| !s.is_null()).cloned();
         settings.selectors = [selector("namespaceSelector"), selector("objectSelector")];
         settings.labels = labels.as_map().cloned().unwrap_or_default();
         settings.annotations = annotations.as_map().cloned().unwrap_or_default();
         settings.conditions = conditions.as_list().unwrap_or_default().to_vec();
-        let registry = text("defaultRegistry");
+        let registry = text(keys::DEFAULT_REGISTRY);
         let host = registry.split('/').next().unwrap_or_default();
         match host.contains(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))) {
-            true => bad("defaultRegistry", "its host must be a DNS name"),
+            true => bad(keys::DEFAULT_REGISTRY, "its host must be a DNS name"),
             false => settings.default_registry = Some(registry.to_string()).filter(|r| !r.is_empty()),
         }
         settings.problems = problems;

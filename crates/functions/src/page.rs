@@ -1,6 +1,6 @@
 //! The registry as text: the page `docs/functions.md`, and what `jp function` shows of one function.
 //!
-//! In: rows. Out: the page; `tests/functions.rs` fails when `docs/functions.md` is out of date. The layout of
+//! In: rows. Out: the page; `tests/reference` compares it. The layout of
 //! [`entry`] is the reference's, examples aside.
 
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use super::{Function, all};
 /// The page of all functions.
 pub fn markdown() -> String {
     let mut out = String::from(
-        "# Functions\n\n\
-         Generated from the registry (`crates/functions/src/table.rs`) by `ephor jp function --markdown`; do not edit. The functions\n\
+        "# Functions of JMESPath\n\n\
+         Generated from the registry (`crates/functions/src/table.rs`), also by `ephor jp function --markdown`. The functions\n\
          of JMESPath are marked *standard*, the others are Kyverno's. An *impure* function may give another result for the\n\
          same arguments and is never computed when a policy is loaded. The cost says how a call grows: *constant*, *linear* in\n\
-         its arguments, *heavy* where something is parsed, hashed or matched.\n\n\
+         its arguments, *heavy* where something is parsed, hashed or matched. The other language has [functions of its own](cel-functions.md).\n\n\
          Arguments are checked before a function runs: `incorrect number of args`, or `Invalid type for: V, expected: …`.\n",
     );
     for f in all() {

@@ -52,7 +52,7 @@ pub struct Function {
     pub run: Run,
     /// Whether it is one of Kyverno's own functions of JMESPath (listed by `jp function`).
     pub kyverno: bool,
-    /// One sentence for the documentation of JMESPath's functions; CEL's are documented in `docs/cel.md`.
+    /// One sentence for the documentation of JMESPath's functions; those of CEL are in the library texts.
     pub note: &'static str,
     /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
     pub examples: &'static [(&'static str, &'static str)],

@@ -13,10 +13,12 @@ use std::sync::OnceLock;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
+use ephor_value::environment::{self, Variable};
+
 /// Names the folder of recorded suites.
-const FOLDER: &str = "EPHOR_CONFORMANCE";
+const FOLDER: Variable = environment::CONFORMANCE;
 /// Where this is `1`, a missing suite is an error; otherwise tests that need it are skipped.
-const REQUIRED: &str = "EPHOR_REQUIRE_CONFORMANCE";
+const REQUIRED: Variable = environment::REQUIRE_CONFORMANCE;
 /// In an unpacked folder: the digest of the archive that it comes from.
 const STAMP: &str = ".packed";
 
@@ -31,11 +33,12 @@ pub fn repository() -> Option<PathBuf> {
 /// # Errors
 /// There is none, or the recordings of the repository cannot be unpacked.
 pub fn folder() -> Result<PathBuf> {
-    if let Some(named) = std::env::var_os(FOLDER).map(PathBuf::from) {
-        let gone = || Error::other(format!("no folder {} ({FOLDER})", named.display()));
+    if let Some(named) = FOLDER.value().map(PathBuf::from) {
+        let gone = || Error::other(format!("no folder {} ({})", named.display(), FOLDER.name));
         return named.is_dir().then(|| named.clone()).ok_or_else(gone);
     }
-    let root = repository().ok_or_else(|| Error::other(format!("no repository here (set {FOLDER})")))?;
+    let root =
+        repository().ok_or_else(|| Error::other(format!("no repository here (set {})", FOLDER.name)))?;
     let sibling = root.join("../shared/conformance");
     if sibling.is_dir() {
         return Ok(sibling);
@@ -62,7 +65,7 @@ pub fn folder_with(suites: &[&str]) -> Result<Option<PathBuf>> {
     });
     match whole {
         Ok(dir) => Ok(Some(dir)),
-        Err(cause) if is_required() => Err(Error::other(format!("{cause}, and {REQUIRED} is set"))),
+        Err(cause) if is_required() => Err(Error::other(format!("{cause}, and {} is set", REQUIRED.name))),
         Err(cause) => {
             println!("skipped: {cause}");
             Ok(None)
@@ -80,7 +83,7 @@ pub fn recorded(name: &str) -> Result<Option<PathBuf>> {
 
 /// Whether missing suites are errors.
 pub fn is_required() -> bool {
-    std::env::var(REQUIRED).is_ok_and(|v| v == "1")
+    REQUIRED.value().is_some_and(|v| v == "1")
 }
 
 /// Unpacks every archive of a folder that is not unpacked yet.

@@ -16,6 +16,7 @@ pub mod bytes;
 pub mod cron;
 pub mod duration;
 mod encoding;
+pub mod environment;
 pub mod fault;
 mod identity;
 pub mod image;

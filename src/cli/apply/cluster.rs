@@ -18,7 +18,7 @@ use ephor_ir::{Matcher, Rule};
 use ephor_kubernetes::Resource;
 use ephor_policies::load::Policies;
 use ephor_server::cluster::{self, Cluster};
-use ephor_value::Value;
+use ephor_value::{Value, environment};
 
 use super::log::Log;
 use super::options::{Args, ClusterOptions};
@@ -43,9 +43,7 @@ pub(super) fn find_cluster(
         Some(path) if Path::new(path).exists() => return connected(),
         Some(path) => return Err(Error::NoFile { path: path.into() }),
     }
-    if configurations().iter().any(|path| path.exists())
-        || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
-    {
+    if configurations().iter().any(|path| path.exists()) || environment::KUBERNETES_SERVICE_HOST.is_set() {
         return connected();
     }
     if let Some(context) = given(&options.context) {
@@ -184,7 +182,7 @@ fn not_found(name: &str, log: &Log) -> Error {
 
 /// The configuration files that are read when no flag names one.
 fn configurations() -> Vec<PathBuf> {
-    match std::env::var_os("KUBECONFIG").filter(|v| !v.is_empty()) {
+    match environment::KUBECONFIG.non_empty() {
         Some(list) => std::env::split_paths(&list).collect(),
         None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
     }

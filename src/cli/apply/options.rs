@@ -18,7 +18,13 @@ use crate::cli::{Error, Global, given};
   ephor apply policies/ -r deployment.yaml
 
   # the same as a policy report
-  ephor apply policies/ -r deployment.yaml --policy-report")]
+  ephor apply policies/ -r deployment.yaml --policy-report
+
+Exit codes:
+  0  no failure and no error
+  1  a failure or an error, with --fail-on and --baseline one that counts; or the run cannot start
+  2  with --strict: a policy cannot be used, there is no policy or no resource, or the run ends early
+  --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct Args {
     /// files, folders, addresses or git repositories with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]

@@ -15,7 +15,11 @@ use super::Input;
   ephor cel check 'object.spec.replicas <= 5'
 
   # must be a condition
-  ephor cel check --type bool 'object.spec.replicas'")]
+  ephor cel check --type bool 'object.spec.replicas'
+
+Exit codes:
+  0  every expression is valid
+  1  one is not")]
 pub struct Args {
     /// expressions
     #[arg(value_name = "EXPRESSION")]

@@ -34,7 +34,7 @@ pub struct Args {
     /// text that name or note of the functions contain
     #[arg(long, short, value_name = "TEXT")]
     search: Option<String>,
-    /// Markdown of the page docs/functions.md
+    /// page of all functions as Markdown
     #[arg(long)]
     markdown: bool,
 }

@@ -1,13 +1,15 @@
 //! The settings of metrics: the ConfigMap `kyverno-metrics` of Kyverno.
 //!
 //! In: a ConfigMap. Out: which metrics are exposed, with which labels and buckets, about which namespaces. An invalid
-//! value leaves the default of its key. Semantics: `docs/serve.md`, "Metrics".
+//! value leaves the default of its key. Semantics: `docs/reference/settings.md`.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::document::json;
 use crate::value::{Value, duration};
+
+use super::keys::{self, Key};
 
 /// The bounds of durations in seconds.
 const BUCKETS: [f64; 15] =
@@ -68,11 +70,11 @@ fn bounds(numbers: impl Iterator<Item = Option<f64>>) -> Option<Vec<f64>> {
 impl Exposure {
     /// Reads a ConfigMap.
     pub fn of(config_map: &Value) -> Exposure {
-        let text = |key: &str| config_map.text_at(&["data", key]);
+        let text = |key: Key| config_map.text_at(&["data", key.name]);
         let mut exposure = Exposure::default();
         let mut problems = Vec::new();
-        let mut bad = |key: &str, why: &str| problems.push(format!("metrics settings: {key}: {why}"));
-        let mut object = |key: &str| match text(key) {
+        let mut bad = |key: Key, why: &str| problems.push(format!("metrics settings: {}: {why}", key.name));
+        let mut object = |key: Key| match text(key) {
             "" => Value::Null,
             written => match json::parse(written) {
                 Ok(value @ (Value::Map(_) | Value::Null)) => value,
@@ -86,14 +88,14 @@ impl Exposure {
                 }
             },
         };
-        let (namespaces, metrics) = (object("namespaces"), object("metricsExposure"));
+        let (namespaces, metrics) = (object(keys::NAMESPACES), object(keys::METRICS_EXPOSURE));
         exposure.included = texts(namespaces.get("include"));
         exposure.excluded = texts(namespaces.get("exclude"));
         for (name, of) in metrics.as_map().into_iter().flat_map(|m| m.iter()) {
             let buckets = of.get("bucketBoundaries").and_then(Value::as_list).filter(|b| !b.is_empty());
             let own = buckets.map(|b| bounds(b.iter().map(Value::as_number)));
             if own == Some(None) {
-                bad("metricsExposure", &format!("bucketBoundaries of {name} must be numbers that rise"));
+                bad(keys::METRICS_EXPOSURE, &format!("bucketBoundaries of {name} must be numbers that rise"));
             }
             let settings = OfMetric {
                 off: of.get("enabled").and_then(Value::as_bool) == Some(false),
@@ -102,18 +104,18 @@ impl Exposure {
             };
             exposure.metrics.insert(instrument(name).to_string(), settings);
         }
-        match text("bucketBoundaries") {
+        match text(keys::BUCKET_BOUNDARIES) {
             "" => {}
             written => match bounds(written.split(',').map(|b| b.trim().parse().ok())) {
                 Some(all) => exposure.buckets = all,
-                None => bad("bucketBoundaries", "must be numbers that rise, separated by commas"),
+                None => bad(keys::BUCKET_BOUNDARIES, "must be numbers that rise, separated by commas"),
             },
         }
-        match text("metricsRefreshInterval") {
+        match text(keys::METRICS_REFRESH_INTERVAL) {
             "" => {}
             written => match duration::parse(written).ok().and_then(|n| u64::try_from(n).ok()) {
                 Some(n) => exposure.refresh = Some(Duration::from_nanos(n)).filter(|d| !d.is_zero()),
-                None => bad("metricsRefreshInterval", "must be a duration such as 24h"),
+                None => bad(keys::METRICS_REFRESH_INTERVAL, "must be a duration such as 24h"),
             },
         }
         exposure.problems = problems;

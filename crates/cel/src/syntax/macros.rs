@@ -13,6 +13,33 @@ type Expanded = Result<Node, Issue>;
 /// Nodes that a macro copies at most; Kyverno and the API server have no bound.
 const MOST_COPIED: usize = 2048;
 
+/// The forms of macros, and what each of them stands for; `docs/cel-functions.md` lists them.
+pub const MACROS: &[(&str, &str)] = &[
+    ("has(object.field)", "whether a field is there"),
+    ("list.all(x, CONDITION)", "whether the condition holds for all items, or keys of a map"),
+    ("list.all(i, x, CONDITION)", "the same with the position or key"),
+    ("list.exists(x, CONDITION)", "whether the condition holds for an item or key"),
+    ("list.exists(i, x, CONDITION)", "the same with the position or key"),
+    ("list.exists_one(x, CONDITION)", "whether the condition holds for exactly one item or key"),
+    ("list.exists_one(i, x, CONDITION)", "the same with the position or key"),
+    ("list.existsOne(i, x, CONDITION)", "the same"),
+    ("list.map(x, VALUE)", "the list of the values for the items or keys"),
+    ("list.map(x, CONDITION, VALUE)", "the same for those for which the condition holds"),
+    ("list.filter(x, CONDITION)", "the items or keys for which the condition holds"),
+    ("list.transformList(i, x, VALUE)", "the list of the values for the items or entries"),
+    ("list.transformList(i, x, CONDITION, VALUE)", "the same for those for which the condition holds"),
+    ("list.transformMap(i, x, VALUE)", "a map of the values by position or key"),
+    ("list.transformMap(i, x, CONDITION, VALUE)", "the same for those for which the condition holds"),
+    ("list.transformMapEntry(i, x, MAP)", "the map of the entries of all maps, each of one entry"),
+    ("list.transformMapEntry(i, x, CONDITION, MAP)", "the same for those for which the condition holds"),
+    ("list.sortBy(x, KEY)", "the items in the order of their keys"),
+    ("optional.optMap(x, VALUE)", "the value for what the optional holds, as an optional"),
+    ("optional.optFlatMap(x, OPTIONAL)", "the optional for what the optional holds"),
+    ("cel.bind(x, VALUE, EXPRESSION)", "the expression, in which a name stands for a value"),
+    ("math.greatest(a, b)", "the greatest of any number of arguments"),
+    ("math.least(a, b)", "the least of any number of arguments"),
+];
+
 /// A call without receiver; `open` is its parenthesis.
 pub fn function(builder: &mut Builder, open: Place, name: &str, args: Vec<Node>) -> Node {
     if name != "has" || args.len() != 1 {

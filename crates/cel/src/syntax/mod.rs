@@ -9,6 +9,7 @@ mod parser;
 #[cfg(feature = "syntax-errors")]
 mod recover;
 
+pub use macros::MACROS;
 pub use options::Options;
 pub use parser::parse;
 

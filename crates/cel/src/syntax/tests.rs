@@ -432,3 +432,13 @@ fn a_name_is_mentioned_wherever_it_stands_for_a_value() {
         assert!(!mentions(source), "{source}");
     }
 }
+
+#[test]
+fn every_form_of_the_table_of_macros_is_expanded() {
+    for (form, _) in MACROS {
+        let head = form.split('(').next().unwrap_or_default();
+        let name = head.rsplit('.').next().unwrap_or_default();
+        let tree = tree(form);
+        assert!(!tree.contains(&format!("{name}<")), "{form}: {tree}");
+    }
+}

@@ -1,7 +1,8 @@
 //! The overloads of CEL's functions: which there are, and which library declares them.
 //!
-//! In: the library texts, one overload a line. Out: the overloads of a [`Library`], which an environment declares,
-//! and of a name, which are the registry's column of types. Every text is read once.
+//! In: the library texts, one overload a line; a line `# TEXT` is the title, `## TEXT` what the function on the lines below does. Out: the
+//! overloads of a [`Library`], which an environment declares, and of a name, which are the registry's column of
+//! types. Every text is read once.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -40,6 +41,17 @@ fn collect_params(t: &Type, into: &mut Vec<Str>) {
     }
 }
 
+/// A function of a library, as the page of functions shows it.
+#[derive(Clone, Debug)]
+pub struct Documented {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one phrase.
+    pub note: &'static str,
+    /// Its overloads there.
+    pub overloads: Vec<Overload>,
+}
+
 /// Functions by name.
 pub type Functions = HashMap<&'static str, Vec<Overload>>;
 
@@ -60,6 +72,29 @@ impl Library {
     /// Its overloads with the names of their functions.
     pub fn overloads(&self) -> &[(&'static str, Overload)] {
         self.read.get_or_init(|| self.text.lines().filter_map(overload).collect())
+    }
+
+    /// What it is about, in one phrase.
+    pub fn title(&self) -> &'static str {
+        let first = self.text.lines().next().and_then(|line| line.strip_prefix("# "));
+        first.and_then(|line| line.split(". ").next()).unwrap_or_default().trim_end_matches('.')
+    }
+
+    /// Its functions with what they do, in the order of the text.
+    pub fn functions(&self) -> Vec<Documented> {
+        let mut all: Vec<Documented> = Vec::new();
+        let mut note = "";
+        for line in self.text.lines() {
+            if let Some(text) = line.strip_prefix("## ") {
+                note = text;
+            }
+            let Some((name, overload)) = overload(line) else { continue };
+            match all.last_mut().filter(|last| last.name == name && last.note == note) {
+                Some(last) => last.overloads.push(overload),
+                None => all.push(Documented { name, note, overloads: vec![overload] }),
+            }
+        }
+        all
     }
 
     /// Adds its overloads.
@@ -95,7 +130,9 @@ libraries! {
     /// Questions to the authorizer.
     AUTHORIZER = include_str!("library/authorizer.txt");
     /// What mutations have besides.
-    MUTATION = "jsonpatch.escapeKey:(string) string";
+    MUTATION = "# Kubernetes: mutations.\n\
+                ## the text as a part of a JSON pointer: `~0` for `~`, `~1` for `/`\n\
+                jsonpatch.escapeKey:(string) string";
     /// Extensions of the language that no environment has.
     GENERAL = include_str!("library/general.txt");
     /// The extensions for numbers and encodings.
@@ -115,12 +152,20 @@ libraries! {
     /// Kyverno: images and their signatures.
     IMAGES = include_str!("library/kyverno_images.txt");
     /// `orValue` of Kyverno, which takes values that are not optional.
-    UNTYPED_OR_VALUE = "orValue(dyn, dyn) dyn";
+    UNTYPED_OR_VALUE = "# Kyverno: optional values.\n\
+                        ## the value of an optional, else the second; a value that is no optional is returned unchanged\n\
+                        orValue(dyn, dyn) dyn";
     /// Objects to be generated.
-    GENERATOR = "generator.Context.apply(string, list<map<string, any>>) bool\n\
+    GENERATOR = "# Kyverno: generated objects.\n\
+                 ## generates objects in a namespace\n\
+                 generator.Context.apply(string, list<map<string, any>>) bool\n\
+                 ## as `apply`\n\
                  generator.Context.Apply(string, list<map<string, any>>) bool";
     /// Objects to be generated in the policy's own namespace.
-    GENERATOR_NAMESPACED = "generator.Context.apply(list<map<string, any>>) bool\n\
+    GENERATOR_NAMESPACED = "# Kyverno: objects generated in the policy's own namespace.\n\
+                            ## generates objects in the policy's namespace\n\
+                            generator.Context.apply(list<map<string, any>>) bool\n\
+                            ## as `apply`\n\
                             generator.Context.Apply(list<map<string, any>>) bool";
     /// Check requests.
     PROXY = include_str!("library/proxy.txt");

@@ -11,13 +11,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{PoisonError, RwLock};
 use std::time::Instant;
 
-use prometheus::core::Collector;
-use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry, proto::MetricFamily,
-};
+use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Registry, proto::MetricFamily};
 
 use crate::settings::metrics::Exposure;
 
+use super::catalog::{Catalog, Description};
 use super::tally::Tally;
 
 const REQUEST: [&str; 5] = [
@@ -148,9 +146,14 @@ impl Families {
     /// # Errors
     /// Two metrics have the same name.
     pub fn new(exposure: Exposure) -> Result<Families, prometheus::Error> {
-        let registry = Registry::new();
-        fn family<V: Collector + Clone + 'static>(
-            (registry, exposure): (&Registry, &Exposure),
+        Ok(Families::with_descriptions(exposure)?.0)
+    }
+
+    /// Registers all of them, and describes them.
+    pub fn with_descriptions(exposure: Exposure) -> Result<(Families, Vec<Description>), prometheus::Error> {
+        let all = Catalog::configurable();
+        fn family<V>(
+            exposure: &Exposure,
             name: &str,
             labels: &[&str],
             create: impl FnOnce(&[&str]) -> Result<V, prometheus::Error>,
@@ -161,37 +164,49 @@ impl Families {
             let of_requests = labels.iter().enumerate().filter(|(_, label)| OF_REQUESTS.contains(label));
             let of_requests = of_requests.map(|(at, _)| at).collect();
             let metric = create(&labels)?;
-            registry.register(Box::new(metric.clone()))?;
             Ok(Family { metric, exposed, of_requests, series: RwLock::default(), hasher: RandomState::new() })
         }
-        let into = (&registry, &exposure);
         let counters = |name: &str, help: &str, labels: &[&str]| {
-            family(into, name, labels, |labels| IntCounterVec::new(Opts::new(name, help), labels))
+            family(&exposure, name, labels, |labels| all.counters(name, help, labels))
         };
         let took = "kyverno_admission_review_duration_seconds";
-        let durations = family(into, took, &REQUEST, |labels| {
-            let options = HistogramOpts::new(took, "Duration of admission reviews in seconds.");
-            HistogramVec::new(options.buckets(exposure.buckets(took)), labels)
+        let durations = family(&exposure, took, &REQUEST, |labels| {
+            let help = "Seconds that reviews took until their answers.";
+            all.histograms(took, help, labels, exposure.buckets(took))
         })?;
+        let requests = counters("kyverno_admission_requests_total", "Answered reviews.", &REQUEST)?;
+        let http = counters(
+            "kyverno_http_requests_total",
+            "HTTP requests on the address of reviews, by method and path.",
+            &["http_method", "http_url"],
+        )?;
+        let results = counters(
+            "kyverno_policy_results_total",
+            "Results of rules of ClusterPolicies and Policies.",
+            &RESULT,
+        )?;
+        let reviews = counters(
+            "kyverno_validating_policy_results_total",
+            "Results of policies with expressions: those of policies.kyverno.io and of Kubernetes.",
+            &REVIEW,
+        )?;
         let info = "kyverno_policy_rule_info_total";
-        Ok(Families {
-            requests: counters("kyverno_admission_requests_total", "Admission reviews.", &REQUEST)?,
+        let rules =
+            family(&exposure, info, &RULE, |labels| all.gauges(info, "1 for each loaded rule.", labels))?;
+        let (registry, descriptions) = all.finish();
+        let families = Families {
+            requests,
             durations,
-            http: counters("kyverno_http_requests_total", "HTTP requests.", &["http_method", "http_url"])?,
-            results: counters("kyverno_policy_results_total", "Rule results.", &RESULT)?,
-            reviews: counters(
-                "kyverno_validating_policy_results_total",
-                "Results of CEL policies.",
-                &REVIEW,
-            )?,
-            rules: family(into, info, &RULE, |labels| {
-                IntGaugeVec::new(Opts::new(info, "Loaded rules."), labels)
-            })?,
+            http,
+            results,
+            reviews,
+            rules,
             tally: Tally::default(),
             since: Instant::now(),
             registry,
             exposure,
-        })
+        };
+        Ok((families, descriptions))
     }
 
     /// Whether new families have to replace these: the settings changed, or the refresh interval is over.
@@ -216,6 +231,8 @@ impl Families {
 
 #[cfg(test)]
 mod tests {
+    use prometheus::core::Collector;
+
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use axum::http::Method;
-use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
 use crate::admit::{Decision, Incoming, Route};
 use crate::engine::RuleOutcome;
@@ -13,6 +13,7 @@ use crate::ir::Policy;
 
 use crate::settings::metrics::Exposure;
 
+use super::catalog::{Catalog, Description};
 use super::families::{Families, OTHER};
 use super::policies::Snapshot;
 use super::reports::Counters;
@@ -62,76 +63,93 @@ impl Metrics {
     /// # Errors
     /// Two metrics have the same name.
     pub fn new() -> Result<Metrics, prometheus::Error> {
-        let registry = Registry::new();
-        let counters = |name: &str, help: &str, labels: &[&str]| {
-            let metric = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(metric.clone()))?;
-            Ok::<_, prometheus::Error>(metric)
-        };
-        let counter = |name: &str, help: &str| {
-            let metric = IntCounter::new(name, help)?;
-            registry.register(Box::new(metric.clone()))?;
-            Ok::<_, prometheus::Error>(metric)
-        };
-        let gauges = |name: &str, help: &str, labels: &[&str]| {
-            let metric = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(metric.clone()))?;
-            Ok::<_, prometheus::Error>(metric)
-        };
-        let gauge = |name: &str, help: &str| {
-            let metric = IntGauge::new(name, help)?;
-            registry.register(Box::new(metric.clone()))?;
-            Ok::<_, prometheus::Error>(metric)
-        };
-        let info = gauges("kyverno_info", "The version.", &["version"])?;
+        Ok(Metrics::with_descriptions()?.0)
+    }
+
+    /// Registers all of them, and describes those whose labels are fixed.
+    pub(super) fn with_descriptions() -> Result<(Metrics, Vec<Description>), prometheus::Error> {
+        let all = Catalog::default();
+        let info = all.gauges("kyverno_info", "Always 1; the version of ephor is a label.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        Ok(Metrics {
-            families: ArcSwap::from_pointee(Families::new(Exposure::default())?),
-            shed: counter("ephor_requests_shed_total", "Reviews refused because too many were in flight.")?,
-            late: counter(
-                "ephor_requests_timed_out_total",
-                "Reviews answered by failure policy because their deadline was exceeded.",
+        let families = ArcSwap::from_pointee(Families::new(Exposure::default())?);
+        let shed = all.counter(
+            "ephor_requests_shed_total",
+            "Reviews refused with status 429: --max-in-flight or --max-buffered-bytes was reached.",
+        )?;
+        let late = all.counter(
+            "ephor_requests_timed_out_total",
+            "Reviews answered by failure policy because their deadline was exceeded.",
+        )?;
+        let running =
+            all.gauge("ephor_requests_in_flight", "Reviews that hold one of the slots of --max-in-flight.")?;
+        let arriving =
+            all.gauge("ephor_request_bodies_pending", "Request bodies that have not arrived completely.")?;
+        let buffered =
+            all.gauge("ephor_buffered_bytes", "Bytes of buffered reviews, limited by --max-buffered-bytes.")?;
+        let stuck =
+            all.gauge("ephor_evaluations_stuck", "Evaluations that exceeded their deadline and still run.")?;
+        let refused = all.counters(
+            "ephor_reviews_refused_total",
+            "Reviews refused before policies were evaluated, by reason.",
+            &["reason"],
+        )?;
+        let audit_dropped = all.counter(
+            "ephor_audit_lines_dropped_total",
+            "Lines of the audit log that could not be written.",
+        )?;
+        let reporting = Counters {
+            dropped: all.counter(
+                "ephor_reports_dropped_total",
+                "Decisions without PolicyReports and events because too many were waiting to be written.",
             )?,
-            running: gauge("ephor_requests_in_flight", "Reviews in flight.")?,
-            arriving: gauge(
-                "ephor_request_bodies_pending",
-                "Request bodies that have not arrived completely.",
-            )?,
-            buffered: gauge("ephor_buffered_bytes", "Bytes of buffered reviews.")?,
-            stuck: gauge(
-                "ephor_evaluations_stuck",
-                "Evaluations that exceeded their deadline and still run.",
-            )?,
-            refused: counters(
-                "ephor_reviews_refused_total",
-                "Reviews refused before policies were evaluated.",
-                &["reason"],
-            )?,
-            paths: Mutex::default(),
-            audit_dropped: counter(
-                "ephor_audit_lines_dropped_total",
-                "Lines of the audit log that were not written.",
-            )?,
-            reporting: Counters {
-                dropped: counter(
-                    "ephor_reports_dropped_total",
-                    "Decisions whose reports and events there was no room for.",
-                )?,
-                event_errors: counter("kyverno_events_dropped_total", "Events that could not be written.")?,
-                report_errors: counter("ephor_report_errors_total", "Reports that could not be written.")?,
-            },
-            spans_dropped: counter("ephor_spans_dropped_total", "Spans that could not be sent.")?,
-            cache_hits: counter("ephor_result_cache_hits_total", "Results found in the result cache.")?,
-            reloads: counters("ephor_policy_reloads_total", "Policy reloads.", &["result"])?,
-            problems: gauge("ephor_policy_problems", "Policies and files that cannot be loaded.")?,
-            policies: gauges("ephor_policies", "Loaded policies.", &["kind"])?,
-            not_run: gauges(
-                "ephor_rules_not_implemented",
-                "Generate rules, which this server does not run.",
-                &["policy_namespace", "policy_name", "rule_name", "rule_type"],
-            )?,
+            event_errors: all
+                .counter("kyverno_events_dropped_total", "Events that the API server did not accept.")?,
+            report_errors: all
+                .counter("ephor_report_errors_total", "PolicyReports that the API server did not accept.")?,
+        };
+        let spans_dropped = all.counter(
+            "ephor_spans_dropped_total",
+            "Spans that were not sent: the collector did not accept them, or too many were waiting.",
+        )?;
+        let cache_hits =
+            all.counter("ephor_result_cache_hits_total", "Rule results found in the result cache.")?;
+        let reloads = all.counters(
+            "ephor_policy_reloads_total",
+            "Loads of policies, the first included, by result: `ok`, or `problems` when some could not be used.",
+            &["result"],
+        )?;
+        let problems = all.gauge(
+            "ephor_policy_problems",
+            "What /readyz lists: policies, files and settings that cannot be used, and external data that is missing.",
+        )?;
+        let policies = all.gauges("ephor_policies", "Loaded policies by kind.", &["kind"])?;
+        let not_run = all.gauges(
+            "ephor_rules_not_implemented",
+            "1 for each loaded generate rule, which this server does not run.",
+            &["policy_namespace", "policy_name", "rule_name", "rule_type"],
+        )?;
+        let (registry, descriptions) = all.finish();
+        let metrics = Metrics {
             registry,
-        })
+            families,
+            shed,
+            late,
+            running,
+            arriving,
+            buffered,
+            stuck,
+            refused,
+            paths: Mutex::default(),
+            audit_dropped,
+            reporting,
+            spans_dropped,
+            cache_hits,
+            reloads,
+            problems,
+            policies,
+            not_run,
+        };
+        Ok((metrics, descriptions))
     }
 
     /// Counts an HTTP request.

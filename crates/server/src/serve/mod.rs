@@ -5,6 +5,7 @@
 
 mod answering;
 pub mod audit;
+pub mod catalog;
 pub mod check;
 mod counting;
 mod denials;

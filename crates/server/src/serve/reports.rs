@@ -20,7 +20,7 @@ use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
 use crate::report::policy_report::{Entry, PolicyFacts, report_status};
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, environment};
 
 use super::policies::Snapshot;
 use super::redact::Redactor;
@@ -77,7 +77,7 @@ impl Reporter {
     /// Begins to write to a cluster.
     pub fn start(cluster: Arc<Cluster>, wanted: Wanted, counters: Counters) -> Reporter {
         let (send, receive) = sync_channel(WAITING);
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "ephor".into());
+        let host = environment::HOSTNAME.text().unwrap_or_else(|| "ephor".into());
         let writer = Writer { cluster, wanted, host, pending: BTreeMap::new(), counters: counters.clone() };
         let thread = std::thread::Builder::new()
             .name("reports".into())

@@ -10,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use hyper_util::client::proxy::matcher::Matcher;
 use ureq::http::Uri;
 
+use crate::value::environment::{self, Variable};
+
 pub(super) struct Proxies(Matcher);
 
 /// A proxy that cannot be used.
@@ -27,20 +29,16 @@ pub(super) struct Proxy {
 
 impl Proxies {
     pub(super) fn of_environment() -> Proxies {
-        let first = |names: [&str; 2]| {
-            names
-                .iter()
-                .filter_map(|name| std::env::var(name).ok())
-                .find(|v| !v.is_empty())
-                .unwrap_or_default()
+        let first = |all: [Variable; 2]| {
+            all.iter().filter_map(Variable::text).find(|v| !v.is_empty()).unwrap_or_default()
         };
-        if std::env::var_os("REQUEST_METHOD").is_some() {
+        if environment::REQUEST_METHOD.is_set() {
             return Proxies::of("", "", "");
         }
         Proxies::of(
-            &first(["HTTP_PROXY", "http_proxy"]),
-            &first(["HTTPS_PROXY", "https_proxy"]),
-            &first(["NO_PROXY", "no_proxy"]),
+            &first([environment::HTTP_PROXY, environment::HTTP_PROXY_SMALL]),
+            &first([environment::HTTPS_PROXY, environment::HTTPS_PROXY_SMALL]),
+            &first([environment::NO_PROXY, environment::NO_PROXY_SMALL]),
         )
     }
 

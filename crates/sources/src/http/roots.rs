@@ -6,6 +6,8 @@
 
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
+use crate::value::environment;
+
 /// The most certificates that a bundle may have.
 const MOST: usize = 10_000;
 
@@ -67,7 +69,7 @@ pub(super) fn of_system(more: &[Certificate<'static>]) -> RootCerts {
     let found = rustls_native_certs::load_native_certs();
     let mut all: Vec<Certificate<'static>> =
         found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
-    let is_chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
+    let is_chosen = environment::SSL_CERT_FILE.is_set() || environment::SSL_CERT_DIR.is_set();
     // What an operator chose counts also where it cannot be used: nothing is trusted then.
     if all.is_empty() && !is_chosen {
         all.extend(

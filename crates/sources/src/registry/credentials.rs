@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::document::decode_json;
 use crate::functions::encode::base64_text;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, environment};
 
 use super::Repository;
 
@@ -249,8 +249,8 @@ impl Keys {
 
     /// The credentials that `docker login` has stored, or those of the helpers that it names.
     fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
-        let folder = self.config.clone().or_else(|| std::env::var_os("DOCKER_CONFIG").map(PathBuf::from));
+        let home = || environment::HOME.value().map(|home| PathBuf::from(home).join(".docker"));
+        let folder = self.config.clone().or_else(|| environment::DOCKER_CONFIG.value().map(PathBuf::from));
         let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
             return Ok(None);
         };
@@ -350,7 +350,7 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, E
     let (is_own, helper) = match provider {
         "default" => return Ok(None),
         "github" => {
-            let token = std::env::var("GITHUB_TOKEN").unwrap_or_default();
+            let token = environment::GITHUB_TOKEN.text().unwrap_or_default();
             return Ok((host == "ghcr.io" && !token.is_empty()).then(|| basic("unset", &token)));
         }
         "amazon" => (host.ends_with(".amazonaws.com") || host == "public.ecr.aws", "ecr-login"),

@@ -1,0 +1,131 @@
+//! The registry of metrics, and what each of them is: the page `docs/reference/metrics.md` lists the rows.
+//!
+//! In: names, texts and labels as the server registers its metrics. Out: the metrics, and a [`Description`] of each. The
+//! crate `prometheus` describes only families that have a series, and never says of which type they are.
+
+use std::cell::RefCell;
+
+use prometheus::core::Collector;
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use crate::settings::metrics::Exposure;
+
+use super::families::Families;
+use super::metrics::Metrics;
+
+/// The type of a metric in the text form of Prometheus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only rises.
+    Counter,
+    /// It rises and falls.
+    Gauge,
+    /// Counts by buckets.
+    Histogram,
+}
+
+/// What a metric is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Kind,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// What it measures.
+    pub help: String,
+    /// Whether operators choose its labels and buckets.
+    pub is_configurable: bool,
+}
+
+/// A registry with the descriptions of what it holds.
+#[derive(Default)]
+pub(super) struct Catalog {
+    registry: Registry,
+    descriptions: RefCell<Vec<Description>>,
+    is_configurable: bool,
+}
+
+impl Catalog {
+    /// The catalog of metrics whose labels operators choose.
+    pub fn configurable() -> Catalog {
+        Catalog { is_configurable: true, ..Catalog::default() }
+    }
+
+    /// The registry, and the descriptions in the order of registration.
+    pub fn finish(self) -> (Registry, Vec<Description>) {
+        (self.registry, self.descriptions.into_inner())
+    }
+
+    fn add<M: Collector + Clone + 'static>(
+        &self,
+        kind: Kind,
+        (name, help): (&str, &str),
+        labels: &[&str],
+        metric: Result<M, prometheus::Error>,
+    ) -> Result<M, prometheus::Error> {
+        let metric = metric?;
+        self.registry.register(Box::new(metric.clone()))?;
+        self.descriptions.borrow_mut().push(Description {
+            name: name.into(),
+            kind,
+            labels: labels.iter().map(ToString::to_string).collect(),
+            help: help.into(),
+            is_configurable: self.is_configurable,
+        });
+        Ok(metric)
+    }
+
+    /// A counter.
+    pub fn counter(&self, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+        self.add(Kind::Counter, (name, help), &[], IntCounter::new(name, help))
+    }
+
+    /// Counters by labels.
+    pub fn counters(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntCounterVec, prometheus::Error> {
+        let metric = IntCounterVec::new(Opts::new(name, help), labels);
+        self.add(Kind::Counter, (name, help), labels, metric)
+    }
+
+    /// A gauge.
+    pub fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+        self.add(Kind::Gauge, (name, help), &[], IntGauge::new(name, help))
+    }
+
+    /// Gauges by labels.
+    pub fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, prometheus::Error> {
+        let metric = IntGaugeVec::new(Opts::new(name, help), labels);
+        self.add(Kind::Gauge, (name, help), labels, metric)
+    }
+
+    /// Histograms by labels.
+    pub fn histograms(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        buckets: Vec<f64>,
+    ) -> Result<HistogramVec, prometheus::Error> {
+        let metric = HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), labels);
+        self.add(Kind::Histogram, (name, help), labels, metric)
+    }
+}
+
+/// All metrics of the server with the labels that they have by default, in the order of their names.
+///
+/// # Errors
+/// Two metrics have the same name.
+pub fn descriptions() -> Result<Vec<Description>, prometheus::Error> {
+    let mut all = Metrics::with_descriptions()?.1;
+    all.extend(Families::with_descriptions(Exposure::default())?.1);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
+}

@@ -1,0 +1,59 @@
+//! Pages of the book that are generated from the program or from lists; `EPHOR_WRITE_DOCS=1` writes them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod differences;
+mod functions;
+mod metrics;
+mod settings;
+
+use std::path::Path;
+
+use ephor::cli::docs::reference::cell;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares a page with its file, or writes the file.
+fn check(name: &str, now: &str) {
+    let path = root().join("docs").join(name);
+    if std::env::var_os("EPHOR_WRITE_DOCS").is_some() {
+        std::fs::write(&path, now).unwrap();
+        return;
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, now, "docs/{name}: run `just pages`, which is this test with EPHOR_WRITE_DOCS=1");
+}
+
+#[test]
+fn the_page_of_known_differences_lists_every_cause() {
+    check("reference/differences.md", &differences::page());
+}
+
+#[test]
+fn the_pages_of_commands_have_every_command_and_flag() {
+    for file in ephor::cli::docs::reference::files() {
+        check(&format!("reference/{}", file.name), &file.text);
+    }
+}
+
+#[test]
+fn the_page_of_metrics_lists_those_that_the_server_registers() {
+    check("reference/metrics.md", &metrics::page());
+}
+
+#[test]
+fn the_page_of_settings_lists_the_keys_and_variables_that_the_program_reads() {
+    check("reference/settings.md", &settings::page());
+}
+
+#[test]
+fn the_page_of_jmespath_lists_every_function_of_the_registry() {
+    check("functions.md", &ephor_functions::page::markdown());
+}
+
+#[test]
+fn the_page_of_cel_lists_every_function_of_the_libraries_with_what_it_does() {
+    check("cel-functions.md", &functions::page());
+}
