@@ -43,6 +43,7 @@ use gather::{deprecations, is_global, load_exceptions, load_policies, load_resou
 use log::Log;
 pub(super) use options::with_values_of_kyverno;
 pub use options::{Args, Conflict};
+pub(super) use output_options::report_file;
 use options::{Input, check};
 use output_options::{OutputOptions, Surroundings};
 use results::Output;

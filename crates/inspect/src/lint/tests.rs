@@ -3,7 +3,7 @@
 use super::*;
 
 fn lint_text(text: &str) -> Linted {
-    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[])
+    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[], &Patches::default())
 }
 
 /// The findings of a text that are no notes.
