@@ -188,6 +188,9 @@ pub(super) struct OutputFlags {
     /// list of what cleanup policies and labels would delete, and when
     #[arg(long)]
     pub deletions: bool,
+    /// what decided about each rule and resource, behind the results; on standard error when they are a document
+    #[arg(long)]
+    pub explain: bool,
     /// output without colours
     #[arg(long)]
     pub remove_color: bool,

@@ -8,6 +8,7 @@ mod from_run;
 mod policy;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::ValueHint;
 
@@ -226,6 +227,7 @@ pub fn run(args: Args) -> Result<i32, Error> {
         help::print(&format!("{} create", program()));
         return Ok(0);
     };
+    let mut files = Vec::new();
     let (text, output) = match template {
         Template::ClusterRole(args) => (cluster_role(&args)?, args.output),
         Template::Exception(args) => (exception(&args)?, args.output),
@@ -233,14 +235,20 @@ pub fn run(args: Args) -> Result<i32, Error> {
         Template::Policy(args) => (policy::text(&args)?, args.output),
         Template::Test(mut args) => {
             args.form.current |= args.from_run;
-            (test(&args)?, args.form.output())
+            (test(&args, &mut files)?, args.form.output())
         }
         Template::UserInfo(args) => (user_info(&args), args.form.output()),
         Template::Values(args) => (values(&args), args.form.output()),
     };
     match given(&output.output) {
         None => print(&text),
-        Some(path) => write_whole(path, &text)?,
+        Some(path) => {
+            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+            for (name, text) in &files {
+                write_whole(&folder.join(name).to_string_lossy(), text)?;
+            }
+            write_whole(path, &text)?;
+        }
     }
     Ok(0)
 }
@@ -317,7 +325,8 @@ fn values(args: &Values) -> String {
     out
 }
 
-fn test(args: &Test) -> Result<String, Error> {
+/// The text of a test; `files` gets those that it names and that do not exist yet.
+fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error> {
     let current = args.form.current;
     let mut out = head("Test", current);
     match current {
@@ -332,12 +341,21 @@ fn test(args: &Test) -> Result<String, Error> {
     if !current || !variables.is_empty() {
         out.push_str(&format!("\n# variables file (optional)\nvariables: {variables}\n"));
     }
+    let output = given(&args.form.output.output);
     let recorded = match args.from_run {
-        true => from_run::results(&out, given(&args.form.output.output).unwrap_or("kyverno-test.yaml"))?,
-        false => String::new(),
+        true => from_run::results(&out, output.unwrap_or("kyverno-test.yaml"))?,
+        false => from_run::Results::default(),
     };
     out.push_str("\n# list of expected results\nresults:\n");
-    out.push_str(&recorded);
+    out.push_str(&recorded.text);
+    *files = recorded.files;
+    if output.is_none() && !files.is_empty() {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        warn(&format!(
+            "the test names files that only `--output FILE` writes, beside it: {}",
+            names.join(", ")
+        ));
+    }
     for (result, list) in [("pass", &args.pass), ("fail", &args.fail), ("skip", &args.skip)] {
         for item in list {
             let parts: Vec<&str> = item.split(',').collect();

@@ -128,7 +128,9 @@ pub(super) fn text(args: &Args) -> Result<String, Error> {
             format!("{}{actions}{}", head(GROUP), subject.validations())
         }
         Kind::Mutating | Kind::NamespacedMutating => format!("{}{}", head(GROUP), subject.mutations()),
-        Kind::Generating | Kind::NamespacedGenerating => format!("{}{}", head(GROUP), subject.generate(name)),
+        Kind::Generating | Kind::NamespacedGenerating => {
+            format!("{}{}", head(GROUP), subject.generate(name, args.kind))
+        }
         Kind::Images | Kind::NamespacedImages => format!("{}{}", head(GROUP), subject.images()),
         Kind::Deleting | Kind::NamespacedDeleting => format!("{}{}", head(GROUP), subject.deletion()),
         Kind::Admission => {
@@ -226,7 +228,9 @@ impl Subject {
         };
         let all: String = match self.labels.is_empty() {
             true => condition("name".into()),
-            false => self.names().iter().map(|label| condition(format!("labels.{}", quoted(label)))).collect(),
+            false => {
+                self.names().iter().map(|label| condition(format!("labels.{}", quoted(label)))).collect()
+            }
         };
         format!("        deny:\n          conditions:\n            any:\n{all}")
     }
@@ -280,7 +284,7 @@ impl Subject {
     }
 
     /// What follows `spec:` in a policy that generates a ConfigMap for each object.
-    fn generate(&self, name: &str) -> String {
+    fn generate(&self, name: &str, kind: Kind) -> String {
         let namespace = match (self.is_namespaced, &*self.kind) {
             (true, _) => "object.metadata.namespace",
             (false, "Namespace") => "object.metadata.name",
@@ -290,10 +294,17 @@ impl Subject {
             "[{{'apiVersion': dyn('v1'), 'kind': dyn('ConfigMap'), 'metadata': dyn({{'name': {}, 'namespace': string({namespace})}}), 'data': dyn({{'of': object.metadata.name}})}}]",
             cel_text(name)
         );
+        // A policy of a namespace generates there.
+        let (variable, argument) = match kind {
+            Kind::NamespacedGenerating => (String::new(), ""),
+            _ => {
+                let variable = format!("    - name: namespace\n      expression: {}\n", quoted(namespace));
+                (variable, "variables.namespace, ")
+            }
+        };
         format!(
-            "{}  variables:\n    - name: namespace\n      expression: {}\n    - name: objects\n      expression: {}\n  generate:\n    - expression: generator.Apply(variables.namespace, variables.objects)\n",
+            "{}  variables:\n{variable}    - name: objects\n      expression: {}\n  generate:\n    - expression: generator.Apply({argument}variables.objects)\n",
             self.constraints(true),
-            quoted(namespace),
             quoted(&object)
         )
     }
@@ -330,7 +341,10 @@ fn cel_text(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// A text in quotes of YAML, which are those of JSON.
+/// A text in quotes of YAML, which are those of JSON, without its escapes for pages.
 fn quoted(text: &str) -> String {
-    json(&Value::from(text))
+    let text = json(&Value::from(text));
+    [("\\u0026", "&"), ("\\u003c", "<"), ("\\u003e", ">")]
+        .iter()
+        .fold(text, |text, (escape, plain)| text.replace(escape, plain))
 }

@@ -26,9 +26,9 @@ use ephor_testing::testing::selector::Selector;
 
 use super::usage::Usage;
 use super::{Error, given, print, use_threads, warn};
+pub use options::Args;
 use options::CoverageFormat;
 pub(super) use options::with_values_of_kyverno;
-pub use options::Args;
 use report::Report;
 
 /// How many tests run in one block: memory use does not grow with their number.
@@ -273,4 +273,3 @@ fn finish(
     }
     Ok(0)
 }
-

@@ -162,7 +162,6 @@ impl From<TestFormat> for Format {
     }
 }
 
-
 /// The formats of our own; a page about policies and their resources is none for tests.
 fn formats() -> impl TypedValueParser<Value = Own> {
     let names = Own::ALL.iter().filter(|(_, format)| *format != Own::Html).map(|(name, _)| *name);

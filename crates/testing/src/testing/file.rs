@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::document::locate::Position;
 use crate::document::{self, Duplicates};
-use crate::inputs::strict;
+use crate::inputs::{line_of, strict};
 use crate::sources::files::SourceText;
 use crate::value::Value;
 use crate::value::place::PathPart;
@@ -147,12 +147,18 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     let faulty = |text: String, hint| Err(Faulty { path: source.name.clone(), text, hint });
     let documents = match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Ok(documents) => documents,
-        Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, e.line)))],
+        Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, line_of(&e))))],
     };
     let one = |d: Result<document::Document, document::LoadError>| match d {
         Err(e) => {
             let text = format!("error converting YAML to JSON: {e}");
-            faulty(text, Some(format!("{}:{}: {e}", e.source, e.line)))
+            let cause = e.to_string();
+            // The line is that of the place.
+            let cause = match cause.strip_prefix("yaml: line ").and_then(|rest| rest.split_once(": ")) {
+                Some((_, cause)) => cause,
+                None => &cause,
+            };
+            faulty(text, Some(format!("{}:{}: {cause}", e.source, line_of(&e))))
         }
         Ok(d) => match strict::decode(&d.value, &TEST) {
             Ok(value) => {
