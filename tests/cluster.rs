@@ -287,7 +287,7 @@ fn objects_of_a_cluster_have_a_name_instead_of_a_file_in_every_format() {
         ran.out
     };
     let text = run("text");
-    assert!(text.starts_with("ConfigMap shop/b"), "{text}");
+    assert!(text.starts_with("ConfigMap shop/b\n"), "{text}");
     let sarif: serde_json::Value = serde_json::from_str(&run("sarif")).unwrap();
     let result = &sarif["runs"][0]["results"][0];
     let location = &result["locations"][0];

@@ -37,14 +37,14 @@ fn apply_explains_what_decided_behind_its_results() {
     let (results, explained) = ran.out.split_once("skip: 0 \n").expect("results");
     assert!(results.contains("need-team"), "{results}");
     assert!(
-        explained.contains("r.yaml:1 ConfigMap bad\n\nneed-team/team at p.yaml:6: fail\n"),
+        explained.contains("r.yaml:1 ConfigMap default/bad\n\nneed-team/team at p.yaml:7: fail\n"),
         "{explained}"
     );
-    assert!(explained.contains("need-team/team at p.yaml:6: pass\n"), "{explained}");
+    assert!(explained.contains("need-team/team at p.yaml:7: pass\n"), "{explained}");
     // A document stays one.
     let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--explain", "--output-format", "json"]);
     assert!(serde_json::from_str::<serde_json::Value>(&ran.out).is_ok(), "{}", ran.out);
-    assert!(ran.err.contains("need-team/team at p.yaml:6: fail\n"), "{}", ran.err);
+    assert!(ran.err.contains("need-team/team at p.yaml:7: fail\n"), "{}", ran.err);
 }
 
 #[test]
@@ -208,5 +208,9 @@ fn the_pages_of_a_first_day_and_the_ways_to_install_are_there() {
         assert!(root.join(file).exists(), "{file}");
     }
     let readme = std::fs::read_to_string(root.join("README.md")).expect("the first page");
-    assert!(readme.contains("deploy/"), "{readme}");
+    for page in
+        ["docs/start/install.md", "docs/start/first-run.md", "docs/start/cluster.md", "docs/guides/ci.md"]
+    {
+        assert!(readme.contains(page), "{page}");
+    }
 }

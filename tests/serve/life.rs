@@ -326,8 +326,9 @@ fn policies_are_run_on_the_objects_of_an_audit_log() {
 fn problems_are_one_line_of_the_log_without_escapes() {
     let dir = tempfile::tempdir().unwrap();
     let broken = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: broken}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations: [{expression: 'object.spec +'}]\n";
-    std::fs::write(dir.path().join("a.yaml"), broken).unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
     let server = start(dir.path(), &[]);
+    write(&dir.path().join("b.yaml"), broken);
     let problems = until(
         "the problem is logged",
         || logged(&server, "policies"),

@@ -20,7 +20,7 @@ use crate::cli::{Error, warn};
 pub(super) struct Results {
     /// The items of `results`.
     pub text: String,
-    /// Names and texts of files beside the test.
+    /// Names and texts of files next to the test.
     pub files: Vec<(String, String)>,
 }
 
@@ -170,7 +170,7 @@ impl Recorded {
         }
     }
 
-    /// The file of the objects, beside the test.
+    /// The file of the objects, next to the test.
     fn file(&self) -> Option<(String, String)> {
         if self.objects.is_empty() {
             return None;

@@ -352,7 +352,7 @@ fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error>
     if output.is_none() && !files.is_empty() {
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         warn(&format!(
-            "the test names files that only `--output FILE` writes, beside it: {}",
+            "the test names files that only `--output FILE` writes, next to it: {}",
             names.join(", ")
         ));
     }

@@ -18,14 +18,14 @@ use super::options::{Args, Output};
 use crate::cli::apply::report_file;
 use crate::cli::{Error, print, write_whole};
 
-/// Where the results go, beside what Kyverno prints.
+/// Where the results go in addition to what Kyverno prints.
 pub(super) struct Report(Option<(Format, Option<String>)>);
 
 impl Report {
     /// The report that flags select.
     ///
     /// # Errors
-    /// The file tells no format.
+    /// The file has no extension of a format.
     pub(super) fn of(flags: &Output) -> Result<Report, Error> {
         let file = report_file(flags.output_format, &flags.report_file)?;
         let printed = || flags.output_format.map(|format| (format, None));

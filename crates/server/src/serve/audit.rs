@@ -47,8 +47,7 @@ impl Audit {
         Audit { has_objects, ..self }
     }
 
-    /// Adds the object of a request at the end of its line, where `ephor apply` reads it. Objects of Secrets are never
-    /// written.
+    /// Adds the object of a request to its line, where `ephor apply` reads it. Objects of Secrets are never written.
     pub fn add_object(&self, line: Value, incoming: &Incoming) -> Value {
         let object = incoming.object("object");
         match (line, object) {

@@ -9,8 +9,9 @@ use crate::value::Value;
 
 use super::resources::identity;
 
-/// What stands before the object in a line, which ends with it (`ephor_server::serve::audit`).
+/// What stands before and behind the object: keys of a line are sorted, and no value before it is an object.
 const BEFORE: &str = ",\"object\":";
+const BEHIND: &str = ",\"operation\":";
 
 /// The objects of an audit log, or `None` for any other file.
 pub fn objects(name: &str, text: &str, options: ResourceOptions) -> Option<Vec<Document>> {
@@ -37,18 +38,18 @@ pub fn objects(name: &str, text: &str, options: ResourceOptions) -> Option<Vec<D
 
 /// Whether the first line is that of an audit log.
 fn is_audit_log(text: &str) -> bool {
-    let first = text.lines().next().filter(|line| line.starts_with("{\"time\":"));
+    let first = text.lines().next().filter(|line| line.starts_with('{') && line.contains("\"stage\":"));
     let first = first.and_then(|line| json::parse(line).ok());
     first.is_some_and(|line| ["time", "stage", "path"].iter().all(|key| !line.text_at(&[key]).is_empty()))
 }
 
 /// The object of a line, behind as many blanks as characters stand before it, so that columns are those of the line.
 fn object(line: &str) -> Option<String> {
-    let whole = line.strip_suffix('}')?;
-    // The last key of the line, not one of the same name in what stands before it.
-    let starts = whole.match_indices(BEFORE).map(|(at, _)| at + BEFORE.len());
-    let mut parts = starts.filter_map(|at| Some((whole.get(..at)?, whole.get(at..)?)));
-    let (before, own) = parts.find(|(_, own)| matches!(json::parse(own), Ok(Value::Map(_))))?;
+    let start = line.find(BEFORE)? + BEFORE.len();
+    let (before, rest) = (line.get(..start)?, line.get(start..)?);
+    // The key behind the object may be one inside of it, too.
+    let mut ends = rest.match_indices(BEHIND).filter_map(|(at, _)| rest.get(..at));
+    let own = ends.find(|own| matches!(json::parse(own), Ok(Value::Map(_))))?;
     Some(format!("{}{own}", " ".repeat(before.chars().count())))
 }
 
@@ -62,10 +63,10 @@ mod tests {
     fn the_last_state_of_each_object_stands_at_its_line() {
         let line = |name: &str, label: &str| {
             format!(
-                "{{\"time\":\"t\",\"stage\":\"answer\",\"path\":\"/validate\",\"patch\":[{{\"value\":{{\"a\":1,\"object\":{{}}}}}}],\"object\":{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"{name}\",\"labels\":{{\"l\":\"{label}\"}}}}}}}}\n"
+                "{{\"allowed\":true,\"name\":\"\\\"ä\",\"object\":{{\"apiVersion\":\"v1\",\"data\":{{\"a\":\"b\",\"operation\":\"c\"}},\"kind\":\"ConfigMap\",\"metadata\":{{\"labels\":{{\"l\":\"{label}\"}},\"name\":\"{name}\"}}}},\"operation\":\"CREATE\",\"path\":\"/validate\",\"stage\":\"answer\",\"time\":\"t\"}}\n"
             )
         };
-        let without = "{\"time\":\"t\",\"stage\":\"audit\",\"path\":\"/validate\"}\n";
+        let without = "{\"name\":\"a\",\"path\":\"/validate\",\"stage\":\"audit\",\"time\":\"t\"}\n";
         let text = [line("a", "1"), without.into(), line("b", "2"), line("a", "3"), "{\"cut".into()].concat();
         let found = objects("audit.jsonl", &text, OPTIONS).unwrap_or_default();
         let seen: Vec<(usize, &str, &str)> = found
@@ -79,10 +80,8 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, [(4, "a", "3"), (3, "b", "2")]);
-        assert_eq!(
-            found.first().map(|d| d.text.find("{\"apiVersion")),
-            Some(line("a", "3").find("{\"apiVersion"))
-        );
+        let column = |text: &str| text.split("{\"apiVersion").next().map(|before| before.chars().count());
+        assert_eq!(found.first().and_then(|d| column(&d.text)), column(&line("a", "3")));
         assert_eq!(objects("r.yaml", "apiVersion: v1\nkind: ConfigMap\n", OPTIONS).map(|d| d.len()), None);
     }
 }
