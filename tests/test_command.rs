@@ -606,7 +606,7 @@ fn own_formats_hold_nothing_else_and_point_at_the_expected_result() {
     assert!(run(&["--output-format", "markdown"]).starts_with("| Policy |"));
     assert!(run(&["--output-format", "sarif"]).starts_with("{\"$schema\""));
     assert!(run(&["--output-format", "text"]).contains(&format!("┌ t/kyverno-test.yaml:{line}:")));
-    // The results of Kyverno stand beside a file of our own.
+    // A file of our own leaves what Kyverno prints as it is.
     let table = run(&["--report-file", "r.xml"]);
     assert_eq!(table, run(&[]));
     let strip =
