@@ -407,7 +407,7 @@ fn parts_of_policies_are_counted_and_not_checked() {
 }
 
 #[test]
-fn what_the_policy_check_refuses_is_found_beside_errors_of_the_schema() {
+fn what_the_policy_check_refuses_is_found_next_to_errors_of_the_schema() {
     let second = "  - name: a\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {metadata: {name: x}}}\n";
     let twice = format!("{second}{second}");
     for (from, to, id) in [
