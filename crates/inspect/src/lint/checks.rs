@@ -24,7 +24,9 @@ pub(super) fn check(subject: &mut Subject<'_>, document: &Value, schema: &Checke
     for error in errors {
         if !is_generated(&error.text) || !rule_of(&error).is_some_and(|rule| written.contains(&rule)) {
             let path = full_path(document, &error.path);
-            if !schema.depends(&path) {
+            // What is missing is missing from the part that is there.
+            let there = path.get(..follow(document, &path).1).unwrap_or(&path);
+            if !schema.depends(there) {
                 refused(subject, document, &Refused { path, ..error }, &seen);
             }
         }
