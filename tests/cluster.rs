@@ -277,6 +277,39 @@ fn policies_are_applied_to_the_objects_of_a_cluster() {
 }
 
 #[test]
+fn objects_of_a_cluster_have_a_name_instead_of_a_file_in_every_format() {
+    let server = Server::new(PAGES);
+    let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", POLICY)]);
+    let run = |format: &str| {
+        let arguments = ["apply", "p.yaml", "--cluster", "--kubeconfig", "config", "--output-format", format];
+        let ran = files.run(&arguments);
+        assert_eq!(ran.code, Some(1), "{format}: {}", ran.err);
+        ran.out
+    };
+    let text = run("text");
+    assert!(text.starts_with("ConfigMap shop/b\n"), "{text}");
+    let sarif: serde_json::Value = serde_json::from_str(&run("sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    let location = &result["locations"][0];
+    assert_eq!(location["logicalLocations"][0]["fullyQualifiedName"], "shop/ConfigMap/b");
+    // What a scanner can open is the policy.
+    assert_eq!(location["physicalLocation"]["artifactLocation"]["uri"], "p.yaml");
+    let github = run("github");
+    assert!(github.starts_with("::error file=p.yaml,line="), "{github}");
+    assert!(github.ends_with("(ConfigMap shop/b)\n"), "{github}");
+    let junit = run("junit");
+    assert!(junit.contains("classname=\"shop/ConfigMap/b\""), "{junit}");
+    assert!(junit.contains("resource: ConfigMap shop/b"), "{junit}");
+    let html = run("html");
+    assert!(html.contains("ConfigMap") && html.contains("shop/b") && !html.contains("cluster:0"), "no name");
+    let json: serde_json::Value = serde_json::from_str(&run("json")).unwrap();
+    let failed = json["results"].as_array().unwrap().iter().find(|r| r["result"] == "fail").unwrap();
+    assert_eq!(failed["resource"]["name"], "b");
+    assert_eq!(failed["place"], serde_json::Value::Null);
+    assert!(run("markdown").contains("| shop/ConfigMap/b |"));
+}
+
+#[test]
 fn webhook_configurations_are_simulated_and_written() {
     let server = Server::new(&[
         (

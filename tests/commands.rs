@@ -84,6 +84,75 @@ fn a_test_that_is_created_from_a_run_expects_what_the_policies_decide() {
 }
 
 #[test]
+fn a_test_that_is_created_from_a_run_expects_changed_and_new_objects() {
+    let rules = |body: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: changes}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n{body}"
+        )
+    };
+    let mutate = "    mutate: {patchStrategicMerge: {metadata: {labels: {seen: 'yes'}}}}\n";
+    let generate = "    generate: {apiVersion: v1, kind: Secret, name: made, namespace: '{{ request.object.metadata.namespace }}', data: {type: Opaque}}\n";
+    for (body, field, file) in [
+        (mutate, "patchedResources", "changes-r-configmap-patched.yaml"),
+        (generate, "generatedResource", "changes-r-configmap-generated.yaml"),
+    ] {
+        let files = Files::new(&[("t/p.yaml", &rules(body)), ("t/r.yaml", RESOURCES)]);
+        let arguments = ["create", "test", "--from-run", "-p", "p.yaml", "-r", "r.yaml"];
+        let ran = files.run(&[&arguments[..], &["-o", "t/kyverno-test.yaml"]].concat());
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+        let text = std::fs::read_to_string(files.path("t/kyverno-test.yaml")).expect("the test");
+        assert!(text.contains(&format!("    {field}: {file}\n")), "{text}");
+        let ran = files.run(&["test", "t", "--strict"]);
+        assert_eq!(ran.code, Some(0), "{text}{}{}", ran.out, ran.err);
+        // The objects are compared.
+        let objects = std::fs::read_to_string(files.path(&format!("t/{file}"))).expect("the objects");
+        let others = objects.replace("seen: \"yes\"", "seen: \"no\"").replace("Opaque", "Other");
+        assert_ne!(objects, others);
+        files.write(&format!("t/{file}"), others.as_bytes());
+        assert_eq!(files.run(&["test", "t"]).code, Some(1));
+    }
+}
+
+#[test]
+fn created_policies_that_change_make_and_delete_objects_are_sound_and_do_it() {
+    let example = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web, labels: {team: a, app.kubernetes.io/name: shop}}\n";
+    let bare = example.replace(", labels: {team: a, app.kubernetes.io/name: shop}", "");
+    let files = Files::new(&[("r.yaml", example), ("bare.yaml", &bare)]);
+    let pod =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: 'local:1'}]}\n";
+    files.write("pod.yaml", pod.as_bytes());
+    for kind in ["ImageValidatingPolicy", "NamespacedImageValidatingPolicy"] {
+        files.run(&["create", "policy", "own", "--kind", kind, "--from", "pod.yaml", "-o", "p.yaml"]);
+        let linted = files.run(&["lint", "p.yaml", "--fail-on", "warning"]);
+        assert_eq!(linted.code, Some(0), "{kind}: {}", linted.out);
+        let applied = files.run(&["apply", "p.yaml", "-r", "pod.yaml"]);
+        assert!(applied.out.contains("pass: 1"), "{kind}: {}{}", applied.out, applied.err);
+    }
+    for (kind, of_example, of_bare) in [
+        ("MutatingPolicy", "skip: 1", "pass: 1"),
+        ("NamespacedMutatingPolicy", "skip: 1", "pass: 1"),
+        ("GeneratingPolicy", "pass: 1", "pass: 1"),
+        ("NamespacedGeneratingPolicy", "pass: 1", "pass: 1"),
+        // Kyverno reports an object that stays as a failure.
+        ("DeletingPolicy", "fail: 1", "pass: 1"),
+        ("NamespacedDeletingPolicy", "fail: 1", "pass: 1"),
+    ] {
+        let create = ["create", "policy", "own", "--kind", kind, "-n", "web", "--from", "r.yaml"];
+        let created = files.run(&[&create[..], &["-o", "p.yaml"]].concat());
+        assert_eq!((created.code, &*created.err), (Some(0), ""), "{kind}");
+        let linted = files.run(&["lint", "p.yaml", "--fail-on", "warning"]);
+        assert_eq!(linted.code, Some(0), "{kind}: {}", linted.out);
+        for (resource, wanted) in [("r.yaml", of_example), ("bare.yaml", of_bare)] {
+            let applied = files.run(&["apply", "p.yaml", "-r", resource]);
+            assert!(applied.out.contains(wanted), "{kind}, {resource}: {}{}", applied.out, applied.err);
+        }
+    }
+    files.run(&["create", "policy", "own", "--kind", "MutatingPolicy", "--from", "r.yaml", "-o", "p.yaml"]);
+    let changed = files.run(&["apply", "p.yaml", "-r", "bare.yaml"]).out;
+    assert!(changed.contains("app.kubernetes.io/name: shop"), "{changed}");
+}
+
+#[test]
 fn a_created_policy_is_sound_and_accepts_its_example() {
     let example = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: web, labels: {team: a, app.kubernetes.io/name: shop}}\nspec: {template: {spec: {containers: []}}}\n";
     let bare = example.replace("team: a, app.kubernetes.io/name: shop", "");
@@ -441,6 +510,25 @@ not checked: 2 documents of other kinds, 2 files without policies
     let json: serde_json::Value =
         serde_json::from_str(&files.run(&["lint", "f", "--output-format", "json"]).out).expect("JSON alone");
     assert_eq!(json[1]["help"], "did you mean `containers`?");
+}
+
+#[test]
+fn lint_of_a_folder_counts_patches_of_kustomize() {
+    let part = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: need-team}\nspec: {rules: [{name: team}]}\n";
+    let kustomization = "resources: [../base]\npatches: [{path: patches/p.yaml}]\n";
+    let files = Files::new(&[
+        ("base/p.yaml", POLICY),
+        ("prod/kustomization.yaml", kustomization),
+        ("prod/patches/p.yaml", part),
+    ]);
+    let ran = files.run(&["lint", "."]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert!(ran.out.contains("partial: 1 document (check what kustomize builds)\n"), "{}", ran.out);
+    // Alone too: the kustomization is found above it.
+    let ran = files.run(&["lint", "prod/patches/p.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    files.write("prod/kustomization.yaml", b"resources: [../base]\n");
+    assert_eq!(files.run(&["lint", "."]).code, Some(1));
 }
 
 #[test]

@@ -129,11 +129,11 @@ spec:
     };
     assert_eq!(
         run("a.yaml"),
-        "warning: a.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: not enabled.\n"
+        "warning: a.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: not enabled.\nhelp: write `spec.autogen.validatingAdmissionPolicy.enabled: true`\n"
     );
     assert_eq!(
         run("b.yaml"),
-        "warning: b.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: pod controllers autogen is enabled.\n"
+        "warning: b.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: pod controllers autogen is enabled.\nhelp: write `spec.autogen.podControllers.controllers: []`\n"
     );
 }
 

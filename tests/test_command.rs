@@ -577,3 +577,64 @@ fn objects_of_rules_that_make_none_are_compared_with_expected_ones_too() {
     let strict = with("generatedResource: p.yaml, failOnMissingResources: true");
     assert!(strict.out.contains("resource with name good not found in manifest"), "{}", strict.out);
 }
+
+#[test]
+fn own_formats_hold_nothing_else_and_point_at_the_expected_result() {
+    let files = folder(&GOOD.replace("result: pass", "result: fail"));
+    let written = std::fs::read_to_string(files.path("t/kyverno-test.yaml")).expect("the test");
+    let line = 1 + written.lines().position(|l| l.contains("result: fail")).expect("a result");
+    let run = |arguments: &[&str]| {
+        let ran = files.run(&[&["test", "t"], arguments].concat());
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {}", ran.err);
+        ran.out
+    };
+    let json: serde_json::Value = serde_json::from_str(&run(&["--output-format", "json"])).expect("JSON");
+    let failed = json["results"].as_array().expect("results").iter().find(|r| r["result"] == "fail");
+    let failed = failed.expect("a failure");
+    assert_eq!(
+        (&failed["place"]["file"], &failed["place"]["line"]),
+        (&"t/kyverno-test.yaml".into(), &line.into())
+    );
+    assert_eq!(failed["message"].as_str().map(|m| m.starts_with("Want fail, got pass: ")), Some(true));
+    let github = run(&["--output-format", "github"]);
+    assert!(github.starts_with(&format!("::error file=t/kyverno-test.yaml,line={line},")), "{github}");
+    let junit = run(&["--output-format", "junit"]);
+    assert!(
+        junit.starts_with("<?xml") && junit.contains("<failure message=\"Want fail, got pass: "),
+        "{junit}"
+    );
+    assert!(run(&["--output-format", "markdown"]).starts_with("| Policy |"));
+    assert!(run(&["--output-format", "sarif"]).starts_with("{\"$schema\""));
+    assert!(run(&["--output-format", "text"]).contains(&format!("┌ t/kyverno-test.yaml:{line}:")));
+    // A file of our own leaves what Kyverno prints as it is.
+    let table = run(&["--report-file", "r.xml"]);
+    assert_eq!(table, run(&[]));
+    let strip =
+        |text: &str| text.lines().filter(|l| !l.contains("<testsuites")).collect::<Vec<_>>().join("\n");
+    let written = std::fs::read_to_string(files.path("r.xml")).expect("the report");
+    assert_eq!(strip(&written), strip(&junit));
+    // Unlike Kyverno's, which come with its lines about the run.
+    assert!(run(&["-o", "json"]).starts_with("Loading test"));
+    let refused = files.run(&["test", "t", "--report-file", "r.dat"]);
+    assert!(refused.err.contains("--output-format"), "{}", refused.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn under_the_name_of_kyverno_formats_of_tests_are_its_own() {
+    let files = folder(GOOD);
+    let link = files.path("kyverno");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ephor"), &link).expect("a link");
+    let run = |flag: &str, format: &str| {
+        let mut program = std::process::Command::new(&link);
+        program.args(["test", "t", flag, format]).current_dir(files.dir.path());
+        let ran = program.output().expect("the program starts");
+        (String::from_utf8_lossy(&ran.stdout).into_owned(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    for format in ["json", "junit", "yaml", "markdown"] {
+        assert!(run("-o", format).0.starts_with("Loading test"), "{format}");
+        assert_eq!(run("--output-format", format), run("-o", format));
+    }
+    let text = "Error: invalid format, expected (json, yaml, markdown, junit)\n";
+    assert_eq!(run("--output-format", "github").1, text);
+}

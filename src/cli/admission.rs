@@ -75,7 +75,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
                     print(&place, &native, &definitions);
                     printed_any = true;
                 }
-                Err(why) => super::warn(&format!("{place}: {why}")),
+                Err(why) => {
+                    let why = why.to_string();
+                    super::warn(&format!("{place}: {why}"));
+                    if let Some(field) = to_write(&policy.document, &why) {
+                        eprintln!("help: write `{field}`");
+                    }
+                }
             }
         }
     }
@@ -83,6 +89,19 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         return Err(Error::NoCandidate);
     }
     Ok(i32::from(!printed_any))
+}
+
+/// The field with which a policy gets an equivalent that it lacks for this reason.
+fn to_write(policy: &Value, why: &str) -> Option<&'static str> {
+    let mutates = policy.text_at(&["kind"]).contains("Mutating");
+    match why {
+        _ if why.ends_with("pod controllers autogen is enabled.") => {
+            Some("spec.autogen.podControllers.controllers: []")
+        }
+        _ if !why.ends_with(": not enabled.") => None,
+        _ if mutates => Some("spec.autogen.mutatingAdmissionPolicy.enabled: true"),
+        _ => Some("spec.autogen.validatingAdmissionPolicy.enabled: true"),
+    }
 }
 
 /// The documents of files.

@@ -35,23 +35,39 @@ pub(super) fn run(args: &Args, global: &Global, policies: &Policies) -> Result<i
     let requests = requests(options, profile)?;
     let colour = !args.remove_color && super::shows_colours();
     let verbose = options.tree || given(&global.verbosity).is_some();
-    let (mut texts, mut list) = (Vec::new(), Vec::new());
+    let rule = given(&args.rule);
+    if args.output != Output::Json {
+        print(&text(policies, &loaded.documents, &requests, (rule, colour, verbose))?);
+        return Ok(0);
+    }
+    let mut list = Vec::new();
     for resource in &loaded.documents {
-        let decided = about(policies, resource, &requests, given(&args.rule))?;
-        if args.output == Output::Json {
-            let name = Value::from(&*headline(resource));
-            let rules = Value::list(decided.iter().map(Decided::to_value).collect());
-            list.push(Value::Map([("resource".into(), name), ("rules".into(), rules)].into_iter().collect()));
-            continue;
-        }
-        let rules: Vec<String> = decided.iter().map(|d| d.text(colour, verbose)).collect();
-        texts.push(format!("{}\n\n{}", headline(resource), rules.join("\n")));
+        let decided = about(policies, resource, &requests, rule)?;
+        let name = Value::from(&*headline(resource));
+        let rules = Value::list(decided.iter().map(Decided::to_value).collect());
+        list.push(Value::Map([("resource".into(), name), ("rules".into(), rules)].into_iter().collect()));
     }
-    match args.output == Output::Json {
-        true => print(&format!("{}\n", json(&Value::list(list)))),
-        false => print(&texts.join("\n")),
-    }
+    print(&format!("{}\n", json(&Value::list(list))));
     Ok(0)
+}
+
+/// What the policies, or the rules of a name, decide about each resource, with colours and with all details or without.
+///
+/// # Errors
+/// An object that gives no request, or no rule of the name.
+pub(super) fn text(
+    policies: &Policies,
+    resources: &[Document],
+    requests: &Requests,
+    (rule, colour, verbose): (Option<&str>, bool, bool),
+) -> Result<String, Error> {
+    let one = |resource| {
+        let decided = about(policies, resource, requests, rule)?;
+        let rules: Vec<String> = decided.iter().map(|d| d.text(colour, verbose)).collect();
+        Ok(format!("{}\n\n{}", headline(resource), rules.join("\n")))
+    };
+    let texts: Result<Vec<String>, Error> = resources.iter().map(one).collect();
+    Ok(texts?.join("\n"))
 }
 
 /// `pod.yaml:1 Pod dev/cart`

@@ -69,7 +69,12 @@ pub(super) fn print(name: &str) {
         let Some(below) = command.find_subcommand_mut(word) else { return };
         command = below;
     }
-    let page = without_variables(command.clone()).render_help();
+    // In the list of a page each command has one line.
+    let in_short = |below: Command| {
+        let line = summary(&below);
+        below.about(line).long_about(None::<&str>)
+    };
+    let page = without_variables(command.clone().mut_subcommands(in_short)).render_help();
     match super::shows_colours() {
         true => super::print(&page.ansi().to_string()),
         false => super::print(&page.to_string()),

@@ -5,6 +5,7 @@ use clap::{ValueEnum, ValueHint};
 use ephor_inspect::lint::{CHECKS, Finding, Linted, Severity, lint};
 use ephor_report::lint_formats::{self, Annotation, Level};
 use ephor_sources::files::{self, Cause};
+use ephor_sources::kustomize::Patches;
 
 use super::flags::{Record, fields};
 use super::{Error, some_policies};
@@ -13,9 +14,9 @@ use super::{Error, some_policies};
 ///
 /// Schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their
 /// types, fields that the matched kinds do not have, rules that can never match. Each finding comes with file, line
-/// and column, and what to write instead. Documents that are no policies are counted. A comment
-/// `# ephor-lint: ignore=ID` at a line or above it drops its findings, `# ephor-lint: ignore-file=ID` those of the
-/// file.
+/// and column, and what to write instead. Documents that are no policies, and parts of policies that kustomize merges,
+/// are counted. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
+/// `# ephor-lint: ignore-file=ID` those of the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # check the policies of a folder
@@ -88,13 +89,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         }
         sources.extend(loaded.sources);
     }
-    let found = lint(&sources, &definitions);
-    if found.policies == 0 {
+    let found = lint(&sources, &definitions, &Patches::around(&sources));
+    if found.policies + found.partial == 0 {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
     super::print(&match args.output_format {
-        Format::Sarif => lint_formats::sarif(&annotations, &CHECKS, env!("CARGO_PKG_VERSION")),
+        Format::Sarif => lint_formats::sarif(&annotations, &CHECKS),
         Format::Github => lint_formats::github(&annotations),
         Format::Json => lint_formats::json(&annotations),
         Format::Text => text(&found, args.notes),
@@ -135,6 +136,9 @@ fn text(found: &Linted, notes: bool) -> String {
     let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|s| of(found.count(s), s.word()));
     let hint = if notes || found.count(Severity::Note) == 0 { "" } else { " (list them with --notes)" };
     out.push_str(&format!("{policies}: {}{hint}\n", counts.join(", ")));
+    if found.partial > 0 {
+        out.push_str(&format!("partial: {} (check what kustomize builds)\n", of(found.partial, "document")));
+    }
     if found.others > 0 {
         let (documents, files) = (of(found.others, "document"), of(found.other_files, "file"));
         out.push_str(&format!("not checked: {documents} of other kinds, {files} without policies\n"));

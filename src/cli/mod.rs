@@ -128,6 +128,7 @@ fn read(args: &[String]) -> Result<Option<Cli>, Error> {
     let mut command = flags::with_forms_of_go(commands()).args_override_self(true);
     if is_kyverno() {
         command = command.mut_subcommand("apply", apply::with_values_of_kyverno);
+        command = command.mut_subcommand("test", test::with_values_of_kyverno);
     }
     let named = std::iter::once(program()).chain(args.iter().cloned());
     match command.clone().try_get_matches_from(named).and_then(|m| Cli::from_arg_matches(&m)) {

@@ -167,6 +167,9 @@ struct Logs {
     /// number of rotated audit logs that are retained
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = not_negative)]
     audit_log_maxbackup: usize,
+    /// objects of requests in the audit log, so that `apply -r FILE` runs policies on them; none of Secrets
+    #[arg(long, requires = "audit_log")]
+    audit_log_objects: bool,
     /// URL of the OpenTelemetry collector: http://HOST:4318
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     otlp_endpoint: Option<String>,
@@ -338,6 +341,7 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
         path: path.into(),
         largest: (args.logs.audit_log_maxsize as u64).saturating_mul(1 << 20),
         max_backups: u32::try_from(args.logs.audit_log_maxbackup).unwrap_or(u32::MAX),
+        has_objects: args.logs.audit_log_objects,
     });
     Ok(Settings {
         listen: args.listeners.listen.clone(),

@@ -162,7 +162,10 @@ pub(super) fn of(error: &clap::Error, root: &Command, args: &[String]) -> Usage 
         ErrorKind::InvalidValue if args.last().is_some_and(|last| lacks_value(last, &value)) => {
             Usage::MissingValue(spelled(args.last().map_or("", String::as_str)))
         }
-        ErrorKind::InvalidValue if flag == "--output-format" && command.get_name() == "test" => {
+        ErrorKind::InvalidValue
+            if command.get_name() == "test"
+                && (flag == "-o" || flag == "--output-format" && super::is_kyverno()) =>
+        {
             Usage::UnknownTestFormat
         }
         ErrorKind::InvalidValue => {

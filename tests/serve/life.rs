@@ -294,3 +294,50 @@ fn replaced_certificates_are_used_without_losing_a_connection() {
     assert!(post(&open), "the open connection is not affected");
     assert!(!post(&agent(&first)));
 }
+
+#[test]
+fn policies_are_run_on_the_objects_of_an_audit_log() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let logs = tempfile::tempdir().unwrap();
+    let log = logs.path().join("audit.jsonl");
+    let log = log.to_str().unwrap();
+    let server = start(dir.path(), &["--audit-log", log, "--audit-log-objects"]);
+    assert_eq!(post(&server, "/validate", &review("u1", "nginx:dev"))["allowed"], true);
+    drop(server);
+    // What would this new policy have denied?
+    let stricter = logs.path().join("stricter.yaml");
+    std::fs::write(&stricter, refusing("dev")).unwrap();
+    let apply = |output: &str| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_ephor"));
+        let arguments = ["apply", stricter.to_str().unwrap(), "-r", log, "--output-format", output];
+        let ran = program.args(arguments).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let (code, text) = apply("text");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("FAIL no-dev/tag") && text.contains("Pod shop/cart"), "{text}");
+    let (_, json) = apply("json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["results"][0]["place"]["line"], 1);
+}
+
+#[test]
+fn problems_are_one_line_of_the_log_without_escapes() {
+    let dir = tempfile::tempdir().unwrap();
+    let broken = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: broken}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations: [{expression: 'object.spec +'}]\n";
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let server = start(dir.path(), &[]);
+    write(&dir.path().join("b.yaml"), broken);
+    let problems = until(
+        "the problem is logged",
+        || logged(&server, "policies"),
+        |found: &Vec<serde_json::Value>| found.iter().any(|line| line["problem"].is_string()),
+    );
+    let problem = problems.iter().find_map(|line| line["problem"].as_str()).unwrap();
+    assert!(
+        problem.contains("spec.validations[0].expression") && problem.contains("Syntax error"),
+        "{problem}"
+    );
+    assert!(!problem.contains(['\n', '^']) && !problem.contains("<nil>"), "{problem}");
+}

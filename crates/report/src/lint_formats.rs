@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 pub use crate::formats::Level;
 use crate::formats::github::{command, escaped, escaped_property};
-use crate::formats::uri::encoded;
+use crate::formats::sarif::{self, Region};
+use crate::formats::uri::reference;
 
 /// Something about a place of a file.
 #[derive(Clone, Copy, Debug)]
@@ -42,19 +43,15 @@ impl Annotation<'_> {
 }
 
 /// A SARIF log; `rules` are ids and what they find.
-pub fn sarif(annotations: &[Annotation<'_>], rules: &[(&str, &str)], version: &str) -> String {
+pub fn sarif(annotations: &[Annotation<'_>], rules: &[(&str, &str)]) -> String {
     let described = rules.iter().map(|(id, text)| json!({"id": id, "shortDescription": {"text": text}}));
     let results = annotations.iter().map(|a| {
-        let mut region = json!({"startLine": a.line.max(1)});
-        if a.column > 0 {
-            region["startColumn"] = a.column.into();
-            region["endColumn"] = a.end.max(a.column + 1).into();
-        }
+        let region = Region { line: a.line.max(1), column: a.column, end: a.end, text: "" };
         let mut result = json!({
             "ruleId": a.id,
             "level": a.level.word(),
             "message": {"text": a.text()},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(a.file)}, "region": region}}],
+            "locations": [{"physicalLocation": sarif::physical(&reference(a.file, None), &region)}],
         });
         if let Some(index) = rules.iter().position(|(id, _)| *id == a.id) {
             result["ruleIndex"] = index.into();
@@ -64,16 +61,7 @@ pub fn sarif(annotations: &[Annotation<'_>], rules: &[(&str, &str)], version: &s
         }
         result
     });
-    let log = json!({
-        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {"name": "ephor", "version": version, "rules": described.collect::<Vec<Value>>()}},
-            "columnKind": "unicodeCodePoints",
-            "results": results.collect::<Vec<Value>>(),
-        }],
-    });
-    pretty(&log)
+    sarif::log(described.collect(), results.collect(), &[])
 }
 
 /// One object an annotation.
@@ -91,7 +79,7 @@ pub fn json(annotations: &[Annotation<'_>]) -> String {
             "help": a.help,
         })
     });
-    pretty(&Value::Array(all.collect()))
+    format!("{:#}\n", Value::Array(all.collect()))
 }
 
 /// Commands that a GitHub workflow shows at the lines of a change.
@@ -107,22 +95,10 @@ pub fn github(annotations: &[Annotation<'_>]) -> String {
     annotations.iter().map(one).collect()
 }
 
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
-}
-
-/// A file name as a relative URI.
-fn uri(file: &str) -> String {
-    let name = file.replace('\\', "/");
-    let name = name.trim_start_matches("./");
-    let encoded = encoded(name);
-    // The colons of an address stay.
-    if name.starts_with("http") { encoded.replace("%3A", ":") } else { encoded }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::tests::sarif_errors;
 
     const ONE: Annotation<'_> = Annotation {
         id: "unknown-field",
@@ -138,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_sarif_result_has_a_rule_a_relative_uri_and_a_region() {
-        let text = sarif(&[ONE], &[("other", "x"), ("unknown-field", "y")], "1.0");
+        let text = sarif(&[ONE], &[("other", "x"), ("unknown-field", "y")]);
         let log: Value = serde_json::from_str(&text).unwrap_or_default();
         let result = &log["runs"][0]["results"][0];
         assert_eq!((&result["ruleIndex"], &result["level"]), (&json!(1), &json!("error")));
@@ -146,6 +122,19 @@ mod tests {
         assert_eq!(place["artifactLocation"]["uri"], "a%20b/p.yaml");
         assert_eq!(place["region"], json!({"startLine": 3, "startColumn": 5, "endColumn": 9}));
         assert_eq!(result["message"]["text"], "unknown field `mach`; did you mean `match`?");
+    }
+
+    #[test]
+    fn sarif_is_valid_by_the_schema_of_oasis() {
+        let all = [
+            ONE,
+            Annotation { column: 0, end: 0, policy: "", file: "-", help: None, ..ONE },
+            Annotation { line: 0, level: Level::Note, file: "https://example.com/a b.yaml", ..ONE },
+            Annotation { id: "of no table", end: 0, file: "/etc/p.yaml", ..ONE },
+        ];
+        for annotations in [&all[..], &[]] {
+            assert_eq!(sarif_errors(&sarif(annotations, &[("unknown-field", "y")])), [""; 0]);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod files;
 pub mod git;
 #[cfg(feature = "network")]
 pub mod http;
+pub mod kustomize;
 #[cfg(feature = "network")]
 pub mod objects;
 #[cfg(feature = "network")]

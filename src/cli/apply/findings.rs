@@ -94,6 +94,8 @@ impl<'r> Collector<'r> {
         let violations = if is_violated { self.violations(policy, object) } else { Vec::new() };
         let info = self.infos.get(&policy.id()).cloned().unwrap_or_else(|| Arc::new(info(policy)));
         let template = document.and_then(|document| template(&document.text));
+        // An object of a cluster has no text, and no place.
+        let document = document.filter(|document| !document.text.is_empty());
         let shown = outcome.rules.iter().map(|r| (r, status(r)));
         let wanted = shown.filter(|(_, status)| !self.violations_only || is_violation(*status));
         let finding = |(r, status): (&RuleOutcome, Status)| {

@@ -242,20 +242,28 @@ impl Run<'_> {
         let mut faults = Vec::new();
         let unused = self.log.notes().iter().filter(|note| note.is_error).count();
         let refused = self.policies.policies.iter().filter(|p| p.refused.is_some()).count();
-        let report = [
-            (unused, "policy sources or documents cannot be used"),
-            (refused, "policies are refused"),
-            (
-                usize::from(self.policies.policies.is_empty() && self.policies.cleanups.is_empty()),
-                "no policy",
+        let of = |n: usize, one: &str, many: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let has_policies = !self.policies.policies.is_empty() || !self.policies.cleanups.is_empty();
+        let has_resources =
+            !self.resources.is_empty() || !self.payloads.is_empty() || !self.checks.is_empty();
+        let all = [
+            of(
+                unused,
+                "policy source or document cannot be used",
+                "policy sources or documents cannot be used",
             ),
-            (
-                usize::from(self.resources.is_empty() && self.payloads.is_empty() && self.checks.is_empty()),
-                "no resource",
-            ),
+            of(refused, "policy is refused", "policies are refused"),
+            (!has_policies).then(|| "no policy".into()),
+            (!has_resources).then(|| "no resource".into()),
+            // A policy that is refused is an error by itself.
+            of(counts.of(Status::Error).saturating_sub(refused), "result is an error", "results are errors"),
         ];
-        for (number, what) in report.into_iter().filter(|(number, _)| self.options.strict && *number > 0) {
-            faults.push(if what.starts_with("no ") { what.to_string() } else { format!("{number} {what}") });
+        if self.options.strict {
+            faults.extend(all.into_iter().flatten());
         }
         let is_chosen = self.options.fail_on.is_some() || self.options.baseline.is_some();
         let fails = match is_chosen {

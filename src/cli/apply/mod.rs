@@ -28,6 +28,7 @@ use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
 use ephor_kubernetes::Types;
 use ephor_policies::load::{LoadedPolicy, Policies};
+use ephor_report::formats::Format;
 use ephor_sources::offline::Offline;
 use ephor_sources::payload;
 use ephor_sources::registry::client::registry;
@@ -37,13 +38,14 @@ use ephor_testing::inputs::user;
 use ephor_testing::inputs::values::Values;
 use ephor_value::Value;
 
-use super::{Error, Global, given, print, use_threads};
+use super::{Error, Global, explain_decisions, given, print, use_threads};
 use evaluate::Run;
 use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
 use log::Log;
 pub(super) use options::with_values_of_kyverno;
 pub use options::{Args, Conflict};
 use options::{Input, check};
+pub(super) use output_options::report_file;
 use output_options::{OutputOptions, Surroundings};
 use results::Output;
 
@@ -135,6 +137,14 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
         details: !matches!(options.output, Output::Plain | Output::Table),
         operation: None,
     };
+    let explanation = match args.output.explain {
+        true => {
+            let details = (None, options.colour, options.verbose);
+            Some(explain_decisions::text(&policies, &resources, &requests, details)?)
+        }
+        false => None,
+    };
+    let is_document = matches!(options.output, Output::Own(format) if format != Format::Text);
     let run = Run {
         args,
         options,
@@ -149,7 +159,13 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
         destination,
         live,
     };
-    run.evaluate(sources)
+    let code = run.evaluate(sources)?;
+    match explanation {
+        Some(text) if is_document => eprint!("\n{text}"),
+        Some(text) => print(&format!("\n{text}")),
+        None => {}
+    }
+    Ok(code)
 }
 
 /// Prints the notice and the hint of an error; returns its text.

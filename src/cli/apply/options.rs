@@ -23,7 +23,8 @@ use crate::cli::{Error, Global, given};
 Exit codes:
   0  no failure and no error
   1  a failure or an error, with --fail-on and --baseline one that counts; or the run cannot start
-  2  with --strict: a policy cannot be used, there is no policy or no resource, or the run ends early
+  2  with --strict: a policy cannot be used, there is no policy or no resource, a result is an error, or the run
+     ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct Args {
     /// files, folders, addresses or git repositories with policies, - for standard input
@@ -194,6 +195,9 @@ pub(super) struct OutputFlags {
     /// list of what cleanup policies and labels would delete, and when
     #[arg(long)]
     pub deletions: bool,
+    /// what decided about each rule and resource, behind the results; on standard error when they are a document
+    #[arg(long)]
+    pub explain: bool,
     /// output without colours
     #[arg(long)]
     pub remove_color: bool,

@@ -82,7 +82,7 @@ impl OutputOptions {
         let by_environment = at.colour.filter(|on| !*on || !at.is_kyverno);
         let options = OutputOptions {
             output: output(flags, at),
-            report_file: report_file(flags)?,
+            report_file: report_file(flags.output_format.0, &flags.report_file)?,
             colour: colour.or(by_environment).unwrap_or(at.is_terminal),
             colour_of_header: colour != Some(false),
             only_failures: flags.only_failures,
@@ -154,9 +154,15 @@ fn output(flags: &OutputFlags, at: Surroundings) -> Output {
 }
 
 /// The file of the report with its format: the one that is named, else that of the file's extension.
-fn report_file(flags: &OutputFlags) -> Result<Option<(Format, String)>, Conflict> {
-    let Some(file) = given(&flags.report_file) else { return Ok(None) };
-    match flags.output_format.0.or_else(|| format_of_extension(file)) {
+///
+/// # Errors
+/// Neither names a format.
+pub(in crate::cli) fn report_file(
+    format: Option<Format>,
+    file: &Option<String>,
+) -> Result<Option<(Format, String)>, Conflict> {
+    let Some(file) = given(file) else { return Ok(None) };
+    match format.or_else(|| format_of_extension(file)) {
         Some(format) => Ok(Some((format, file.into()))),
         None => Err(Conflict::NoFormat { file: file.into() }),
     }

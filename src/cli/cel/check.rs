@@ -54,6 +54,12 @@ pub fn run(args: &Args) -> Result<i32, Error> {
             Ok(expression) => super::super::print(&super::facts(&expression, None)),
             Err(text) => {
                 eprintln!("{text}");
+                let name = text.to_string();
+                let name =
+                    name.split_once("undeclared reference to '").and_then(|(_, rest)| rest.split_once('\''));
+                if let Some(meant) = name.and_then(|(name, _)| ephor_inspect::lint::meant_in_cel(name)) {
+                    eprintln!("help: did you mean `{meant}`?");
+                }
                 code = 1;
             }
         }

@@ -8,6 +8,7 @@ mod from_run;
 mod policy;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::ValueHint;
 
@@ -39,6 +40,26 @@ struct Output {
     /// output file instead of standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<String>,
+}
+
+/// In which schema the text is, and where it goes.
+#[derive(Debug, clap::Args)]
+struct Form {
+    /// current schema, which apply and test read
+    #[arg(long)]
+    current: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Form {
+    /// Where the text goes; says so when `apply` and `test` refuse its schema.
+    fn output(self) -> Output {
+        if !self.current {
+            warn("this form is refused by `test`; --current prints the one that it takes");
+        }
+        self.output
+    }
 }
 
 /// Creates a role that lets a controller handle more kinds of resources
@@ -149,11 +170,8 @@ struct Test {
     /// the results that the policies give for the resources today, in the current schema
     #[arg(long)]
     from_run: bool,
-    /// current schema, which apply and test read
-    #[arg(long)]
-    current: bool,
     #[command(flatten)]
-    output: Output,
+    form: Form,
 }
 
 /// Creates a user information file
@@ -174,11 +192,8 @@ struct UserInfo {
     /// groups
     #[arg(long, short, value_name = "NAME")]
     group: Vec<Record>,
-    /// current schema, which apply and test read
-    #[arg(long)]
-    current: bool,
     #[command(flatten)]
-    output: Output,
+    form: Form,
 }
 
 /// Creates a values file
@@ -199,11 +214,8 @@ struct Values {
     /// values for a resource
     #[arg(long, value_name = "POLICY,RESOURCE,NAME=VALUE,…")]
     resource: Vec<String>,
-    /// current schema, which apply and test read
-    #[arg(long)]
-    current: bool,
     #[command(flatten)]
-    output: Output,
+    form: Form,
 }
 
 /// Runs the command.
@@ -215,33 +227,28 @@ pub fn run(args: Args) -> Result<i32, Error> {
         help::print(&format!("{} create", program()));
         return Ok(0);
     };
-    let of_kyverno = |current: bool| {
-        if !current {
-            warn("this form is refused by `test`; --current prints the one that it takes");
-        }
-    };
+    let mut files = Vec::new();
     let (text, output) = match template {
         Template::ClusterRole(args) => (cluster_role(&args)?, args.output),
         Template::Exception(args) => (exception(&args)?, args.output),
         Template::MetricsConfig(args) => (metrics_config(&args), args.output),
         Template::Policy(args) => (policy::text(&args)?, args.output),
-        Template::Test(args) => {
-            let text = test(&args)?;
-            of_kyverno(args.current || args.from_run);
-            (text, args.output)
+        Template::Test(mut args) => {
+            args.form.current |= args.from_run;
+            (test(&args, &mut files)?, args.form.output())
         }
-        Template::UserInfo(args) => {
-            of_kyverno(args.current);
-            (user_info(&args), args.output)
-        }
-        Template::Values(args) => {
-            of_kyverno(args.current);
-            (values(&args), args.output)
-        }
+        Template::UserInfo(args) => (user_info(&args), args.form.output()),
+        Template::Values(args) => (values(&args), args.form.output()),
     };
     match given(&output.output) {
         None => print(&text),
-        Some(path) => write_whole(path, &text)?,
+        Some(path) => {
+            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+            for (name, text) in &files {
+                write_whole(&folder.join(name).to_string_lossy(), text)?;
+            }
+            write_whole(path, &text)?;
+        }
     }
     Ok(0)
 }
@@ -278,7 +285,7 @@ fn head(kind: &str, current: bool) -> String {
 }
 
 fn user_info(args: &UserInfo) -> String {
-    let mut out = head("UserInfo", args.current);
+    let mut out = head("UserInfo", args.form.current);
     out.push_str("# list of roles\nroles:\n");
     items(&mut out, 2, &fields(&args.role));
     out.push_str("\n# list of cluster roles\nclusterRoles:\n");
@@ -290,7 +297,7 @@ fn user_info(args: &UserInfo) -> String {
 }
 
 fn values(args: &Values) -> String {
-    let mut out = head("Values", args.current);
+    let mut out = head("Values", args.form.current);
     out.push_str("# list of policy values\npolicies:\n");
     for (list, group) in [(&args.rule, "rules"), (&args.resource, "resources")] {
         for item in list {
@@ -318,8 +325,9 @@ fn values(args: &Values) -> String {
     out
 }
 
-fn test(args: &Test) -> Result<String, Error> {
-    let current = args.current || args.from_run;
+/// The text of a test; `files` gets those that it names and that do not exist yet.
+fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error> {
+    let current = args.form.current;
     let mut out = head("Test", current);
     match current {
         true => out.push_str(&format!("metadata:\n  name: {}\n", args.name)),
@@ -333,12 +341,21 @@ fn test(args: &Test) -> Result<String, Error> {
     if !current || !variables.is_empty() {
         out.push_str(&format!("\n# variables file (optional)\nvariables: {variables}\n"));
     }
+    let output = given(&args.form.output.output);
     let recorded = match args.from_run {
-        true => from_run::results(&out, given(&args.output.output).unwrap_or("kyverno-test.yaml"))?,
-        false => String::new(),
+        true => from_run::results(&out, output.unwrap_or("kyverno-test.yaml"))?,
+        false => from_run::Results::default(),
     };
     out.push_str("\n# list of expected results\nresults:\n");
-    out.push_str(&recorded);
+    out.push_str(&recorded.text);
+    *files = recorded.files;
+    if output.is_none() && !files.is_empty() {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        warn(&format!(
+            "the test names files that only `--output FILE` writes, next to it: {}",
+            names.join(", ")
+        ));
+    }
     for (result, list) in [("pass", &args.pass), ("fail", &args.fail), ("skip", &args.skip)] {
         for item in list {
             let parts: Vec<&str> = item.split(',').collect();

@@ -173,6 +173,20 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
     Ok(Value::Map(out))
 }
 
+/// The document with the defaults of its schema, which it need not fit.
+pub fn with_defaults(document: &Value) -> Value {
+    let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
+    let (Some(table), Some(fields)) = (table(api_version, kind), document.as_map()) else {
+        return document.clone();
+    };
+    let spec = fields.iter().filter(|(key, _)| ***key == *"spec").map(|(k, v)| (k.clone(), v.clone()));
+    let mut out = fields.clone();
+    for (key, value) in Walk::default().object(table, &spec.collect()).iter() {
+        out.insert(key.clone(), value.clone());
+    }
+    Value::Map(out)
+}
+
 /// The fields that the object at `path` of a document may have; none where any field may be there or nothing is known.
 pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'static str> {
     let Some(root) = table(api_version, kind) else { return Vec::new() };

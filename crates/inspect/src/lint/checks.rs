@@ -11,10 +11,11 @@ use crate::value::place::{Path, PathPart, follow, parse};
 use super::expressions::from_text;
 use super::finding::Severity;
 use super::rules::mentions;
+use super::schema::Checked;
 use super::subject::{Spot, Subject};
 
-/// Checks a ClusterPolicy or Policy with its defaults.
-pub(super) fn check(subject: &mut Subject<'_>, document: &Value) {
+/// Checks a ClusterPolicy or Policy with its defaults; what depends on a part that the schema refuses is not reported.
+pub(super) fn check(subject: &mut Subject<'_>, document: &Value, schema: &Checked) {
     let (warnings, errors) = all(document, &CHECKS);
     let seen: Vec<&'static str> = subject.found.iter().map(|f| f.id).collect();
     // Rules that are generated repeat what is wrong with written ones.
@@ -23,12 +24,16 @@ pub(super) fn check(subject: &mut Subject<'_>, document: &Value) {
     for error in errors {
         if !is_generated(&error.text) || !rule_of(&error).is_some_and(|rule| written.contains(&rule)) {
             let path = full_path(document, &error.path);
-            refused(subject, document, &Refused { path, ..error }, &seen);
+            // What is missing is missing from the part that is there.
+            let there = path.get(..follow(document, &path).1).unwrap_or(&path);
+            if !schema.depends(there) {
+                refused(subject, document, &Refused { path, ..error }, &seen);
+            }
         }
     }
     for warning in warnings {
         // Reported with the place of the field.
-        if !warning.text.starts_with("Operator ") {
+        if !warning.text.starts_with("Operator ") && !schema.depends(&warning.path) {
             let text = plain(&warning.text);
             subject.report("policy-warning", Severity::Note, &warning.path, Spot::Key, text, None);
         }
@@ -178,16 +183,22 @@ fn inner_field(text: &str) -> Option<&str> {
 }
 
 /// Rules that no request can match.
-pub(super) fn check_matching(subject: &mut Subject<'_>, loaded: &LoadedPolicy) {
+pub(super) fn check_matching(subject: &mut Subject<'_>, loaded: &LoadedPolicy, schema: &Checked) {
     if subject.has(&["never-matches"]) {
         return;
     }
     let is_of_rules = loaded.document.at(&["spec", "rules"]).is_some();
     for (i, _, why) in load::never_matching_rules(loaded) {
-        let (path, text) = match is_of_rules {
-            true => (parse(&format!("spec.rules[{i}].match")), "the rule can never match"),
-            false => (parse("spec"), "the policy can never match"),
+        let (part, path, text) = match is_of_rules {
+            true => {
+                (format!("spec.rules[{i}]"), format!("spec.rules[{i}].match"), "the rule can never match")
+            }
+            false => ("spec".into(), "spec".into(), "the policy can never match"),
         };
+        if schema.depends(&parse(&part)) {
+            continue;
+        }
+        let path = parse(&path);
         subject.report("never-matches", Severity::Warning, &path, Spot::Key, format!("{text}: {why}"), None);
     }
 }

@@ -116,7 +116,7 @@ fn name_at(source: &str, at: usize, name: &str) -> usize {
 }
 
 /// The variable, macro or function of CEL that was probably meant.
-fn meant(name: &str) -> Option<String> {
+pub fn meant(name: &str) -> Option<String> {
     const NAMES: [&str; 18] = [
         "object",
         "oldObject",

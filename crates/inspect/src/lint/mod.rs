@@ -1,7 +1,7 @@
 //! What there is to say about policies before they run.
 //!
 //! In: texts of files, definitions of custom kinds. Out: findings, each with the id of its check, at line and column of the
-//! user's file, and what was counted. Documents of other kinds are counted alone. The checks of a policy, in order:
+//! user's file, and what was counted. Documents of other kinds, and [parts](partial) of policies, are counted alone. The checks of a policy, in order:
 //! YAML ([`syntax`](self)), the schema, then everything that reads the document as it is written (kinds, queries, patterns,
 //! conditions, expressions), then what the loader and Kyverno's policy check refuse. A comment
 //! `# ephor-lint: ignore=ID` at the line, or above it, drops findings of that id; `ignore-file=ID` drops those of the file.
@@ -15,6 +15,7 @@ mod expressions;
 mod finding;
 mod ignored;
 mod kinds;
+mod partial;
 mod patterns;
 mod place;
 mod queries;
@@ -26,6 +27,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 
 use std::sync::Arc;
@@ -36,6 +38,7 @@ use crate::ir::json;
 use crate::kubernetes::{Kinds, Types};
 use crate::load::{Reader, argument_for, is_about_policies};
 use crate::sources::files::SourceText;
+use crate::sources::kustomize::Patches;
 use crate::value::place::{Path, PathPart, parse};
 use crate::value::suggest::did_you_mean;
 use crate::value::{Value, parallel};
@@ -51,6 +54,8 @@ pub struct Linted {
     pub findings: Vec<Finding>,
     /// How many policies and objects that belong to policies were checked.
     pub policies: usize,
+    /// How many documents are parts of policies, for kustomize to merge.
+    pub partial: usize,
     /// How many documents are of other kinds.
     pub others: usize,
     /// How many files hold nothing that was checked.
@@ -64,8 +69,8 @@ impl Linted {
     }
 }
 
-/// Checks the policies in files.
-pub fn lint(sources: &[SourceText], definitions: &[Value]) -> Linted {
+/// Checks the policies in files, of which some are patches.
+pub fn lint(sources: &[SourceText], definitions: &[Value], patches: &Patches) -> Linted {
     let cx = Context {
         known: Known {
             kinds: Kinds::with(definitions),
@@ -73,23 +78,26 @@ pub fn lint(sources: &[SourceText], definitions: &[Value]) -> Linted {
             definitions: definitions.to_vec(),
         },
         cache: TypeCache::default(),
+        patches,
     };
     let mut all = Linted::default();
     for one in parallel::map(sources, |source| of_source(&cx, source)) {
         all.findings.extend(one.findings);
         all.policies += one.policies;
+        all.partial += one.partial;
         all.others += one.others;
-        all.other_files += usize::from(one.policies == 0);
+        all.other_files += usize::from(one.policies + one.partial == 0);
     }
     all
 }
 
-struct Context {
+struct Context<'a> {
     known: Known,
     cache: TypeCache,
+    patches: &'a Patches,
 }
 
-fn of_source(cx: &Context, source: &SourceText) -> Linted {
+fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     let mut out = Linted::default();
     let file: Arc<str> = source.name.as_str().into();
     if json::is_written(&source.text) {
@@ -134,12 +142,16 @@ fn of_broken(file: &Arc<str>, whole: &str, text: &str, line: usize, error: &Load
     out.findings.extend(subject.found);
 }
 
-fn of_document(cx: &Context, file: &Arc<str>, document: &Document, out: &mut Linted) {
+fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut Linted) {
     let mut objects = Vec::new();
     unpack(&document.value, Path::new(), &mut objects);
     for (prefix, value) in objects {
         if !is_policy(value) {
             out.others += usize::from(!value.is_null());
+            continue;
+        }
+        if cx.patches.has(file) || partial::is_part(value) {
+            out.partial += 1;
             continue;
         }
         let mut subject = Subject {
@@ -199,7 +211,7 @@ fn is_policy(value: &Value) -> bool {
 
 const NATIVE: &str = "admissionregistration.k8s.io/";
 
-fn of_policy(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
+fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     let (api_version, kind) = (written.text_at(&["apiVersion"]), written.text_at(&["kind"]));
     let version = api_version.strip_prefix(NATIVE);
     if version.is_some_and(|v| matches!(v, "v1" | "v1beta1" | "v1alpha1")) && NATIVE_KINDS.contains(&kind) {
@@ -211,12 +223,12 @@ fn of_policy(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
     let checked = schema::check(subject, written);
     let document = &checked.document;
     let loaded = match checked.fits {
-        true => load(subject, document, checked.repaired),
+        true => load(subject, &checked.reduced, checked.repaired),
         false => crate::load::Policies::default(),
     };
     match kind {
         _ if api_version.starts_with("policies.kyverno.io/") => {
-            let compiles = checked.fits && loaded.policies.iter().all(|p| p.uncompiled.is_none());
+            let compiles = checked.is_whole() && loaded.policies.iter().all(|p| p.uncompiled.is_none());
             expressions::check_kyverno(subject, &cx.known, &cx.cache, document, compiles);
         }
         "ClusterPolicy" | "Policy" => {
@@ -226,13 +238,21 @@ fn of_policy(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
         "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, &cx.known, document),
         _ => {}
     }
-    checks::check_problems(subject, &loaded, document);
+    if checked.is_whole() {
+        checks::check_problems(subject, &loaded, document);
+    }
+    let is_of_rules = matches!(kind, "ClusterPolicy" | "Policy");
+    if is_of_rules && loaded.policies.is_empty() && !checked.refused.is_empty() {
+        checks::check(subject, &crate::api::schema::with_defaults(&checked.reduced), &checked);
+    }
     for policy in &loaded.policies {
-        expressions::check_loaded(subject, document, policy);
-        if matches!(kind, "ClusterPolicy" | "Policy") {
-            checks::check(subject, &policy.document);
+        if checked.is_whole() {
+            expressions::check_loaded(subject, document, policy);
         }
-        checks::check_matching(subject, policy);
+        if is_of_rules {
+            checks::check(subject, &policy.document, &checked);
+        }
+        checks::check_matching(subject, policy, &checked);
     }
 }
 
@@ -243,14 +263,14 @@ const NATIVE_KINDS: [&str; 4] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-fn of_native(cx: &Context, subject: &mut Subject<'_>, written: &Value) {
+fn of_native(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     let loaded = load(subject, written, false);
     if loaded.policies.is_empty() || written.text_at(&["kind"]).ends_with("Binding") {
         return checks::check_problems(subject, &loaded, written);
     }
     expressions::check_native(subject, &cx.known, written);
     for policy in &loaded.policies {
-        checks::check_matching(subject, policy);
+        checks::check_matching(subject, policy, &schema::Checked::whole(written));
     }
 }
 

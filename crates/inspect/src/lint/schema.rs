@@ -1,7 +1,8 @@
 //! What the schema of a policy refuses, each part at its place and with what was probably meant.
 //!
-//! A document with unknown fields is repaired (fields that are close to one that exists are renamed, others are removed)
-//! and checked again, so that one misspelt field does not hide what else is wrong.
+//! A document is repaired and checked again, so that one mistake does not hide what else is wrong: unknown fields that are
+//! close to one that exists are renamed, scalars become the texts that they were meant to be. What else is refused is
+//! removed for the loader, and known by its path, as what is missing is, so that nothing is reported that depends on it.
 
 use crate::api::schema::{self, Problem, SchemaError};
 use crate::value::place::{Path, PathPart, dotted, follow};
@@ -16,38 +17,123 @@ const ROUNDS: usize = 8;
 
 /// What is left of a document after the check.
 pub(super) struct Checked {
-    /// The document, repaired.
+    /// The document, repaired, with what the schema refuses.
     pub(super) document: Value,
-    /// Whether it differs from what is written.
+    /// The document without what the schema refuses.
+    pub(super) reduced: Value,
+    /// Whether either differs from what is written.
     pub(super) repaired: bool,
-    /// Whether it fits its schema now.
+    /// Whether the reduced one fits its schema.
     pub(super) fits: bool,
+    /// The parts that are not as they were written, or not there.
+    pub(super) refused: Vec<Path>,
+}
+
+impl Checked {
+    /// A document that its schema takes.
+    pub(super) fn whole(document: &Value) -> Checked {
+        Checked {
+            document: document.clone(),
+            reduced: document.clone(),
+            repaired: false,
+            fits: true,
+            refused: Vec::new(),
+        }
+    }
+
+    /// Whether the schema takes the document, misspelt fields and texts apart.
+    pub(super) fn is_whole(&self) -> bool {
+        self.fits && self.refused.is_empty()
+    }
+
+    /// Whether what is said about a part depends on one that was refused: one of them is in the other.
+    pub(super) fn depends(&self, path: &[PathPart]) -> bool {
+        self.refused.iter().any(|refused| path.starts_with(refused) || refused.starts_with(path))
+    }
+
+    /// Removes what a problem is about, or writes it as it was meant; false when neither can be: a part is missing, or
+    /// items would move.
+    fn repair(&mut self, subject: &Subject<'_>, problem: &Problem) -> bool {
+        let path = &problem.path;
+        let (value, depth) = follow(&self.reduced, path);
+        let is_there = depth == path.len();
+        let is_text = problem.is_type && problem.text.contains("must be of type string");
+        let is_scalar = !matches!(value, Value::Map(_) | Value::List(_) | Value::Null);
+        self.repaired |= is_there;
+        if is_there && is_text && is_scalar {
+            let text = Value::from(subject.written(path).unwrap_or_default());
+            for document in [&mut self.document, &mut self.reduced] {
+                *document = changed(document, path, &mut |_| Some(text.clone()));
+            }
+            return true;
+        }
+        let can_go = is_there && matches!(path.last(), Some(PathPart::Key(_)));
+        if can_go {
+            self.reduced = changed(&self.reduced, path, &mut |_| None);
+        }
+        self.refused.push(path.clone());
+        can_go
+    }
 }
 
 /// Reports what the schema refuses.
 pub(super) fn check(subject: &mut Subject<'_>, written: &Value) -> Checked {
-    let mut document = written.clone();
-    for round in 0..ROUNDS {
-        let problems = match schema::check(&document) {
-            Ok(_) => return Checked { document, repaired: round > 0, fits: true },
+    let mut checked = Checked { fits: false, ..Checked::whole(written) };
+    let (api_version, kind) = (written.text_at(&["apiVersion"]), written.text_at(&["kind"]));
+    for _ in 0..ROUNDS {
+        let problems = match schema::check(&checked.reduced) {
+            Ok(_) => {
+                checked.fits = true;
+                return checked;
+            }
             Err(SchemaError::UnknownFields(problems)) => problems,
             Err(error) => {
-                other(subject, &document, &error);
-                return Checked { document, repaired: round > 0, fits: false };
+                let known = |problem: &Problem| checked.refused.iter().any(|p| problem.path.starts_with(p));
+                let fresh: Vec<Problem> = error.problems().iter().filter(|p| !known(p)).cloned().collect();
+                other(subject, &checked.document, &error, &fresh);
+                let repaired = fresh.iter().filter(|problem| checked.repair(subject, problem)).count();
+                if repaired < fresh.len() || fresh.is_empty() {
+                    return checked;
+                }
+                continue;
             }
         };
-        let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
-        let (api_version, kind) = (api_version.to_string(), kind.to_string());
+        checked.repaired = true;
         for problem in problems {
             let Some((PathPart::Key(name), above)) = problem.path.split_last() else { continue };
-            let fields = schema::fields_at(&api_version, &kind, above);
+            let fields = schema::fields_at(api_version, kind, above);
             let meant = did_you_mean(name, &fields);
             unknown(subject, &problem.path, name, meant);
-            let is_free = meant.filter(|meant| follow(&document, above).0.get(meant).is_none());
-            document = renamed(&document, above, name, is_free);
+            for document in [&mut checked.document, &mut checked.reduced] {
+                let is_free = meant.filter(|meant| follow(document, above).0.get(meant).is_none());
+                *document = renamed(document, above, name, is_free);
+            }
         }
     }
-    Checked { document, repaired: true, fits: false }
+    checked
+}
+
+/// The document with the part at `path` changed, or without it; items of lists stay.
+fn changed(value: &Value, path: &[PathPart], change: &mut dyn FnMut(&Value) -> Option<Value>) -> Value {
+    match (value, path.split_first()) {
+        (Value::Map(fields), Some((PathPart::Key(key), rest))) => {
+            let members = fields.iter().filter_map(|(k, part)| match (*k == *key, rest.is_empty()) {
+                (false, _) => Some((k.clone(), part.clone())),
+                (true, true) => change(part).map(|part| (k.clone(), part)),
+                (true, false) => Some((k.clone(), changed(part, rest, change))),
+            });
+            Value::Map(members.collect::<Map>())
+        }
+        (Value::List(items), Some((PathPart::Index(index), rest))) => {
+            let parts = items.iter().enumerate().map(|(i, part)| match (i == *index, rest.is_empty()) {
+                (true, true) => change(part).unwrap_or_else(|| part.clone()),
+                (true, false) => changed(part, rest, change),
+                (false, _) => part.clone(),
+            });
+            Value::list(parts.collect())
+        }
+        (other, _) => other.clone(),
+    }
 }
 
 fn unknown(subject: &mut Subject<'_>, path: &Path, name: &str, meant: Option<&str>) {
@@ -60,38 +146,27 @@ fn unknown(subject: &mut Subject<'_>, path: &Path, name: &str, meant: Option<&st
 
 /// The document with a member of the object at `path` renamed, or without it.
 fn renamed(value: &Value, path: &[PathPart], name: &str, to: Option<&str>) -> Value {
-    match (value, path.split_first()) {
-        (Value::Map(fields), None) => {
-            let members = fields.iter().filter_map(|(key, part)| match (**key == *name, to) {
+    let rename = |fields: &Value| {
+        let members = fields.as_map().into_iter().flat_map(Map::iter).filter_map(|(key, part)| {
+            match (**key == *name, to) {
                 (false, _) => Some((key.clone(), part.clone())),
                 (true, Some(to)) => Some((to.into(), part.clone())),
                 (true, None) => None,
-            });
-            Value::Map(members.collect::<Map>())
-        }
-        (Value::Map(fields), Some((PathPart::Key(key), rest))) => {
-            let parts = fields.iter().map(|(k, part)| match *k == *key {
-                true => (k.clone(), renamed(part, rest, name, to)),
-                false => (k.clone(), part.clone()),
-            });
-            Value::Map(parts.collect::<Map>())
-        }
-        (Value::List(items), Some((PathPart::Index(index), rest))) => {
-            let parts = items.iter().enumerate().map(|(i, part)| match i == *index {
-                true => renamed(part, rest, name, to),
-                false => part.clone(),
-            });
-            Value::list(parts.collect())
-        }
-        (other, _) => other.clone(),
+            }
+        });
+        Value::Map(members.collect::<Map>())
+    };
+    match path.is_empty() {
+        true => rename(value),
+        false => changed(value, path, &mut |fields| Some(rename(fields))),
     }
 }
 
-fn other(subject: &mut Subject<'_>, document: &Value, error: &SchemaError) {
+fn other(subject: &mut Subject<'_>, document: &Value, error: &SchemaError, problems: &[Problem]) {
     if error.problems().is_empty() {
         subject.add("schema", Severity::Error, None, error.to_string(), None);
     }
-    for problem in error.problems() {
+    for problem in problems {
         refused(subject, document, problem);
     }
 }

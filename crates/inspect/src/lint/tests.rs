@@ -3,7 +3,7 @@
 use super::*;
 
 fn lint_text(text: &str) -> Linted {
-    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[])
+    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[], &Patches::default())
 }
 
 /// The findings of a text that are no notes.
@@ -380,4 +380,46 @@ fn every_finding_has_an_id_of_the_table() {
     }
     let kebab = |id: &&str| id.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     assert!(ids.iter().all(kebab));
+}
+
+#[test]
+fn parts_of_policies_are_counted_and_not_checked() {
+    let of = |text: &str| {
+        let linted = lint_text(text);
+        (linted.findings.len(), linted.policies, linted.partial)
+    };
+    let head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n";
+    assert_eq!(of(&format!("{head}  validationFailureAction: Enforce\n")), (0, 0, 1));
+    assert_eq!(of(&format!("{head}  rules: [{{name: r, $patch: delete}}]\n")), (0, 0, 1));
+    // A misspelt field is an error, not a part.
+    assert_eq!(of(&format!("{head}  ruls: []\n")).2, 0);
+    assert_eq!(of(&format!("{head}  rules: [{{name: r}}]\n")).2, 0);
+    // A rule may delete by a strategic merge.
+    let rule = "  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    mutate: {patchStrategicMerge: {spec: {containers: [{name: c, $patch: delete}]}}}\n";
+    assert_eq!(of(&format!("{head}{rule}")).1, 1);
+    let mut patches = Patches::default();
+    patches.add(std::path::Path::new("overlay"), "patches: [{path: p.yaml}]\n");
+    let source =
+        |name: &str| SourceText { name: name.into(), text: format!("{head}  rules: [{{name: r}}]\n") };
+    let linted = lint(&[source("overlay/p.yaml"), source("base/p.yaml")], &[], &patches);
+    assert_eq!((linted.policies, linted.partial), (1, 1));
+    assert!(linted.findings.iter().all(|f| &*f.file == "base/p.yaml"), "{:?}", linted.findings);
+}
+
+#[test]
+fn what_the_policy_check_refuses_is_found_next_to_errors_of_the_schema() {
+    let second = "  - name: a\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {metadata: {name: x}}}\n";
+    let twice = format!("{second}{second}");
+    for (from, to, id) in [
+        ("Enforce", "Enforced", "schema"),
+        ("'no {{ request.object.metadata.name }}'", "no", "wrong-type"),
+        ("  - name: r\n    match:", "  - match:", "schema"),
+    ] {
+        let found = serious(&format!("{}{twice}", policy(from, to)));
+        let ids: Vec<&str> = found.iter().map(|f| f.id).collect();
+        assert_eq!(ids, [id, "duplicate-rule-name"], "{to}: {found:#?}");
+    }
+    // What depends on a refused part is not reported.
+    let found = serious(&policy("kinds: [Pod]", "kinds: Pod"));
+    assert_eq!(found.iter().map(|f| f.id).collect::<Vec<_>>(), ["wrong-type"], "{found:#?}");
 }

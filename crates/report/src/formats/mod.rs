@@ -108,4 +108,4 @@ fn message(finding: &Finding) -> &str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::uri::reference;
 use super::{Level, level, message};
-use crate::run::{Finding, Place, Run, Severity};
+use crate::run::{Finding, Note, Place, Run, Severity};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const HOME: &str = "https://kyverno.io";
@@ -28,12 +28,17 @@ pub fn write(run: &Run) -> String {
         });
         results.push(result(run, finding, &id, index));
     }
-    let notes: Vec<Value> = run
-        .notes
+    log(rules, results, &run.notes)
+}
+
+/// A log: rules, results, and what the run could not use. It is one line, as logs are read by programs.
+pub(crate) fn log(rules: Vec<Value>, results: Vec<Value>, notes: &[Note]) -> String {
+    let is_successful = !notes.iter().any(|note| note.is_error);
+    let notes: Vec<Value> = notes
         .iter()
         .map(|note| json!({"level": if note.is_error { "error" } else { "note" }, "message": {"text": note.text}}))
         .collect();
-    let mut invocation = json!({"executionSuccessful": !run.notes.iter().any(|note| note.is_error)});
+    let mut invocation = json!({"executionSuccessful": is_successful});
     if !notes.is_empty() {
         invocation["toolExecutionNotifications"] = notes.into();
     }
@@ -111,14 +116,12 @@ fn result(run: &Run, finding: &Finding, id: &str, index: usize) -> Value {
         (Some(template), place) => {
             // Lines of rendered text are not those of the template.
             let uri = reference(template, run.root.as_deref());
-            location.insert(
-                "physicalLocation".into(),
-                json!({"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}),
-            );
+            let top = Region { line: 1, column: 0, end: 0, text: "" };
+            location.insert("physicalLocation".into(), physical(&uri, &top));
             related.extend(place.map(|place| (place, "rendered manifest")));
         }
         (None, Some(place)) => {
-            location.insert("physicalLocation".into(), physical(run, place));
+            location.insert("physicalLocation".into(), of_place(run, place));
         }
         (None, None) => {}
     }
@@ -139,7 +142,7 @@ fn result(run: &Run, finding: &Finding, id: &str, index: usize) -> Value {
         .into_iter()
         .enumerate()
         .map(|(i, (place, what))| {
-            json!({"id": i + 1, "message": {"text": what}, "physicalLocation": physical(run, place)})
+            json!({"id": i + 1, "message": {"text": what}, "physicalLocation": of_place(run, place)})
         })
         .collect();
     let mut out = json!({
@@ -161,20 +164,39 @@ fn result(run: &Run, finding: &Finding, id: &str, index: usize) -> Value {
     out
 }
 
-fn physical(run: &Run, place: &Place) -> Value {
-    let mut out = json!({"artifactLocation": {"uri": reference(&place.file, run.root.as_deref())}});
-    if place.line > 0 {
-        let mut region = Map::from_iter([("startLine".to_string(), Value::from(place.line))]);
-        if place.column > 0 {
-            region.insert("startColumn".into(), place.column.into());
-            region.insert("endColumn".into(), place.end_column().into());
+/// The part of a file that a result is about.
+pub(crate) struct Region<'a> {
+    /// The line, from 1; 0 = the whole file.
+    pub line: usize,
+    /// The column, from 1 in characters; 0 = the whole line.
+    pub column: usize,
+    /// The column behind it.
+    pub end: usize,
+    /// The text of the line, if it is to be shown.
+    pub text: &'a str,
+}
+
+/// A part of the file of a URI.
+pub(crate) fn physical(uri: &str, at: &Region<'_>) -> Value {
+    let mut out = json!({"artifactLocation": {"uri": uri}});
+    if at.line > 0 {
+        let mut region = Map::from_iter([("startLine".to_string(), Value::from(at.line))]);
+        if at.column > 0 {
+            region.insert("startColumn".into(), at.column.into());
+            region.insert("endColumn".into(), at.end.max(at.column + 1).into());
         }
-        if !place.text.is_empty() {
-            region.insert("snippet".into(), json!({"text": place.text}));
+        if !at.text.is_empty() {
+            region.insert("snippet".into(), json!({"text": at.text}));
         }
         out["region"] = Value::Object(region);
     }
     out
+}
+
+fn of_place(run: &Run, place: &Place) -> Value {
+    let region =
+        Region { line: place.line, column: place.column, end: place.end_column(), text: &place.text };
+    physical(&reference(&place.file, run.root.as_deref()), &region)
 }
 
 /// What stays the same when files move and messages change.

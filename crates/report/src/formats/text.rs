@@ -88,7 +88,9 @@ fn argument(name: &str) -> String {
 
 /// `Deployment shop/storefront (deployment.yaml)`
 fn title(finding: &Finding) -> String {
-    let file = finding.file();
+    // The place of a result about an object of a cluster is in the policy.
+    let has_file = finding.resource.is_none() || finding.place.is_some() || finding.template.is_some();
+    let file = if has_file { finding.file() } else { "" };
     let what = match &finding.resource {
         Some(resource) => resource.display(),
         None => format!("{} {}", finding.policy.kind, finding.policy.name),

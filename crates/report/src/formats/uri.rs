@@ -2,15 +2,28 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What a path may hold as it is: unreserved characters and separators.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
+/// What no URI holds as it is.
+const NOT_IN_URIS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
 /// A file's name as a reference: relative below `root`, else absolute; addresses stay as they are.
 pub fn reference(file: &str, root: Option<&Path>) -> String {
     if file.contains("://") {
-        return file.to_string();
+        return utf8_percent_encode(file, NOT_IN_URIS).to_string();
     }
     if file == "-" {
         return "stdin".into();

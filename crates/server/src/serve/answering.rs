@@ -186,7 +186,8 @@ impl Review {
         };
         state.metrics.decided(incoming, &decision, webhook, took);
         if let Some(audit) = &state.audit {
-            note(state, audit, &audit::line(&now(), path, incoming, &decision, took * 1e3));
+            let line = audit::line(&now(), path, incoming, &decision, took * 1e3);
+            note(state, audit, &audit.add_object(line, incoming));
         }
         let response = answered(&decision.answer, incoming);
         denials::log(path, incoming, &decision);

@@ -22,6 +22,7 @@ pub struct Audit {
     path: PathBuf,
     largest: u64,
     max_backups: u32,
+    has_objects: bool,
     open: Mutex<Open>,
 }
 
@@ -37,7 +38,27 @@ impl Audit {
     /// The file cannot be opened.
     pub fn open(path: &Path, largest: u64, max_backups: u32) -> io::Result<Audit> {
         let open = open(path)?;
-        Ok(Audit { path: path.to_path_buf(), largest, max_backups, open: Mutex::new(open) })
+        let (path, open) = (path.to_path_buf(), Mutex::new(open));
+        Ok(Audit { path, largest, max_backups, has_objects: false, open })
+    }
+
+    /// Whether lines of decisions hold the object of the request.
+    pub fn with_objects(self, has_objects: bool) -> Audit {
+        Audit { has_objects, ..self }
+    }
+
+    /// Adds the object of a request to its line, where `ephor apply` reads it. Objects of Secrets are never written.
+    pub fn add_object(&self, line: Value, incoming: &Incoming) -> Value {
+        let object = incoming.object("object");
+        match (line, object) {
+            (Value::Map(mut line), object @ Value::Map(_))
+                if self.has_objects && Redactor::of(incoming).is_none() =>
+            {
+                line.insert("object", object);
+                Value::Map(line)
+            }
+            (line, _) => line,
+        }
     }
 
     /// Writes a line.

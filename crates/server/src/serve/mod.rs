@@ -79,6 +79,8 @@ pub struct AuditLog {
     pub largest: u64,
     /// How many rotated files are retained.
     pub max_backups: u32,
+    /// Whether lines hold the objects of requests.
+    pub has_objects: bool,
 }
 
 /// The settings of a server.
@@ -179,7 +181,9 @@ pub async fn until(
     let certificates = certificates(&settings.tls)?;
     let audit = match &settings.audit {
         Some(log) => Some(Arc::new(
-            Audit::open(&log.path, log.largest, log.max_backups).map_err(|e| Error::in_file(&log.path, e))?,
+            Audit::open(&log.path, log.largest, log.max_backups)
+                .map_err(|e| Error::in_file(&log.path, e))?
+                .with_objects(log.has_objects),
         )),
         None => None,
     };

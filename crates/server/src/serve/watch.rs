@@ -94,13 +94,13 @@ impl Logged {
             tracing::info!(policies = now.policies, %added, %changed, %removed, "policies reloaded");
         }
         for problem in now.problems.iter().filter(|p| !self.problems.contains(p)) {
-            tracing::error!(problem, "policies");
+            tracing::error!(problem = one_line(problem), "policies");
         }
         for solved in self.problems.iter().filter(|p| !now.problems.contains(p)) {
-            tracing::info!(solved, "policies");
+            tracing::info!(solved = one_line(solved), "policies");
         }
         for notice in now.notices.iter().filter(|n| !self.notices.contains(n)) {
-            tracing::warn!(notice, "policies");
+            tracing::warn!(notice = one_line(notice), "policies");
         }
         self.loaded.clone_from(&now.loaded);
         self.problems.clone_from(&now.problems);
@@ -159,4 +159,10 @@ pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()>
             }
         }
     })
+}
+
+/// A text for a line of a log: without the source lines and carets below errors of CEL, and without what wraps them.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('|')).collect();
+    lines.join(" ").replace("[<nil>: Internal error: ", "").trim().to_string()
 }

@@ -5,11 +5,24 @@
 //! of it. Semantics: `docs/cli.md`, "apply" to "Exceptions".
 
 pub mod exceptions;
+pub mod replay;
 pub mod requests;
 pub mod resources;
 pub mod strict;
 pub mod user;
 pub mod values;
+
+use crate::document::yaml::Error as YamlError;
+use crate::document::{LoadError, Problem};
+
+/// The line of a file where a document of it goes wrong: where its YAML ends, or where it begins.
+pub fn line_of(error: &LoadError) -> usize {
+    let inside = match &error.problem {
+        Problem::Yaml(YamlError::Syntax(syntax)) => syntax.line.map_or(1, |line| line.get() as usize),
+        _ => 1,
+    };
+    error.line + inside.saturating_sub(1)
+}
 
 /// Why an input cannot be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,8 @@ use crate::engine::Profile;
 use crate::sources::files::{self, Cause, Loaded, Reading};
 use crate::value::Value;
 
+use super::replay;
+
 /// The objects of resource arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
@@ -62,12 +64,22 @@ pub fn read(
     }
     let options = ResourceOptions { float_numbers: profile.float_resources };
     for s in &sources {
+        if let Some(documents) = replay::objects(&s.name, &s.text, options) {
+            if documents.is_empty() {
+                out.warnings.push(format!(
+                    "{}: the audit log has no objects; `ephor serve --audit-log-objects` writes them",
+                    s.name
+                ));
+            }
+            out.documents.extend(documents);
+            continue;
+        }
         let read = match choice.skips_others {
             true => document::resource::objects(&s.name, &s.text, options),
             false => document::resources(&s.name, &s.text, options).map(|documents| (documents, Vec::new())),
         };
         let (documents, others) = read.map_err(|e| {
-            let place = format!("{}:{}: this document stops the run", e.source, e.line);
+            let place = format!("{}:{}: this document stops the run", e.source, super::line_of(&e));
             (format!("failed to load {what} ({e})"), Some(place))
         })?;
         out.others.extend(others.iter().map(|e| format!("{}:{}: no Kubernetes object", e.source, e.line)));

@@ -6,8 +6,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::document::locate::Position;
 use crate::document::{self, Duplicates};
-use crate::inputs::strict;
+use crate::inputs::{line_of, strict};
 use crate::sources::files::SourceText;
 use crate::value::Value;
 use crate::value::place::PathPart;
@@ -43,6 +44,8 @@ pub struct Expected {
     pub is_deleting: bool,
     /// The failure action that must be in force; empty: any. Not known to Kyverno.
     pub action: String,
+    /// Its position in the file, which a selection does not change.
+    pub index: usize,
 }
 
 /// A test, with paths as they are read.
@@ -113,11 +116,18 @@ impl Test {
         all.chain([&self.path]).map(String::as_str)
     }
 
+    /// Where an expected result, or a field of it, stands in the document.
+    pub fn place_of(&self, result: usize, field: Option<&str>) -> Option<Position> {
+        let index = self.results.get(result)?.index;
+        let field = field.map(|field| PathPart::Key(field.into()));
+        let path: Vec<PathPart> =
+            [PathPart::Key("results".into()), PathPart::Index(index)].into_iter().chain(field).collect();
+        document::locate::locate(&self.text, &path)
+    }
+
     /// The line of the file on which an expected result begins.
     pub fn line_of(&self, result: usize) -> usize {
-        let path = [PathPart::Key("results".into()), PathPart::Index(result)];
-        let place = document::locate::locate(&self.text, &path);
-        self.line + place.map_or(0, |p| p.line.saturating_sub(1))
+        self.line + self.place_of(result, None).map_or(0, |p| p.line.saturating_sub(1))
     }
 }
 
@@ -137,12 +147,18 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     let faulty = |text: String, hint| Err(Faulty { path: source.name.clone(), text, hint });
     let documents = match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Ok(documents) => documents,
-        Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, e.line)))],
+        Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, line_of(&e))))],
     };
     let one = |d: Result<document::Document, document::LoadError>| match d {
         Err(e) => {
             let text = format!("error converting YAML to JSON: {e}");
-            faulty(text, Some(format!("{}:{}: {e}", e.source, e.line)))
+            let cause = e.to_string();
+            // The line is that of the place.
+            let cause = match cause.strip_prefix("yaml: line ").and_then(|rest| rest.split_once(": ")) {
+                Some((_, cause)) => cause,
+                None => &cause,
+            };
+            faulty(text, Some(format!("{}:{}: {cause}", e.source, line_of(&e))))
         }
         Ok(d) => match strict::decode(&d.value, &TEST) {
             Ok(value) => {
@@ -232,7 +248,8 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         payloads.extend(given(value, "jsonPayload"));
     }
     let payloads = payloads.into_iter().map(|p| (clean(Path::new(p.trim())), p));
-    let expected = |r: &Value| Expected {
+    let expected = |(index, r): (usize, &Value)| Expected {
+        index,
         policy: r.text_at(&["policy"]).into(),
         rule: r.text_at(&["rule"]).into(),
         result: r.text_at(&["result"]).into(),
@@ -273,7 +290,7 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         cluster: paths("clusterResources"),
         api_calls: list(value, "apiCallResponses"),
         globals: list(value, "globalContextEntries"),
-        results: list(value, "results").iter().map(expected).collect(),
+        results: list(value, "results").iter().enumerate().map(expected).collect(),
     }
 }
 

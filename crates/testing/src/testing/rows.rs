@@ -57,6 +57,8 @@ pub struct Row {
     pub message: String,
     /// Whether a result was compared at all.
     pub compared: bool,
+    /// The position of the expected result in the test.
+    pub at: usize,
 }
 
 /// An expected result for which no assertion was evaluated, wholly or in part.
@@ -242,6 +244,7 @@ impl<'m> RowBuilder<'m> {
             reason: reason.into(),
             message: message.into(),
             compared,
+            at: self.at,
         });
     }
 

@@ -1,0 +1,275 @@
+//! `ephor test`: tests of policies.
+//!
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/test.md`). Tests run in parallel, their
+//! output is in the order of their files. Warnings that Kyverno does not print go to standard error, one line
+//! each. With `--output-format` standard output is one document of a format of our own ([`report`]).
+
+mod options;
+mod report;
+mod watch;
+
+use std::io::Write;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use ephor_engine::Profile;
+use ephor_report::run::Finding;
+use ephor_testing::testing::coverage::Coverage;
+use ephor_testing::testing::file::{self, Test};
+use ephor_testing::testing::find::{Found, find};
+use ephor_testing::testing::format::{Format, Style, render};
+use ephor_testing::testing::load::Strictness;
+use ephor_testing::testing::rows::{Row, Verdict};
+use ephor_testing::testing::run::{Options, Ran, run as run_test};
+use ephor_testing::testing::selector::Selector;
+
+use super::usage::Usage;
+use super::{Error, given, print, use_threads, warn};
+pub use options::Args;
+use options::CoverageFormat;
+pub(super) use options::with_values_of_kyverno;
+use report::Report;
+
+/// How many tests run in one block: memory use does not grow with their number.
+const BLOCK: usize = 64;
+
+/// Runs the command.
+///
+/// # Errors
+/// Tests cannot be read or run, or how many failed.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    use_threads(args.threads);
+    super::outbound::configure_for(Profile::kyverno_cli());
+    if args.folders.is_empty() {
+        return Err(Usage::NoArguments.into());
+    }
+    if args.watch { watch::watch(args) } else { session(args) }
+}
+
+fn session(args: &Args) -> Result<i32, Error> {
+    let report = Report::of(&args.output)?;
+    // What Kyverno prints about the run, unless standard output is a document.
+    let line = |text: &str| if report.is_printed() { eprint!("{text}") } else { print(text) };
+    let (selector, wrong) = Selector::parse(&args.test_case_selector);
+    if !wrong.is_empty() {
+        let lines: Vec<String> = wrong.iter().map(|e| format!("  Error: {e}\n")).collect();
+        line(&format!("\nFilter errors:\n{}", lines.concat()));
+    }
+    let found = find(&args.folders, &args.file_name, &args.git_branch).map_err(|text| {
+        line(&format!("\nError loading tests: {text}\n"));
+        Error::input(text)
+    })?;
+    for place in &found.empty {
+        warn(&format!("{place}: no {} found", args.file_name));
+    }
+    let tests = read(&found, &line)?;
+    if tests.is_empty() {
+        line("\nNo test yamls available\n");
+        match (args.exit.require_tests, wrong.first()) {
+            (_, Some(e)) => return Err(Error::input(e.clone())),
+            (true, None) => return Err(Error::NoTests),
+            (false, None) => {}
+        }
+        report.write(Totals::default(), args)?;
+        return Ok(0);
+    }
+    let format = Format::from(args.output.kyverno_format);
+    let colour = !args.output.remove_color && format == Format::Table;
+    let cells = colour && super::shows_colours();
+    let style = Style { format, detailed: args.output.detailed_results, colour, cells };
+    let mut totals = Totals { is_reported: report.is_some(), ..Totals::default() };
+    let mut out: Box<dyn Write> = match report.is_printed() {
+        true => Box::new(std::io::sink()),
+        false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
+    };
+    let result = run_all(&tests, &selector, args, style, &mut totals, &mut out);
+    let result = result.and_then(|()| finish(args, style, totals, report, &mut out));
+    let _ = out.flush();
+    result
+}
+
+/// The tests of all files.
+///
+/// # Errors
+/// A document is no test.
+fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
+    let (mut tests, mut faulty) = (Vec::new(), Vec::new());
+    for source in &found.sources {
+        let repository = found
+            .checkouts
+            .iter()
+            .map(|c| c.root())
+            .find(|root| std::path::Path::new(&source.name).starts_with(root));
+        for result in file::tests(source, repository) {
+            match result {
+                Ok(test) => tests.push(test),
+                Err(e) => faulty.push(e),
+            }
+        }
+    }
+    if faulty.is_empty() {
+        return Ok(tests);
+    }
+    let lines: Vec<String> =
+        faulty.iter().map(|f| format!("  Path: {}\n    Error: {}\n", f.path, f.text)).collect();
+    line(&format!("\nTest errors:\n{}", lines.concat()));
+    for hint in faulty.iter().filter_map(|f| f.hint.as_ref()) {
+        warn(hint);
+    }
+    Err(Error::FaultyTests { count: faulty.len() })
+}
+
+/// The totals of all tests so far.
+struct Totals {
+    started: Instant,
+    rows: usize,
+    failed: Vec<Row>,
+    failures: usize,
+    vacuous: Vec<String>,
+    coverage: Coverage,
+    /// Whether there is a report, with these results.
+    is_reported: bool,
+    findings: Vec<Finding>,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            started: Instant::now(),
+            rows: 0,
+            failed: Vec::new(),
+            failures: 0,
+            vacuous: Vec::new(),
+            coverage: Coverage::default(),
+            is_reported: false,
+            findings: Vec::new(),
+        }
+    }
+}
+
+fn run_all(
+    tests: &[Test],
+    selector: &Selector,
+    args: &Args,
+    style: Style,
+    totals: &mut Totals,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let options = Options {
+        strictness: Strictness { warnings_as_errors: args.exit.warnings_as_errors, registry: args.registry },
+        coverage: args.coverage.is_recorded(),
+        ..Options::default()
+    };
+    let one = |test: &Test| -> Option<(Test, Ran)> {
+        if test.deprecated {
+            return Some((test.clone(), deprecated(test)));
+        }
+        let results = selector.select(&test.results);
+        if results.is_empty() {
+            return None;
+        }
+        let test = Test { results, ..test.clone() };
+        let ran = run_test(&test, options);
+        Some((test, ran))
+    };
+    for block in tests.chunks(BLOCK) {
+        let done: Vec<Option<(Test, Ran)>> = block.par_iter().map(one).collect();
+        for (test, ran) in done.into_iter().flatten() {
+            let _ = out.write_all(ran.log.text.as_bytes());
+            let _ = out.flush();
+            ran.log.hints.iter().for_each(|hint| warn(hint));
+            if let Some(text) = ran.failed {
+                return Err(Error::input(text));
+            }
+            if !args.output.fail_only {
+                let text = render(&ran.rows, style);
+                let end = if style.format == Format::Table { "\n" } else { "\n\n" };
+                let _ = write!(out, "\n{text}{end}");
+            }
+            ran.vacuous.iter().for_each(|line| warn(line));
+            if totals.is_reported {
+                totals.findings.extend(report::findings(&test, &ran.rows, args.exit.strict));
+            }
+            totals.vacuous.extend(ran.vacuous);
+            totals.coverage.merge(ran.coverage);
+            totals.rows += ran.rows.len();
+            let failed = ran.rows.into_iter().filter(|r| r.verdict == Verdict::Fail);
+            if args.output.fail_only {
+                totals.failed.extend(failed);
+                totals.failures = totals.failed.len();
+            } else {
+                totals.failures += failed.count();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deprecated(test: &Test) -> Ran {
+    let mut ran = Ran::default();
+    ran.log.text = format!(
+        "\nWARNING: test file ({}) uses a deprecated schema that will be removed in 1.15\n",
+        test.path
+    );
+    ran.failed = Some(format!(
+        "test file {} uses a deprecated schema — please migrate to the latest format",
+        test.path
+    ));
+    ran
+}
+
+fn finish(
+    args: &Args,
+    style: Style,
+    totals: Totals,
+    report: Report,
+    out: &mut impl Write,
+) -> Result<i32, Error> {
+    let failures = totals.failures;
+    let text = match args.output.fail_only {
+        true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", totals.rows),
+        false => {
+            format!("\nTest Summary: {} tests passed and {failures} tests failed\n\n", totals.rows - failures)
+        }
+    };
+    let _ = out.write_all(text.as_bytes());
+    if args.output.fail_only && failures > 0 {
+        let failed = render(&totals.failed, style);
+        let _ = match style.format {
+            Format::Table => write!(out, "Aggregated Failed Test Cases : \n{failed}"),
+            _ => write!(out, "\n{failed}\n\n"),
+        };
+    }
+    if args.coverage.report {
+        match report.is_printed() {
+            true => eprint!("{}", totals.coverage.text()),
+            false => drop(out.write_all(totals.coverage.text().as_bytes())),
+        }
+    }
+    let _ = out.flush();
+    if let Some(file) = given(&args.coverage.file) {
+        let text = match args.coverage.format {
+            CoverageFormat::Json => {
+                format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1))
+            }
+            CoverageFormat::Lcov => totals.coverage.lcov(),
+        };
+        super::write_whole(file, &text)?;
+    }
+    let (vacuous, reached) = (totals.vacuous.len(), totals.coverage.percent());
+    if vacuous > 0 {
+        warn(&format!("{vacuous} expected result(s) are vacuous: no assertion was evaluated"));
+    }
+    report.write(totals, args)?;
+    if failures > 0 {
+        return Err(Error::FailedTests { count: failures });
+    }
+    if args.exit.strict && vacuous > 0 {
+        return Err(Error::VacuousResults { count: vacuous });
+    }
+    if let Some(min) = args.coverage.min.filter(|min| reached < *min) {
+        return Err(Error::Coverage { reached, min });
+    }
+    Ok(0)
+}

@@ -1,0 +1,152 @@
+//! The results of tests in the formats of `ephor apply`.
+//!
+//! In: the rows of each test. Out: a run whose findings stand at the expected results in the test files, as standard output
+//! or as a file. A row that failed is a violation; with `--strict` a vacuous one is, too. Semantics: `docs/test.md`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ephor_engine::Status;
+use ephor_report::diff::without_colour;
+use ephor_report::formats::Format;
+use ephor_report::run::{Counts, Finding, Note, Place, PolicyInfo, ResourceName, Run};
+use ephor_testing::testing::file::Test;
+use ephor_testing::testing::rows::{Row, Verdict};
+
+use super::Totals;
+use super::options::{Args, Output};
+use crate::cli::apply::report_file;
+use crate::cli::{Error, print, write_whole};
+
+/// Where the results go in addition to what Kyverno prints.
+pub(super) struct Report(Option<(Format, Option<String>)>);
+
+impl Report {
+    /// The report that flags select.
+    ///
+    /// # Errors
+    /// The file has no extension of a format.
+    pub(super) fn of(flags: &Output) -> Result<Report, Error> {
+        let file = report_file(flags.output_format, &flags.report_file)?;
+        let printed = || flags.output_format.map(|format| (format, None));
+        Ok(Report(file.map(|(format, file)| (format, Some(file))).or_else(printed)))
+    }
+
+    /// Whether there is one.
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether it is what standard output holds, and nothing else.
+    pub(super) fn is_printed(&self) -> bool {
+        matches!(self.0, Some((_, None)))
+    }
+
+    /// Prints or writes the results.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn write(self, totals: Totals, args: &Args) -> Result<(), Error> {
+        let Some((format, file)) = self.0 else { return Ok(()) };
+        let mut run = run(totals, args.exit.strict);
+        if args.output.fail_only {
+            run.keep_violations();
+        }
+        let colour = file.is_none() && !args.output.remove_color && crate::cli::shows_colours();
+        let text = format.write(&run, colour);
+        match file {
+            Some(file) => write_whole(&file, &text),
+            None => {
+                print(&text);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn run(totals: Totals, is_strict: bool) -> Run {
+    let findings = totals.findings;
+    let policies: HashSet<&str> = findings.iter().map(|f| f.policy.name.as_str()).collect();
+    let resources: HashSet<&ResourceName> = findings.iter().filter_map(|f| f.resource.as_ref()).collect();
+    let notes = totals.vacuous.into_iter().map(|text| Note { text, is_error: is_strict });
+    Run {
+        counts: Counts::of(&findings),
+        policies: policies.len(),
+        resources: resources.len(),
+        seconds: totals.started.elapsed().as_secs_f64(),
+        notes: notes.collect(),
+        root: std::env::current_dir().ok(),
+        findings,
+    }
+}
+
+/// The rows of a test, each at its expected result.
+pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Finding> {
+    let mut policies: HashMap<&str, Arc<PolicyInfo>> = HashMap::new();
+    let mut places: HashMap<usize, Place> = HashMap::new();
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let info = || Arc::new(PolicyInfo { name: row.policy.clone(), ..PolicyInfo::default() });
+        let message = without_colour(&row.message);
+        let (status, message) = match row.verdict {
+            Verdict::Pass if is_strict && !row.compared => {
+                (Status::Fail, format!("vacuous result: {}", row.reason))
+            }
+            Verdict::Pass => (Status::Pass, message),
+            Verdict::Skip => (Status::Skip, row.reason.clone()),
+            Verdict::Fail => (Status::Fail, failure(&row.reason, &message)),
+        };
+        all.push(Finding {
+            policy: policies.entry(&row.policy).or_insert_with(info).clone(),
+            rule: row.rule.clone(),
+            status,
+            message,
+            resource: Some(named(&row.resource)),
+            field: None,
+            place: Some(places.entry(row.at).or_insert_with(|| place(test, row.at)).clone()),
+            template: None,
+            decision: None,
+            is_known: false,
+        });
+    }
+    all
+}
+
+fn failure(reason: &str, message: &str) -> String {
+    match message.trim() {
+        "" => reason.into(),
+        same if same == reason => reason.into(),
+        message => format!("{reason}: {message}"),
+    }
+}
+
+/// The status that is expected, or the whole expected result where it has none.
+fn place(test: &Test, result: usize) -> Place {
+    let place = test.place_of(result, Some("result")).or_else(|| test.place_of(result, None));
+    let Some(at) = place else {
+        return Place { file: test.path.clone(), line: test.line, ..Place::default() };
+    };
+    Place {
+        file: test.path.clone(),
+        line: test.line + at.line.saturating_sub(1),
+        column: at.col,
+        length: at.len,
+        text: test.text.lines().nth(at.line.saturating_sub(1)).unwrap_or_default().trim_end().into(),
+    }
+}
+
+/// `version/kind/namespace/name`, as rows name objects; payloads are files.
+fn named(row: &str) -> ResourceName {
+    let parts: Vec<&str> = row.rsplitn(4, '/').collect();
+    match parts[..] {
+        [name, namespace, kind, version] if kind.starts_with(|c: char| c.is_ascii_uppercase()) => {
+            ResourceName {
+                api_version: version.into(),
+                kind: kind.into(),
+                namespace: namespace.into(),
+                name: name.into(),
+            }
+        }
+        _ => ResourceName { name: row.trim_start_matches('/').into(), ..ResourceName::default() },
+    }
+}

@@ -1,0 +1,107 @@
+//! `ephor test --watch`: a new run whenever a file changes that tests name.
+//!
+//! What the program writes itself starts no run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ephor_testing::testing::file;
+use ephor_testing::testing::find::find;
+
+use super::options::Args;
+use super::session;
+use crate::cli::Error;
+
+/// How long files have to stay unchanged before the tests run again.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Runs the tests, and again whenever a file changes that they name, until the program is ended.
+pub(super) fn watch(args: &Args) -> Result<i32, Error> {
+    loop {
+        let (sender, changes) = std::sync::mpsc::channel();
+        let written = args.written();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if event.map_or(true, |event| matters(&event, &written)) {
+                // The receiver is gone when the program ends.
+                let _ = sender.send(());
+            }
+        })?;
+        for folder in watched(args) {
+            notify::Watcher::watch(&mut watcher, &folder, notify::RecursiveMode::Recursive)?;
+        }
+        if let Err(error) = session(args) {
+            eprintln!("Error: {error}");
+        }
+        eprintln!("waiting for changes");
+        changes.recv()?;
+        // An editor writes several times: the run begins when it is quiet.
+        while changes.recv_timeout(QUIET).is_ok() {}
+    }
+}
+
+/// Whether tests may have other results now: a file changed that the program does not write itself.
+fn matters(event: &notify::Event, written: &[PathBuf]) -> bool {
+    let is_written = |path: &PathBuf| written.iter().any(|own| writes(own, path));
+    let is_own = !event.paths.is_empty() && event.paths.iter().all(is_written);
+    !event.kind.is_access() && !is_own
+}
+
+/// Whether a file is the one that the program writes, or the temporary one before it.
+fn writes(own: &Path, path: &Path) -> bool {
+    let folder = |p: &Path| {
+        let folder = p.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        folder.canonicalize().ok()
+    };
+    let name = |p: &Path| p.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let (own_name, changed) = (name(own), name(path));
+    let is_named =
+        changed == own_name || (changed.starts_with(&format!("{own_name}.")) && changed.ends_with(".tmp"));
+    is_named && folder(own) == folder(path)
+}
+
+/// The folders in which a change matters.
+fn watched(args: &Args) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = args.folders.iter().map(PathBuf::from).collect();
+    let found = find(&args.folders, &args.file_name, &args.git_branch);
+    for source in found.iter().flat_map(|f| &f.sources) {
+        for test in file::tests(source, None).into_iter().flatten() {
+            let folders =
+                test.paths().map(Path::new).map(|p| if p.is_dir() { p } else { p.parent().unwrap_or(p) });
+            all.extend(
+                folders.map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p }.to_path_buf()),
+            );
+        }
+    }
+    all.retain(|p| p.is_dir());
+    all.sort();
+    all.dedup();
+    // A watched folder includes everything below it.
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for path in all {
+        if !roots.iter().any(|root| path.starts_with(root)) {
+            roots.push(path);
+        }
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{CreateKind, Event, EventKind};
+
+    #[test]
+    fn files_that_the_program_writes_start_no_new_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let written = [path("coverage.json"), path("report.xml")];
+        let created = |name: &str| Event::new(EventKind::Create(CreateKind::File)).add_path(path(name));
+        assert!(!matters(&created("coverage.json"), &written));
+        assert!(!matters(&created("coverage.json.17.tmp"), &written));
+        assert!(!matters(&created("report.xml"), &written));
+        assert!(matters(&created("policy.yaml"), &written));
+        assert!(matters(&created("coverage.json").add_path(path("policy.yaml")), &written));
+        let elsewhere = folder.path().with_file_name("coverage.json");
+        assert!(matters(&Event::new(EventKind::Create(CreateKind::File)).add_path(elsewhere), &written));
+    }
+}
