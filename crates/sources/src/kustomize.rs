@@ -46,7 +46,8 @@ impl Patches {
         let items = |key: &str| kustomization.get(key).and_then(Value::as_list).unwrap_or_default();
         for key in ["patches", "patchesStrategicMerge", "patchesJson6902"] {
             // A text with several lines is a patch itself.
-            let names = items(key).iter().filter_map(|item| item.as_str().or(item.get("path")?.as_str()));
+            let names =
+                items(key).iter().filter_map(|item| item.as_str().or_else(|| item.get("path")?.as_str()));
             let names = names.filter(|name| !name.is_empty() && !name.contains('\n'));
             self.0.extend(names.map(|name| normal(&folder.join(name))));
         }
