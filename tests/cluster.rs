@@ -9,8 +9,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use common::Files;
+use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::yaml_value;
-use ephor_server::cluster::{Choice, Cluster, connect};
 
 /// Answers by path with query, and records requests as `METHOD PATH`.
 struct Server {

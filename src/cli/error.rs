@@ -234,12 +234,12 @@ pub enum Error {
 
     /// A cluster does not answer, or refuses.
     #[error(transparent)]
-    Cluster(#[from] ephor_server::cluster::Failure),
+    Cluster(#[from] ephor_cluster::Failure),
     /// The resources of a cluster cannot be read.
     #[error("failed to load resources ({cause})")]
     ClusterResources {
         /// Why.
-        cause: ephor_server::cluster::Failure,
+        cause: ephor_cluster::Failure,
     },
     /// A cluster has no resource of a name.
     #[error("failed to load resources ({name} not found in cluster)")]
@@ -289,6 +289,9 @@ pub enum Error {
         /// Why.
         cause: String,
     },
+    /// A word that names no kinds of policies.
+    #[error(transparent)]
+    Kinds(#[from] ephor_server::serve::stored::KindError),
     /// The server ends.
     #[error(transparent)]
     Server(#[from] ephor_server::serve::Error),

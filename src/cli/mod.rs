@@ -28,6 +28,7 @@ pub mod test;
 pub mod usage;
 pub mod version;
 pub mod webhook_config;
+mod webhook_options;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -171,9 +172,9 @@ fn run(cli: Cli) -> Result<i32, Error> {
 }
 
 /// The cluster that the flags mean.
-fn cluster_choice(context: Option<&str>, global: &Global) -> ephor_server::cluster::Choice {
+fn cluster_choice(context: Option<&str>, global: &Global) -> ephor_cluster::Choice {
     let kubeconfig = global.kubeconfig.clone().unwrap_or_default();
-    ephor_server::cluster::Choice { kubeconfig, context: context.unwrap_or_default().to_string() }
+    ephor_cluster::Choice { kubeconfig, context: context.unwrap_or_default().to_string() }
 }
 
 /// The only argument of a command.

@@ -1,24 +1,31 @@
 //! `ephor serve`: the admission webhook server.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 use tracing_subscriber::EnvFilter;
 
-use ephor_server::cluster::Choice;
+use ephor_cluster::Choice;
+use ephor_controllers::lease::Place;
+use ephor_controllers::native::Made;
+use ephor_controllers::webhooks::Plan;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
 use ephor_server::serve::policies::Places;
 use ephor_server::serve::reports::Wanted;
 use ephor_server::serve::self_signed::SelfSigned;
+use ephor_server::serve::stored::Chosen;
 use ephor_server::serve::tls::Pair;
-use ephor_server::serve::{AuditLog, Settings, Tls, run as serve};
+use ephor_server::serve::{AuditLog, Leading, Settings, Tls, run as serve};
 use ephor_value::duration;
 
 use super::flags::{Record, SyntaxError, fields, whole};
 use super::outbound::{self, Outbound};
+use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use super::{Error, Global, given};
 
 /// Serves the admission webhook
@@ -44,6 +51,8 @@ pub struct Args {
     places: PlaceOptions,
     #[command(flatten)]
     cluster: ClusterOptions,
+    #[command(flatten)]
+    stored: StoredOptions,
     #[command(flatten)]
     images: ImageOptions,
     #[command(flatten)]
@@ -106,6 +115,34 @@ struct ClusterOptions {
     /// reasons of events that are not written
     #[arg(long, value_name = "REASON", default_value = "PolicySkipped")]
     omit_events: Vec<Record>,
+}
+
+/// Policies that are stored in the cluster.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Policies of the cluster")]
+struct StoredOptions {
+    /// kinds of policies that are read from the cluster and kept in force: legacy (kyverno.io), cel (policies.kyverno.io), all, or kinds such as ClusterPolicy
+    #[arg(long, value_name = "KIND")]
+    kinds: Vec<Record>,
+    /// namespace whose PolicyExceptions count, * for all
+    #[arg(long, value_name = "NAME")]
+    exceptions: Option<String>,
+    /// policies of Kubernetes that are made from policies which ask for it: validating, mutating, none
+    #[arg(long, value_name = "KIND", default_value = "validating", value_parser = PossibleValuesParser::new(["validating", "mutating", "none"]))]
+    native_policies: Vec<String>,
+    /// replacement of webhook configurations of the same names that another program owns
+    #[arg(long)]
+    take_over: bool,
+    /// namespace and name of the lease that the leading replica holds (default ephor in the namespace of the service)
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
+    lease: Option<Namespaced>,
+    /// kubeconfig file of the account that scans objects for reports (default the same as for everything else)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    reports_kubeconfig: Option<String>,
+    #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
+    webhooks: WebhookOptions,
 }
 
 /// Registries of images.
@@ -319,6 +356,9 @@ pub enum Conflict {
     /// Objects that cannot be written.
     #[error("--reports and --events need a cluster: --cluster, --kubeconfig or --context")]
     NoCluster,
+    /// Policies of no cluster.
+    #[error("--kinds needs a cluster: --cluster, --kubeconfig or --context")]
+    KindsWithoutCluster,
     /// No certificate, or several.
     #[error("requires one of --tls-cert with --tls-key, --tls-self-signed, and --plain-http")]
     Certificate,
@@ -329,14 +369,16 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
     let paths = |list: &[Record]| fields(list).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let mut policies = paths(&places.policies);
     policies.extend(places.arguments.iter().map(PathBuf::from));
-    if policies.is_empty() {
+    let cluster = cluster(args, global);
+    let stored = stored(&args.stored, cluster.is_some())?;
+    if policies.is_empty() && stored.is_none() {
         return Err(Conflict::NoPolicies.into());
     }
     if limits.max_buffered_bytes < limits.max_body_bytes {
         return Err(Conflict::Buffer.into());
     }
     let named = |name: &Namespaced| (name.0.clone(), name.1.clone());
-    let cluster = cluster(args, global);
+    let controllers = stored.as_ref().map(|stored| leading(args, stored));
     let audit = given(&args.logs.audit_log).map(|path| AuditLog {
         path: path.into(),
         largest: (args.logs.audit_log_maxsize as u64).saturating_mul(1 << 20),
@@ -357,6 +399,8 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
             settings: named(&args.cluster.config_map_name),
             metrics: named(&args.cluster.metrics_config_map_name),
         },
+        stored,
+        controllers,
         written: written(&args.cluster, cluster.is_some())?,
         registry: args.images.registry,
         pull_secrets: pull_secrets(&args.images, cluster.is_some())?,
@@ -384,6 +428,50 @@ fn cluster(args: &Args, global: &Global) -> Option<Choice> {
     let choice = super::cluster_choice(given(&args.cluster.context), global);
     let is_selected = args.cluster.cluster || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
     is_selected.then_some(choice)
+}
+
+/// The policies of the cluster that are served.
+fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, Error> {
+    let words = fields(&options.kinds);
+    if words.is_empty() {
+        return Ok(None);
+    }
+    if !has_cluster {
+        return Err(Conflict::KindsWithoutCluster.into());
+    }
+    let mut chosen = Chosen::of(words.iter().map(String::as_str))?;
+    chosen.exceptions = given(&options.exceptions).map(String::from);
+    Ok(Some(chosen))
+}
+
+/// What the leading replica keeps in step.
+fn leading(args: &Args, stored: &Chosen) -> Leading {
+    let StoredOptions { server, webhooks, lease, take_over, reports_kubeconfig, native_policies, .. } =
+        &args.stored;
+    let makes = |kind: &str| native_policies.iter().any(|word| word == kind);
+    let native = Made { validating: makes("validating"), mutating: makes("mutating") };
+    let authority = match (given(&server.ca_bundle), given(&args.listeners.tls_self_signed)) {
+        (Some(path), _) => Some(PathBuf::from(path)),
+        (None, Some(folder)) => Some(PathBuf::from(folder).join("ca.crt")),
+        (None, None) => None,
+    };
+    let served = stored.clone();
+    let plan = Plan {
+        options: webhook_options::options(server, webhooks),
+        authority,
+        take_over: *take_over,
+        is_served: Arc::new(move |group, kind| served.has(group, kind)),
+    };
+    let (namespace, name) = match lease {
+        Some(Namespaced(namespace, name)) => (namespace.clone(), name.clone()),
+        None => (server.namespace().to_string(), "ephor".to_string()),
+    };
+    let identity = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
+    let identity = identity.unwrap_or_else(|_| "ephor".into());
+    let reports = given(reports_kubeconfig);
+    let reports = reports.map(|path| Choice { kubeconfig: path.into(), ..Choice::default() });
+    let identity = format!("{identity}_{}", std::process::id());
+    Leading { plan, native, lease: Place { namespace, name, identity }, reports }
 }
 
 /// The Secrets with credentials for registries.

@@ -1,17 +1,17 @@
 //! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
 
-use ephor_admission::registration::{self, Address, Names, Needs, Options};
+use ephor_admission::registration::{self, Needs, Options};
 use ephor_admission::settings::Settings;
 use ephor_admission::webhooks::request::{generated, request};
 use ephor_admission::webhooks::{Allowing, Event, Log, Server, in_order};
 use ephor_api::admission::{check, defaulted};
+use ephor_cluster::Cluster;
 use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_engine::admission::ClusterView;
 use ephor_kubernetes::Kinds;
 use ephor_lower::admission as lower;
 use ephor_policies::load::{self, Reader};
-use ephor_server::cluster::Cluster;
 use ephor_sources::files;
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::{Map, Str, Value};
@@ -19,8 +19,9 @@ use ephor_value::{Map, Str, Value};
 use clap::{ValueEnum, ValueHint};
 
 use super::admission::documents;
-use super::flags::{Record, fields, whole};
+use super::flags::{Record, fields};
 use super::usage::Usage;
+use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use super::{Error, Global, given};
 
 /// Prints the webhook configurations that policies need, and simulates them
@@ -69,48 +70,6 @@ pub struct Args {
     simulation: Simulation,
 }
 
-/// Where the webhooks are served.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Server")]
-struct ServerOptions {
-    /// namespace of the server's service
-    #[arg(long, value_name = "NAME", default_value = "ephor")]
-    service_namespace: String,
-    /// name of the server's service
-    #[arg(long, value_name = "NAME", default_value = "ephor")]
-    service_name: String,
-    /// port of the server's service
-    #[arg(long, value_name = "PORT", default_value = "443", value_parser = port)]
-    service_port: u16,
-    /// base URL of the server, https://HOST:PORT, instead of a service
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    url: Option<String>,
-    /// file with the CA bundle (PEM) that verifies the server's certificate
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    ca_bundle: Option<String>,
-}
-
-/// What the webhooks are sent, and when.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Webhooks")]
-struct WebhookOptions {
-    /// timeout of the webhooks in seconds, unless a policy sets a longer one
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = whole)]
-    webhook_timeout: i64,
-    /// namespaces whose objects are never sent, "" for none (default the server's own and kube-system)
-    #[arg(long, value_name = "NAME")]
-    exclude_namespace: Vec<Record>,
-    /// failurePolicy Ignore for all webhooks, whatever the policies set
-    #[arg(long)]
-    force_failure_policy_ignore: bool,
-    /// exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start
-    #[arg(long)]
-    exclude_bootstrap_resources: bool,
-    /// Kyverno's names for configurations and webhooks, for clusters without Kyverno
-    #[arg(long)]
-    kyverno_names: bool,
-}
-
 /// What is written to a cluster.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
@@ -148,14 +107,6 @@ struct Simulation {
 enum Output {
     Yaml,
     Json,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("expected 1 to 65535")]
-struct PortError;
-
-fn port(text: &str) -> Result<u16, PortError> {
-    text.parse().ok().filter(|port| *port > 0).ok_or(PortError)
 }
 
 /// Runs the command.
@@ -207,7 +158,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
 }
 
 fn connect(args: &Args, global: &Global) -> Result<Cluster, Error> {
-    Ok(ephor_server::cluster::connect(&super::cluster_choice(given(&args.cluster.context), global))?)
+    Ok(ephor_cluster::connect(&super::cluster_choice(given(&args.cluster.context), global))?)
 }
 
 /// The name under which fields are written.
@@ -233,7 +184,7 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
 /// Deletes the configurations that ephor wrote; those of other programs stay.
 fn remove(args: &Args, global: &Global) -> Result<(), Error> {
     let cluster = connect(args, global)?;
-    for (kind, name) in registration::KINDS.into_iter().zip(names(args).configurations()) {
+    for (kind, name) in registration::KINDS.into_iter().zip(args.webhooks.names().configurations()) {
         let wanted = registration::reference(kind, name);
         match cluster.current(&wanted)? {
             None => {}
@@ -245,10 +196,6 @@ fn remove(args: &Args, global: &Global) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn names(args: &Args) -> Names {
-    if args.webhooks.kyverno_names { Names::Kyverno } else { Names::Ephor }
 }
 
 /// The configurations that the policies of the arguments need.
@@ -284,27 +231,9 @@ fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
 }
 
 fn options(args: &Args) -> Result<Options, Error> {
-    let (server, webhooks) = (&args.server, &args.webhooks);
-    let namespace = &server.service_namespace;
-    let read = |path: &str| ephor_testing::inputs::read(path).map_err(Error::input);
-    let address = match given(&server.url) {
-        None => Address::Service {
-            namespace: namespace.into(),
-            name: server.service_name.clone(),
-            port: server.service_port,
-        },
-        Some(url) => Address::Url(url.into()),
-    };
-    let ca_bundle = match given(&server.ca_bundle) {
+    let ca_bundle = match given(&args.server.ca_bundle) {
         None => String::new(),
         Some(path) => ephor_functions::encode::base64_text(read(path)?.as_bytes()),
-    };
-    let excluded: Vec<String> = match &webhooks.exclude_namespace[..] {
-        [] => match &address {
-            Address::Service { .. } => vec![namespace.into(), "kube-system".into()],
-            Address::Url(_) => vec!["kube-system".into()],
-        },
-        given => fields(given).into_iter().filter(|n| !n.is_empty()).collect(),
     };
     let settings = match given(&args.config_map) {
         None => Settings::default(),
@@ -315,18 +244,17 @@ fn options(args: &Args) -> Result<Options, Error> {
     };
     settings.problems.iter().for_each(|problem| super::warn(problem));
     Ok(Options {
-        names: names(args),
-        address,
         ca_bundle,
-        timeout: webhooks.webhook_timeout,
-        excluded_namespaces: excluded,
-        ignore_failures: webhooks.force_failure_policy_ignore,
-        exclude_bootstrap: webhooks.exclude_bootstrap_resources,
         selectors: settings.selectors,
         conditions: settings.conditions,
         labels: settings.labels,
         annotations: settings.annotations,
+        ..webhook_options::options(&args.server, &args.webhooks)
     })
+}
+
+fn read(path: &str) -> Result<String, Error> {
+    ephor_testing::inputs::read(path).map_err(Error::input)
 }
 
 /// The objects in files, also in Lists.

@@ -259,12 +259,12 @@ fn filter_with_kinds(filter: &Value, kinds: &[Value]) -> Value {
 fn wrapped_body(rule: &Map, how: &Wrapping) -> Option<(&'static str, Value)> {
     if let Some(mutate) = rule.get("mutate") {
         if let Some(patch) = present(mutate, "patchStrategicMerge") {
-            return Some(("mutate", object([("patchStrategicMerge", template(patch, how))])));
+            return Some(("mutate", Value::map([("patchStrategicMerge", template(patch, how))])));
         }
         let entries = items(mutate.get("foreach"));
         if !entries.is_empty() {
             let entries = entries.iter().map(|entry| wrapped_mutate_entry(entry, how)).collect();
-            return Some(("mutate", object([("foreach", Value::List(entries))])));
+            return Some(("mutate", Value::map([("foreach", Value::List(entries))])));
         }
     }
     if let Some(validate) = rule.get("validate")
@@ -401,11 +401,7 @@ fn replaced(value: &Value, moves: &[(String, String)], depth: usize) -> Value {
 
 /// `{spec: {template: value}}`, or with `jobTemplate`.
 fn template(value: &Value, how: &Wrapping) -> Value {
-    object([("spec", object([(how.template, value.clone())]))])
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+    Value::map([("spec", Value::map([(how.template, value.clone())]))])
 }
 
 /// The member `name` if it is there: not null, for a list of loops also not empty.

@@ -24,7 +24,7 @@ use ephor_engine::admission::{Cause, ClusterView, Denial, Review};
 use crate::webhooks::{Log, Server, in_order};
 
 use super::webhook_replies::{Replies, calls};
-use super::{Failure, Report, object, round_trip};
+use super::{Failure, Report, round_trip};
 
 /// Runs the cases of one topic.
 ///
@@ -89,7 +89,7 @@ fn one(case: &Value) -> Result<(), Failure> {
     }
     if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty()) {
         let observed = &numberless(observed);
-        let got = numberless(&object([("policy", status(list(case, "setup")))]));
+        let got = numberless(&Value::map([("policy", status(list(case, "setup")))]));
         return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
     }
     let cluster = Cluster::new(case);
@@ -133,12 +133,12 @@ fn numberless(v: &Value) -> Value {
 fn status(setup: &[Value]) -> Value {
     let policy = setup.iter().find(|o| o.text_at(&["kind"]) == "ValidatingAdmissionPolicy");
     let found = policy.map(|p| lower::warnings(&defaulted(p), setup)).unwrap_or_default();
-    let warning = |w: lower::Warning| object([("fieldRef", w.field.into()), ("warning", w.text.into())]);
+    let warning = |w: lower::Warning| Value::map([("fieldRef", w.field.into()), ("warning", w.text.into())]);
     let mut checked = Map::new();
     if !found.is_empty() {
         checked.insert("expressionWarnings", Value::list(found.into_iter().map(warning).collect()));
     }
-    object([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
+    Value::map([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
 }
 
 /// The recorded and the actual answers to updates of a stored object.
@@ -200,7 +200,7 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
         m.insert("causes", refusal.causes());
         let group = "admissionregistration.k8s.io";
         let details = [("group", group.into()), ("kind", kind.into()), ("name", name.into())];
-        m.insert("details", object(details));
+        m.insert("details", Value::map(details));
     }
     Value::Map(m)
 }
@@ -339,7 +339,7 @@ pub(super) fn with_tolerations(object: Value) -> Value {
 }
 
 fn object_of_toleration(taint: &str) -> Value {
-    object([
+    Value::map([
         ("effect", "NoExecute".into()),
         ("key", taint.into()),
         ("operator", "Exists".into()),
@@ -392,7 +392,7 @@ fn named_namespace(object: &Value) -> Value {
 }
 
 fn object_of(path: &[&str], value: Value) -> Value {
-    path.iter().rev().fold(value, |inner, key| object([(key, inner)]))
+    path.iter().rev().fold(value, |inner, key| Value::map([(key, inner)]))
 }
 
 /// What storage adds. A name is generated only where there is none.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::document::{Duplicates, parse_stream};
 use crate::value::{Map, Value};
 
-use super::{Failure, Report, engine, object};
+use super::{Failure, Report, engine};
 
 /// What a result is compared by; `policy` is there only together with other policies.
 const SHOWN: [&str; 7] = ["policy", "rule", "status", "message", "properties", "exceptions", "generated"];
@@ -49,7 +49,7 @@ fn documents(stem: &str, text: &str, report: &mut Report) {
     let stopped = |text: String| Failure {
         id: stem.to_string(),
         expected: Value::Null,
-        got: object([("stopped", Value::from(text))]),
+        got: Value::map([("stopped", Value::from(text))]),
     };
     let parsed = match parse_stream(stem, text, Duplicates::Error) {
         Ok(parsed) => parsed,
@@ -84,8 +84,8 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
         }
     }
     let expected = match (case.get("policyError"), case.get("contextError")) {
-        (Some(text), _) => object([("policyError", text.clone())]),
-        (_, Some(text)) => object([("contextError", text.clone())]),
+        (Some(text), _) => Value::map([("policyError", text.clone())]),
+        (_, Some(text)) => Value::map([("contextError", text.clone())]),
         _ => {
             let whole = ["expect", "patched", "generateError"].into_iter();
             let written = whole.filter_map(|key| Some((key.into(), case.get(key)?.clone())));
@@ -94,7 +94,7 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
     };
     let got = match engine::evaluate(&Value::Map(whole)) {
         Ok(answer) => comparable(&answer),
-        Err(error) => object([("stopped", Value::from(error.to_string()))]),
+        Err(error) => Value::map([("stopped", Value::from(error.to_string()))]),
     };
     if expected.json_eq(&got) { Ok(()) } else { Err(Failure { id, expected, got }) }
 }
@@ -102,7 +102,7 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
 fn comparable(answer: &Value) -> Value {
     for key in ["policyError", "contextError"] {
         if let Some(text) = answer.get(key) {
-            return object([(key, text.clone())]);
+            return Value::map([(key, text.clone())]);
         }
     }
     let rules = answer.get("rules").and_then(Value::as_list).unwrap_or_default();

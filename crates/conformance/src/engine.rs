@@ -16,7 +16,7 @@ use crate::value::{Map, Str, Value, print};
 use ephor_engine::request::{NoObjects, Parts, UserParts, namespace_of_labels};
 use ephor_engine::{Effect, Profile, Request, RuleOutcome, action};
 
-use super::{Failure, Report, lines, object, round_trip};
+use super::{Failure, Report, lines, round_trip};
 
 /// The names of files of cases in a folder, without `.jsonl`; none where there is no folder.
 ///
@@ -82,7 +82,7 @@ fn case(case: &Value) -> Result<(), Failure> {
     let expected = case.get("expected").cloned().unwrap_or_default();
     let got = match evaluate(case) {
         Ok(v) => v,
-        Err(error) => object([("stopped", Value::from(error.to_string()))]),
+        Err(error) => Value::map([("stopped", Value::from(error.to_string()))]),
     };
     if expected.get("policyError").is_some() && got.get("policyError").is_some() {
         return Ok(());
@@ -302,7 +302,7 @@ fn actions(engine: &Engine, outcome: &Outcome, request: &Request) -> Vec<Value> 
 }
 
 fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
-    object([
+    Value::map([
         ("policy", Value::Str(p.name.clone())),
         ("action", Value::Str(action::of_policy(p, &request.target).clone())),
         ("blocks", Value::Bool(action::blocks(p, results, &request.target, false))),

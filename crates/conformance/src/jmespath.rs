@@ -6,7 +6,7 @@ use crate::search::{self, Expression};
 use crate::value::Value;
 use ephor_jmespath as jmespath;
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines};
 
 /// Searches a document as Kyverno's JMESPath library does, which trims expressions.
 fn search(expression: &str, input: &Value) -> Result<Value, String> {
@@ -17,8 +17,8 @@ fn search(expression: &str, input: &Value) -> Result<Value, String> {
 
 fn as_recorded(result: &Result<Value, String>) -> Value {
     match result {
-        Ok(v) => object([("result", v.clone())]),
-        Err(e) => object([("error", Value::from(&**e))]),
+        Ok(v) => Value::map([("result", v.clone())]),
+        Err(e) => Value::map([("error", Value::from(&**e))]),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn parse(dir: &Path) -> std::io::Result<Report> {
             Err(e) => ("error", e.with_caret(text)),
         };
         let right = case.get(got.0).and_then(Value::as_str).is_some_and(|s| s.trim_end() == got.1.trim_end());
-        let shown = object([(got.0, Value::from(got.1))]);
+        let shown = Value::map([(got.0, Value::from(got.1))]);
         report.count(if right {
             Ok(())
         } else {

@@ -15,7 +15,7 @@ use ephor_engine::meter::Meter;
 
 use ephor_laws::recorded::{Setting, setting};
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines};
 
 /// Runs a folder's `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
 ///
@@ -115,7 +115,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let Setting { env, cx, root, want } = setting(case, inputs, schemas, level);
     let program = match cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
         Ok(program) => program,
-        Err(error) => return object([("compileError", Value::from(error.to_string()))]),
+        Err(error) => return Value::map([("compileError", Value::from(error.to_string()))]),
     };
     let meter = Meter::new(PER_CALL);
     let result = eval(&program.expr, eval::Env::new(&root, &cx).with_meter(&meter));
@@ -124,7 +124,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     if let Ok(typed) = cel::typed(source, &env) {
         let found = cel::estimated(&typed, &env);
         let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
-        out.insert("estimatedCost", object(found));
+        out.insert("estimatedCost", Value::map(found));
     }
     // Charges beyond every budget end the list of expressions.
     if name != "typed" && meter.spent() > (i64::MAX / 2).unsigned_abs() {
@@ -167,7 +167,7 @@ fn refused(want: &str, ty: &Type) -> Option<String> {
 }
 
 fn entry(key: &str, v: impl Into<Value>) -> Value {
-    object([(key, v.into())])
+    Value::map([(key, v.into())])
 }
 
 /// A value as the recordings write it.
@@ -267,7 +267,7 @@ fn opaque(o: &Object) -> Value {
                 Ok(map) => map,
                 Err(text) => entry("error", text),
             };
-            return object([("object", Value::Str(name.clone())), ("fields", fields)]);
+            return Value::map([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
         Object::Url(text) => text.to_string(),
@@ -277,5 +277,5 @@ fn opaque(o: &Object) -> Value {
         Object::Format(name) => name.to_string(),
         Object::Check(_) | Object::Decision(_) => String::new(),
     };
-    object([("opaque", Value::from(o.type_name())), ("string", Value::from(text))])
+    Value::map([("opaque", Value::from(o.type_name())), ("string", Value::from(text))])
 }

@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 use std::io::Result;
 use std::path::Path;
 
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// A case that did not come out as recorded.
 #[derive(Clone, Debug)]
@@ -195,9 +195,4 @@ pub fn lines(path: &Path) -> Result<Vec<Value>> {
         .filter(|l| !l.trim().is_empty())
         .map(|l| crate::document::json::parse(l).unwrap_or_default())
         .collect())
-}
-
-/// An object of these entries.
-pub fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect::<Map>())
 }

@@ -21,7 +21,7 @@ use crate::value::{Map, Value};
 use super::admission::{
     list, merged, recorded, stored_objects, with_doubles, with_namespaces, with_tolerations, yaml_files,
 };
-use super::{Failure, Report, object, round_trip};
+use super::{Failure, Report, round_trip};
 
 /// Topics that are about something else than one decision of policies, and why.
 const LEFT_OUT: [(&str, &str); 12] = [
@@ -52,7 +52,7 @@ pub(super) struct Reviewed {
 }
 
 fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), String> {
-    let review = object([
+    let review = Value::map([
         ("apiVersion", "admission.k8s.io/v1".into()),
         ("kind", "AdmissionReview".into()),
         ("request", Value::Map(request.clone())),

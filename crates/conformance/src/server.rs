@@ -18,7 +18,7 @@ use crate::sources::objects::Objects;
 use crate::value::print;
 use crate::value::{Map, Value};
 
-use super::{Failure, Report, lines, object, round_trip};
+use super::{Failure, Report, lines, round_trip};
 
 /// Runs a file.
 ///
@@ -72,7 +72,7 @@ fn answer(gate: &Gate, request: &Value, policies: &[Value]) -> Value {
         }
     }
     warnings.sort_by_key(print::json);
-    let mut out = object([
+    let mut out = Value::map([
         ("allowed", allowed.into()),
         ("message", messages.join("\n").into()),
         ("warnings", Value::list(warnings)),
@@ -101,7 +101,7 @@ fn response(gate: &Gate, path: &str, request: &Value) -> Value {
 }
 
 fn decided(gate: &Gate, path: &str, request: &Value) -> Option<(Value, Vec<crate::patch::Operation>)> {
-    let review = object([
+    let review = Value::map([
         ("apiVersion", "admission.k8s.io/v1".into()),
         ("kind", "AdmissionReview".into()),
         ("request", request.clone()),

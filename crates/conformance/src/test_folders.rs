@@ -17,7 +17,7 @@ use crate::testing::rows::Verdict;
 use crate::testing::run::{Options, run as run_test};
 use crate::value::Value;
 
-use super::{Failure, Report, data, object};
+use super::{Failure, Report, data};
 
 /// The file of the repository with the numbers of rows that Kyverno gives, by suite and folder.
 const COUNTS: &str = "conformance/reference/test-counts.json";
@@ -62,7 +62,7 @@ fn counts() -> Value {
 fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Failure>) {
     let failed = |why: String| {
         let expected = wanted.map_or(Value::Null, |n| Value::Int(i64::try_from(n).unwrap_or(0)));
-        Err(Failure { id: folder.into(), expected: object([("rows", expected)]), got: Value::from(why) })
+        Err(Failure { id: folder.into(), expected: Value::map([("rows", expected)]), got: Value::from(why) })
     };
     let found = match find(&[path.to_string_lossy().into_owned()], "kyverno-test.yaml", "") {
         Ok(found) => found,

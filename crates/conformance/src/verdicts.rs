@@ -20,7 +20,7 @@ use crate::value::Value;
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
 
-use super::{Failure, Report, lines, object, round_trip};
+use super::{Failure, Report, lines, round_trip};
 
 /// (policy, rule, resource) → status and message.
 pub(super) type Verdicts = BTreeMap<(String, String, usize), (String, String)>;
@@ -58,7 +58,9 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
             let same_status = e.map(|e| &e.0) == g.map(|g| &g.0);
             let fail = || {
                 let show = |v: Option<&(String, String)>| match v {
-                    Some((s, m)) => object([("status", Value::from(&**s)), ("message", Value::from(&**m))]),
+                    Some((s, m)) => {
+                        Value::map([("status", Value::from(&**s)), ("message", Value::from(&**m))])
+                    }
                     None => Value::Null,
                 };
                 Failure {

@@ -6,8 +6,6 @@ use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 use crate::webhooks::{Answers, Call, Event, Log, Reply};
 
-use super::object;
-
 /// What the webhooks of a case answer, by the last part of their address.
 pub(super) struct Replies(pub(super) Value);
 
@@ -84,7 +82,7 @@ fn expected_call(call: &Call, request: &Value) -> Value {
     let differs =
         |(k, v): &(&Str, &Value)| &***k != "uid" && !request.get(k).unwrap_or(&Value::Null).json_eq(v);
     let different: Map = sent.iter().filter(differs).map(|(k, v)| (k.clone(), v.clone())).collect();
-    let mut m = object([
+    let mut m = Value::map([
         ("webhook", Value::from(name(call))),
         ("apiVersion", format!("admission.k8s.io/{}", call.version).into()),
         ("timeout", format!("{}s", call.timeout).into()),

@@ -1,8 +1,10 @@
-//! The webhook server and the client of the Kubernetes API.
+//! The webhook server.
 #![forbid(unsafe_code)]
 
 use ephor_admission::{admit, settings};
 use ephor_analysis as analysis;
+use ephor_cluster as cluster;
+use ephor_controllers as controllers;
 use ephor_document as document;
 use ephor_engine as engine;
 use ephor_external as external;
@@ -15,5 +17,4 @@ use ephor_report as report;
 use ephor_sources as sources;
 use ephor_value as value;
 
-pub mod cluster;
 pub mod serve;

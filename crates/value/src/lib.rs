@@ -92,6 +92,11 @@ impl Value {
         Value::Str(s.into())
     }
 
+    /// An object of the given members.
+    pub fn map<const N: usize>(members: [(&str, Value); N]) -> Self {
+        Value::Map(members.into_iter().map(|(key, value)| (Str::from(key), value)).collect())
+    }
+
     /// A list of the given items.
     pub fn list(items: Vec<Value>) -> Self {
         Value::List(List::from(items))
@@ -162,6 +167,13 @@ impl Value {
         self.as_map().and_then(|m| m.get(key))
     }
 
+    /// A copy of this object with another member; what is no object counts as an empty one.
+    pub fn with(&self, key: &str, value: Value) -> Value {
+        let mut members = self.as_map().cloned().unwrap_or_default();
+        members.insert(key, value);
+        Value::Map(members)
+    }
+
     /// Follows object keys from here; `None` as soon as one is missing.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self, |v, k| v.get(k))
@@ -170,6 +182,14 @@ impl Value {
     /// The text found by following `path`, or `""`.
     pub fn text_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The number if it is a signed integer, `None` otherwise.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(i) => Some(*i),
+            _ => None,
+        }
     }
 
     /// The number as a double: any of the three number kinds, `None` otherwise.

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::der::{self, Element, Reader};
-use super::{Error, Parsed, bytes, list_or_null, number, object, oid_value};
+use super::{Error, Parsed, bytes, list_or_null, number, oid_value};
 use crate::value::bytes::lossy;
 use crate::value::url::{self, Parts};
 use crate::value::{Map, Str, Value};
@@ -42,7 +42,11 @@ pub(super) fn read(mut all: Reader<'_>) -> Parsed<Vec<Extension<'_>>> {
 /// The extensions as they were written.
 pub(super) fn list(found: &[Extension<'_>]) -> Value {
     let one = |e: &Extension<'_>| {
-        object([("Id", oid_value(&e.id)), ("Critical", Value::Bool(e.critical)), ("Value", bytes(e.value))])
+        Value::map([
+            ("Id", oid_value(&e.id)),
+            ("Critical", Value::Bool(e.critical)),
+            ("Value", bytes(e.value)),
+        ])
     };
     list_or_null(found.iter().map(one).collect())
 }
@@ -264,7 +268,7 @@ fn policy_mappings(mut r: Reader<'_>) -> Option<Vec<Value>> {
         let mut r = all.tagged(der::SEQUENCE)?.inside();
         let issuer = policy_arcs(r.tagged(der::OID)?.body)?;
         let subject = policy_arcs(r.tagged(der::OID)?.body)?;
-        out.push(object([
+        out.push(Value::map([
             ("IssuerDomainPolicy", dotted(&issuer)),
             ("SubjectDomainPolicy", dotted(&subject)),
         ]));
@@ -380,7 +384,7 @@ fn url_fields(uri: &str) -> Parsed<Value> {
     // Go parses what stands before a fragment first, and its error names no more than that.
     split(uri.split_once('#').map_or(uri, |(before, _)| before))?;
     let parts = split(uri)?;
-    Ok(object([
+    Ok(Value::map([
         ("Scheme", parts.scheme.to_ascii_lowercase().into()),
         ("Opaque", parts.opaque.into()),
         ("User", parts.user.map_or(Value::Null, |_| Value::Map(Map::new()))),
@@ -438,7 +442,7 @@ fn address_range(b: &[u8]) -> Parsed<Value> {
         return Err(wrong);
     }
     let (ip, mask) = b.split_at(b.len() / 2);
-    Ok(object([("IP", address(ip).ok_or(wrong)?), ("Mask", bytes(mask))]))
+    Ok(Value::map([("IP", address(ip).ok_or(wrong)?), ("Mask", bytes(mask))]))
 }
 
 #[cfg(test)]

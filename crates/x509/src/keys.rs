@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, Sign};
 
 use super::der::{self, Element, Reader};
-use super::{Error, Parsed, object};
+use super::{Error, Parsed};
 use crate::value::Value;
 
 /// The identifier of RSA keys.
@@ -86,7 +86,7 @@ pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     if exponent.sign() != Sign::Plus {
         return Err(Error::RsaSign("public exponent"));
     }
-    Ok(object([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
+    Ok(Value::map([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
 }
 
 /// A signed integer of any size, as short as it can be.

@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use ephor_value as value;
 
-use crate::value::{Map, Str, Value};
+use crate::value::Value;
 
 pub use error::{Error, TagMismatch};
 
@@ -60,10 +60,6 @@ fn list_or_null(items: Vec<Value>) -> Value {
 
 fn oid_value(arcs: &[u64]) -> Value {
     Value::list(arcs.iter().map(|a| Value::Float(*a as f64)).collect())
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Map(Map::from_unique(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()))
 }
 
 /// Whether a text holds a well-formed block of a kind, such as `PUBLIC KEY`.

@@ -1,7 +1,7 @@
 //! Distinguished names, strings and times of certificates.
 
 use super::der::{self, Element, Reader};
-use super::{Error, Parsed, list_or_null, object, oid_value};
+use super::{Error, Parsed, list_or_null, oid_value};
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
 
@@ -49,7 +49,7 @@ pub(super) fn by_usual_names(all: SeveralNames) -> Value {
     for (field, arc) in [("SerialNumber", 5), ("CommonName", 3)] {
         fields.push((field.into(), of(arc).next_back().unwrap_or_else(|| "".into())));
     }
-    let names = all.iter().map(|(k, v)| object([("Type", oid_value(k)), ("Value", v.clone())])).collect();
+    let names = all.iter().map(|(k, v)| Value::map([("Type", oid_value(k)), ("Value", v.clone())])).collect();
     fields.push(("Names".into(), list_or_null(names)));
     fields.push(("ExtraNames".into(), Value::Null));
     Value::Map(Map::from_unique(fields))

@@ -4,7 +4,7 @@ use super::asn1::{self, Fields, structure};
 use super::der::{self, Element, Reader};
 use super::extensions::{self, Extension};
 use super::names::{self, SeveralNames};
-use super::{Error, Parsed, bytes, keys, list_or_null, number, object, oid_value};
+use super::{Error, Parsed, bytes, keys, list_or_null, number, oid_value};
 use crate::value::{Map, Value};
 
 /// The attribute that holds the requested extensions.
@@ -101,7 +101,7 @@ fn value(e: Element<'_>) -> Parsed<Value> {
         3 => {
             let (held, bits) = der::bits(e.body)?;
             let bits = i64::try_from(bits).unwrap_or(i64::MAX);
-            Ok(object([("Bytes", bytes(held)), ("BitLength", number(bits))]))
+            Ok(Value::map([("Bytes", bytes(held)), ("BitLength", number(bits))]))
         }
         4 => Ok(bytes(e.body)),
         6 => Ok(oid_value(&der::oid(e.body)?)),
@@ -143,9 +143,9 @@ fn attribute_value(attribute: &Element<'_>) -> Option<Value> {
         for entry in asn1::items(list.body, Some(structure(""))).ok()? {
             let mut r = Fields::of(entry.body);
             let kind = der::oid(r.field(asn1::OID).ok()?.body).ok()?;
-            typed.push(object([("Type", oid_value(&kind)), ("Value", value(r.any().ok()?).ok()?)]));
+            typed.push(Value::map([("Type", oid_value(&kind)), ("Value", value(r.any().ok()?).ok()?)]));
         }
         lists.push(Value::list(typed));
     }
-    Some(object([("Type", oid_value(&kind)), ("Value", list_or_null(lists))]))
+    Some(Value::map([("Type", oid_value(&kind)), ("Value", list_or_null(lists))]))
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::{Error, Global, given};
+use ephor_cluster::{self as cluster, Cluster};
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_ir::constraints::ResourceRule;
@@ -17,7 +18,6 @@ use ephor_ir::matcher::Filter;
 use ephor_ir::{Matcher, Rule};
 use ephor_kubernetes::Resource;
 use ephor_policies::load::Policies;
-use ephor_server::cluster::{self, Cluster};
 use ephor_value::{Value, environment};
 
 use super::log::Log;

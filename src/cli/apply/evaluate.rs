@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cli::{Error, given};
+use ephor_cluster::Cluster;
+use ephor_cluster::live::Live;
 use ephor_document::Document;
 use ephor_engine::request::NoObjects;
 use ephor_engine::{Request, Status};
@@ -18,8 +20,6 @@ use ephor_policies::load::{Policies, Purpose};
 use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan::scan;
 use ephor_report::policy_report::PolicyFacts;
-use ephor_server::cluster::Cluster;
-use ephor_server::cluster::live::Live;
 use ephor_sources::context;
 use ephor_sources::offline::Offline;
 use ephor_testing::inputs::exceptions::Exceptions;

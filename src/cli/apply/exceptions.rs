@@ -2,16 +2,12 @@
 
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::print::json;
-use ephor_value::{Map, Str, Value};
+use ephor_value::{Map, Value};
 
 use super::results::Record;
 
 const KIND: &str = "PolicyException";
 const VERSION: &str = "kyverno.io/v2beta1";
-
-fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>())
-}
 
 fn strings(items: Vec<String>) -> Value {
     Value::list(items.into_iter().map(Value::from).collect())
@@ -32,19 +28,19 @@ pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: boo
         rules.push(base.to_string());
         names.push(format!("{name}-*"));
     }
-    let resources = map([
+    let resources = Value::map([
         ("kinds", strings(kinds)),
         ("names", strings(names)),
         // Kyverno also writes the empty namespace of objects that are in none.
         ("namespaces", strings(vec![namespace.to_string()])),
     ]);
-    let covered = map([("policyName", Value::from(&*r.policy)), ("ruleNames", strings(rules))]);
+    let covered = Value::map([("policyName", Value::from(&*r.policy)), ("ruleNames", strings(rules))]);
     let exceptions = Value::list(vec![covered]);
-    let filter = map([("resources", resources)]);
-    let matched = map([("all", Value::list(vec![filter]))]);
+    let filter = Value::map([("resources", resources)]);
+    let matched = Value::map([("all", Value::list(vec![filter]))]);
     let controls = r.controls.as_deref().map(pod_security);
     let own_name = Value::from(format!("{}-{}-{namespace}-{name}", r.policy, r.rule));
-    let labels = ttl.map(|ttl| map([("cleanup.kyverno.io/ttl", Value::from(ttl))]));
+    let labels = ttl.map(|ttl| Value::map([("cleanup.kyverno.io/ttl", Value::from(ttl))]));
     if as_json {
         let member =
             |key: &str, v: Option<&Value>| v.map_or(String::new(), |v| format!(",\"{key}\":{}", json(v)));
@@ -68,7 +64,7 @@ pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: boo
     if let Some(controls) = controls {
         spec.insert("podSecurity", controls);
     }
-    let exception = map([
+    let exception = Value::map([
         ("apiVersion", Value::from(VERSION)),
         ("kind", Value::from(KIND)),
         ("metadata", Value::Map(metadata)),

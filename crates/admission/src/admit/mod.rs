@@ -11,6 +11,7 @@ mod denial;
 pub mod gate;
 pub mod incoming;
 pub mod needs;
+pub mod policies;
 pub mod route;
 mod subject;
 mod verdict;

@@ -5,14 +5,16 @@
 //! rule may be about, and no more than the reference's do. Semantics: `docs/webhooks.md`, "What policies need".
 
 mod classic;
+mod fixed;
 mod resources;
 mod reviews;
 
 use std::collections::BTreeSet;
 
 use crate::kubernetes::Kinds;
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Value};
 
+pub use fixed::fixed;
 pub use resources::{Entry, rules};
 
 /// Whose names configurations and webhooks have.
@@ -154,23 +156,8 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
     }
     let kinds = KINDS.into_iter().zip(options.names.configurations());
     for ((kind, name), drafts) in kinds.zip(both) {
-        let mut m = Map::new();
-        m.insert("apiVersion", "admissionregistration.k8s.io/v1".into());
-        m.insert("kind", kind.into());
-        let mut labels = options.labels.clone();
-        labels.insert(OWNER.0, OWNER.1.into());
-        if options.names == Names::Kyverno {
-            labels.insert("webhook.kyverno.io/managed-by", "kyverno".into());
-        }
-        let mut metadata = Map::new();
-        metadata.insert("name", name.into());
-        metadata.insert("labels", Value::Map(labels));
-        if !options.annotations.is_empty() {
-            metadata.insert("annotations", Value::Map(options.annotations.clone()));
-        }
-        m.insert("metadata", Value::Map(metadata));
-        m.insert("webhooks", Value::list(drafts.into_iter().map(|d| d.written(options)).collect()));
-        needs.configurations.push(Value::Map(m));
+        let webhooks = drafts.into_iter().map(|d| d.written(options)).collect();
+        needs.configurations.push(fixed::configuration(kind, name, webhooks, options));
     }
     needs
 }
@@ -224,7 +211,7 @@ fn client(options: &Options, path: &str) -> Value {
             m.insert("url", format!("{}{path}", base.trim_end_matches('/')).into());
         }
         Address::Service { namespace, name, port } => {
-            let service = object([
+            let service = Value::map([
                 ("name", Value::from(&**name)),
                 ("namespace", Value::from(&**namespace)),
                 ("path", path.into()),
@@ -258,7 +245,7 @@ fn without_excluded(selector: Option<Value>, excluded: &[String]) -> Option<Valu
     if excluded.is_empty() {
         return selector;
     }
-    let requirement = object([
+    let requirement = Value::map([
         ("key", "kubernetes.io/metadata.name".into()),
         ("operator", "NotIn".into()),
         ("values", texts(excluded.iter().map(String::as_str))),
@@ -282,11 +269,7 @@ fn mode(fail: bool) -> &'static str {
 }
 
 fn condition(name: &str, expression: &str) -> Value {
-    object([("name", name.into()), ("expression", expression.into())])
-}
-
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+    Value::map([("name", name.into()), ("expression", expression.into())])
 }
 
 fn texts<'t>(all: impl IntoIterator<Item = &'t str>) -> Value {

@@ -11,7 +11,7 @@ use crate::matching::kinds::{KindSelector, parse};
 use crate::value::Value;
 use crate::value::wildcard::matches;
 
-use super::{object, texts};
+use super::texts;
 
 /// An operation on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,7 +150,7 @@ pub fn rules(entries: &BTreeSet<Entry>) -> Vec<Value> {
 
 fn written([groups, versions, resources, operations, scope]: &[Vec<String>; 5]) -> Value {
     let list = |all: &[String]| texts(all.iter().map(String::as_str));
-    object([
+    Value::map([
         ("apiGroups", list(groups)),
         ("apiVersions", list(versions)),
         ("resources", list(resources)),

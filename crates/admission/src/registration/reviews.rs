@@ -13,7 +13,7 @@ use crate::value::Value;
 use crate::value::print::json;
 
 use super::resources::{Entry, rules};
-use super::{Draft, Options, blocks, condition, mode, object, texts};
+use super::{Draft, Options, blocks, condition, mode, texts};
 
 /// A kind of policies in a configuration.
 struct Family {
@@ -110,12 +110,12 @@ fn selectors(policy: &Value) -> [Option<Value>; 2] {
     let namespaces = match policy.text_at(&["metadata", "namespace"]) {
         "" => own("namespaceSelector"),
         namespace => {
-            let requirement = object([
+            let requirement = Value::map([
                 ("key", "kubernetes.io/metadata.name".into()),
                 ("operator", "In".into()),
                 ("values", texts([namespace])),
             ]);
-            Some(object([("matchExpressions", Value::list(vec![requirement]))]))
+            Some(Value::map([("matchExpressions", Value::list(vec![requirement]))]))
         }
     };
     [namespaces, own("objectSelector")]

@@ -10,6 +10,7 @@
 //! (`rules`). Exceptions have checks of their own ([`exception`]).
 
 mod body;
+pub mod cleanup;
 mod conditions;
 mod context;
 mod elements;

@@ -14,15 +14,11 @@ use crate::value::{Str, Value};
 use super::finding::named_containers;
 use super::seen::WordedFinding;
 
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
-}
-
 /// The findings as a value: `level`, `version`, and `checks` with `id`, `name`, `allowed`, `reason`,
 /// `detail` and, where the detail names containers, `images`.
 pub fn value(check: &PodSecurity, findings: &[Cow<'_, WordedFinding>], request: &Request) -> Value {
     let checks = findings.iter().map(|f| &f.finding).map(|f| {
-        let Value::Map(mut m) = object([
+        let Value::Map(mut m) = Value::map([
             ("id", Value::from(f.id)),
             ("name", Value::from(f.control)),
             ("allowed", Value::Bool(false)),
@@ -38,7 +34,7 @@ pub fn value(check: &PodSecurity, findings: &[Cow<'_, WordedFinding>], request: 
         }
         Value::Map(m)
     });
-    object([
+    Value::map([
         ("level", Value::Str(check.level.clone())),
         ("version", Value::Str(check.version.clone())),
         ("checks", checks.collect::<Vec<_>>().into()),

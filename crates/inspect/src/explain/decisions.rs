@@ -351,7 +351,7 @@ impl Decided {
                 Tone::Bad => "bad",
                 Tone::Neutral => "neutral",
             };
-            object([
+            Value::map([
                 ("place", Value::from(&*l.place)),
                 ("text", Value::from(&*l.text)),
                 ("tone", Value::from(tone)),
@@ -359,7 +359,7 @@ impl Decided {
                 ("detail", Value::Bool(l.detail)),
             ])
         };
-        object([
+        Value::map([
             ("policy", Value::from(&*self.policy)),
             ("rule", Value::from(&*self.rule)),
             ("place", Value::from(&*self.place)),
@@ -367,10 +367,6 @@ impl Decided {
             ("decisions", Value::list(self.lines.iter().map(line).collect())),
         ])
     }
-}
-
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
 }
 
 #[cfg(test)]

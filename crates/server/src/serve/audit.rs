@@ -117,10 +117,6 @@ fn ends_with_newline(path: &Path) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
-}
-
 fn about(time: &str, stage: &str, path: &str, incoming: &Incoming) -> Map {
     let mut line = Map::new();
     line.insert("time", time.into());
@@ -150,7 +146,7 @@ fn results(outcomes: &Outcomes, redactor: Option<&Redactor>) -> Value {
         None => Value::Str(rule.message.clone()),
     };
     let result = |(policy, rule): (&crate::ir::Policy, &crate::engine::RuleOutcome)| {
-        object([
+        Value::map([
             ("policyKind", Value::Str(policy.api.kind.clone())),
             ("policy", policy.key().into()),
             ("rule", Value::Str(rule.rule.clone())),
@@ -182,7 +178,7 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
 
 /// The line of reviews that were refused before policies were evaluated, for the same reason.
 pub fn refused(time: &str, of: &Refused, count: u64) -> Value {
-    object([
+    Value::map([
         ("time", time.into()),
         ("stage", "refused".into()),
         ("path", Value::from(&*of.path)),
@@ -212,7 +208,7 @@ mod tests {
         let path = dir.path().join("audit.jsonl");
         let audit = Audit::open(&path, 20, 2).unwrap();
         for i in 0..4 {
-            audit.write(&object([("number", Value::Int(i))])).unwrap();
+            audit.write(&Value::map([("number", Value::Int(i))])).unwrap();
         }
         let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap_or_default();
         assert_eq!(read("audit.jsonl"), "{\"number\":3}\n");
@@ -226,7 +222,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         std::fs::write(&path, "{\"cut").unwrap();
-        Audit::open(&path, 1000, 2).unwrap().write(&object([("number", Value::Int(1))])).unwrap();
+        Audit::open(&path, 1000, 2).unwrap().write(&Value::map([("number", Value::Int(1))])).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"cut\n{\"number\":1}\n");
     }
 }

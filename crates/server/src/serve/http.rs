@@ -27,6 +27,7 @@ use super::audit::Audit;
 use super::intake::{Intake, Taken};
 use super::metrics::Metrics;
 use super::policies::Store;
+use super::policy_reviews;
 use super::refusals::{self, Refusals};
 use super::reports::Reporter;
 use super::threads::Threads;
@@ -80,7 +81,7 @@ pub struct State {
     /// The server is shutting down.
     pub shutting_down: AtomicBool,
     baseline: bool,
-    intake: Arc<Intake>,
+    pub(super) intake: Arc<Intake>,
     running: Arc<Semaphore>,
     pub(super) auditing: Arc<Semaphore>,
     pub(super) afterwards: Arc<Semaphore>,
@@ -161,7 +162,7 @@ type App = Arc<State>;
 
 /// Reviews, and health.
 pub fn reviews(state: &App) -> Router {
-    let router = health(Router::new()).fallback(any(review));
+    let router = policy_reviews::routes(health(Router::new())).fallback(any(review));
     let router = if state.baseline { router.route("/baseline", post(baseline)) } else { router };
     router.with_state(state.clone())
 }
@@ -274,7 +275,7 @@ async fn accepted(
     })
 }
 
-fn content_type(headers: &HeaderMap) -> &str {
+pub(super) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default()
 }
 
@@ -293,7 +294,7 @@ pub(super) fn answered(answer: &Answer, of: &Incoming) -> Response {
 }
 
 /// `?timeout=10s`: how long the client waits.
-fn timeout(uri: &Uri) -> Duration {
+pub(super) fn timeout(uri: &Uri) -> Duration {
     let given = uri.query().into_iter().flat_map(|q| q.split('&')).find_map(|p| p.strip_prefix("timeout="));
     let nanoseconds = given.and_then(crate::value::duration::parse_ok);
     let given = nanoseconds.and_then(|n| u64::try_from(n).ok()).map(Duration::from_nanos);

@@ -27,6 +27,8 @@ use crate::sources::offline::projected;
 use crate::sources::registry::Registry;
 use crate::value::{Str, Value, duration};
 
+use super::stored::Chosen;
+
 /// How long a kind may take to be listed.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a global context entry without `refreshInterval` is fetched again.
@@ -74,17 +76,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects, and begins to watch.
+    /// Connects, and begins to watch; also the policies that are served from there.
     ///
     /// # Errors
     /// There is no cluster, or discovery fails.
-    pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, Failure> {
+    pub fn open(choice: &Choice, places: &ConfigMaps, stored: Option<&Chosen>) -> Result<Link, Failure> {
         let cluster = Arc::new(connect(choice)?);
         let kinds = cluster.kinds()?;
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
         let configured = Arc::new(Notify::new());
         let (notify, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
+        let served = stored.cloned().unwrap_or_default();
         let cache = Cache::with_callback(Arc::new(move |group, kind| {
             if (group, kind) == ("", "ConfigMap") {
                 maps.notify_one();
@@ -93,7 +96,7 @@ impl Link {
             if is_definition {
                 outdated.store(true, Ordering::Release);
             }
-            if is_definition || (group, kind) == GLOBALS {
+            if is_definition || (group, kind) == GLOBALS || served.has(group, kind) {
                 notify.notify_one();
             }
         }));
@@ -113,6 +116,9 @@ impl Link {
             }
         }
         if let Some(resource) = kinds.named(GLOBALS.1).find(|r| *r.group == *GLOBALS.0) {
+            link.watch(resource);
+        }
+        for resource in stored.map(|stored| stored.resources(&kinds)).unwrap_or_default() {
             link.watch(resource);
         }
         link.has_new_settings();

@@ -20,11 +20,13 @@ pub mod metrics;
 mod operation;
 pub mod pace;
 pub mod policies;
+mod policy_reviews;
 mod redact;
 mod refusals;
 pub mod reports;
 mod retained;
 pub mod self_signed;
+pub mod stored;
 mod tally;
 mod threads;
 pub mod tls;
@@ -41,7 +43,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
-use crate::cluster::Choice;
+use crate::cluster::{Choice, connect};
+use crate::controllers::in_use::{InUse, Source};
+use crate::controllers::lease::{Place, Times};
+use crate::controllers::manager::{Controllers, Setup};
+use crate::controllers::native::Made;
+use crate::controllers::webhooks::Plan;
 use crate::sources::registry::client::renewed;
 use crate::sources::registry::credentials::{Keys, Secrets};
 
@@ -53,6 +60,7 @@ use metrics::Metrics;
 use policies::{Around, Places, Snapshot, Store};
 use reports::{Reporter, Wanted};
 use self_signed::SelfSigned;
+use stored::Chosen;
 use tls::{Certificates, Pair};
 use traces::Tracer;
 
@@ -83,8 +91,21 @@ pub struct AuditLog {
     pub has_objects: bool,
 }
 
+/// What the replica that leads keeps in step.
+#[derive(Clone)]
+pub struct Leading {
+    /// The webhook configurations.
+    pub plan: Plan,
+    /// The policies of Kubernetes that are made from Kyverno's.
+    pub native: Made,
+    /// The lease.
+    pub lease: Place,
+    /// The account that scans objects; `None` = the same as for everything else.
+    pub reports: Option<Choice>,
+}
+
 /// The settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// The address for reviews.
     pub listen: String,
@@ -96,6 +117,10 @@ pub struct Settings {
     pub cluster: Option<Choice>,
     /// The ConfigMaps of operators in that cluster.
     pub settings: ConfigMaps,
+    /// The policies that are stored in it and served; `None` = those of files alone.
+    pub stored: Option<Chosen>,
+    /// What keeps the cluster in step with these; `None` = nothing does.
+    pub controllers: Option<Leading>,
     /// What is written to that cluster.
     pub written: Wanted,
     /// Whether image registries may be queried.
@@ -222,7 +247,11 @@ pub async fn until(
     }
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
     started(addresses, &first);
-    let watched = watch::policies(state.clone(), logged);
+    let controllers = match settings.controllers.clone() {
+        Some(leading) => controllers(&state, leading).await?.map(Arc::new),
+        None => None,
+    };
+    let watched = watch::policies(state.clone(), controllers.clone(), logged);
     let renewed = certificates.clone().map(|c| watch::certificates(c, settings.tls.clone()));
     let (close, closes) = channel::channel(false);
     let service = |router, certificates| Service {
@@ -248,6 +277,7 @@ pub async fn until(
     }
     watched.abort();
     let _ = tokio::task::spawn_blocking(move || {
+        drop(controllers);
         state.reporter.as_ref().map(Reporter::end);
         state.tracer.as_ref().map(Tracer::end);
         state.refusals.end();
@@ -259,16 +289,38 @@ pub async fn until(
     Ok(())
 }
 
+/// Starts what keeps the cluster in step with its policies.
+async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Controllers>, Error> {
+    let Some(cluster) = state.store.around().link.as_ref().map(|link| link.cluster.clone()) else {
+        return Ok(None);
+    };
+    let of = state.clone();
+    let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
+    let started = move || {
+        let reports = match &leading.reports {
+            Some(choice) => Arc::new(connect(choice)?),
+            None => cluster.clone(),
+        };
+        let Leading { plan, native, lease: place, .. } = leading;
+        let setup = Setup { cluster, reports, source, native, plan, place, times: Times::default() };
+        Ok::<_, Error>(Controllers::start(setup)?)
+    };
+    tokio::task::spawn_blocking(started).await?.map(Some)
+}
+
 /// The sources of external data.
 fn around(settings: &Settings) -> Result<Around, Error> {
     let choice = settings.cluster.as_ref();
-    let link = choice.map(|choice| Link::open(choice, &settings.settings)).transpose()?.map(Arc::new);
+    let link = choice
+        .map(|choice| Link::open(choice, &settings.settings, settings.stored.as_ref()))
+        .transpose()?
+        .map(Arc::new);
     let registry = settings.registry.then(|| {
         let secrets = link.as_ref().map(|link| -> Arc<dyn Secrets> { link.cluster.clone() });
         let (namespace, pull_secrets) = (settings.settings.settings.0.clone(), settings.pull_secrets.clone());
         renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
     });
-    Ok(Around { link, registry, result_cache: settings.result_cache })
+    Ok(Around { link, registry, stored: settings.stored.clone(), result_cache: settings.result_cache })
 }
 
 fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, Error> {

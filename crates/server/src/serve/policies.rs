@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 
 use crate::admit::Gate;
 use crate::analysis::reach;
+use crate::controllers::in_use::{InUse, StoredPolicy};
 use crate::document::{self, ResourceOptions};
 use crate::external::ExternalData;
 use crate::ir::Policy;
@@ -19,6 +20,7 @@ use crate::ir::admission::PolicyBinding;
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
+use crate::policy_set::Engine;
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
@@ -30,6 +32,7 @@ use super::live::{FromCluster, Link};
 use super::loaded::Loaded;
 use super::pace::Pace;
 use super::retained::{Parsed, Retained};
+use super::stored::{Chosen, Present, Stored};
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -49,10 +52,30 @@ pub struct Snapshot {
     pub policies: usize,
     /// Which they are, usable or not.
     pub loaded: Loaded,
+    /// Those that are stored in the cluster.
+    pub stored: Present,
     /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
     pub pace: Pace,
+}
+
+impl InUse for Snapshot {
+    fn stored(&self) -> &[StoredPolicy] {
+        &self.stored.objects
+    }
+
+    fn exceptions(&self) -> &[Value] {
+        &self.stored.exceptions
+    }
+
+    fn settings(&self) -> Option<&Settings> {
+        self.gate.settings()
+    }
+
+    fn engine(&self) -> &Engine {
+        self.gate.engine()
+    }
 }
 
 /// Where policies and data come from.
@@ -85,6 +108,7 @@ struct Files {
     data: Retained<Vec<Value>>,
     settings: Retained<Vec<Value>>,
     metrics: Retained<Vec<Value>>,
+    stored: Stored,
 }
 
 /// Sources of external data in addition to files.
@@ -94,6 +118,8 @@ pub struct Around {
     pub link: Option<Arc<Link>>,
     /// Image registries, if they may be queried.
     pub registry: Option<Arc<dyn Registry>>,
+    /// The policies of the cluster that are served.
+    pub stored: Option<Chosen>,
     /// The size of the result cache in bytes, roughly.
     pub result_cache: u64,
 }
@@ -157,6 +183,13 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let lost = current.lost;
     let mut all = Policies::default();
     current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
+    let mut stored = Present::default();
+    if let (Some(link), Some(chosen)) = (&around.link, &around.stored) {
+        let (present, usable) = files.stored.update(link, chosen);
+        problems.extend(present.objects.iter().filter_map(StoredPolicy::described));
+        all.extend(usable);
+        stored = present;
+    }
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let objects = round.objects(&places.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
@@ -195,7 +228,19 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     let policies = gate.usable();
     let pace = Pace::new(waits_on_network);
-    Snapshot { gate, problems, notices, again, generation, complete, policies, loaded, exposure, pace }
+    Snapshot {
+        gate,
+        problems,
+        notices,
+        again,
+        generation,
+        complete,
+        policies,
+        loaded,
+        stored,
+        exposure,
+        pace,
+    }
 }
 
 /// Whether a policy may wait on the network: it is not evaluated on threads that read requests.

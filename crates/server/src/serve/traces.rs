@@ -15,8 +15,8 @@ use prometheus::IntCounter;
 use crate::admit::{Decision, Incoming};
 use crate::engine::Status;
 use crate::sources::http::{Request, client};
+use crate::value::Value;
 use crate::value::print::json;
-use crate::value::{Str, Value};
 
 use super::redact;
 
@@ -100,21 +100,17 @@ impl Tracer {
     }
 }
 
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
-}
-
 fn attribute(key: &str, value: Value) -> Value {
     let value = match value {
-        Value::Bool(_) => object([("boolValue", value)]),
-        Value::Int(i) => object([("intValue", i.to_string().into())]),
+        Value::Bool(_) => Value::map([("boolValue", value)]),
+        Value::Int(i) => Value::map([("intValue", i.to_string().into())]),
         Value::List(all) => {
-            let values = all.iter().map(|v| object([("stringValue", v.clone())])).collect();
-            object([("arrayValue", object([("values", Value::list(values))]))])
+            let values = all.iter().map(|v| Value::map([("stringValue", v.clone())])).collect();
+            Value::map([("arrayValue", Value::map([("values", Value::list(values))]))])
         }
-        other => object([("stringValue", other)]),
+        other => Value::map([("stringValue", other)]),
     };
-    object([("key", key.into()), ("value", value)])
+    Value::map([("key", key.into()), ("value", value)])
 }
 
 fn cut(text: &str) -> Value {
@@ -168,7 +164,7 @@ fn span(
     if !violated.is_empty() {
         attributes.push(attribute("kyverno.violations", Value::list(violated)));
     }
-    let mut span = object([
+    let mut span = Value::map([
         ("traceId", Value::from(&*parent.trace)),
         ("spanId", format!("{:016x}", rand::random::<u64>().max(1)).into()),
         ("name", format!("ADMISSION POST {path}").into()),
@@ -186,17 +182,17 @@ fn span(
 
 /// What is sent for some spans.
 fn batch(spans: Vec<Value>) -> Value {
-    let scope = object([("name", "ephor".into()), ("version", env!("CARGO_PKG_VERSION").into())]);
-    let of_scope = object([("scope", scope), ("spans", Value::list(spans))]);
+    let scope = Value::map([("name", "ephor".into()), ("version", env!("CARGO_PKG_VERSION").into())]);
+    let of_scope = Value::map([("scope", scope), ("spans", Value::list(spans))]);
     let service = Value::list(vec![
         attribute("service.name", "ephor".into()),
         attribute("service.version", env!("CARGO_PKG_VERSION").into()),
     ]);
-    let of_resource = object([
-        ("resource", object([("attributes", service)])),
+    let of_resource = Value::map([
+        ("resource", Value::map([("attributes", service)])),
         ("scopeSpans", Value::list(vec![of_scope])),
     ]);
-    object([("resourceSpans", Value::list(vec![of_resource]))])
+    Value::map([("resourceSpans", Value::list(vec![of_resource]))])
 }
 
 fn run(url: &str, receive: &Receiver<Value>, lost: &IntCounter) {

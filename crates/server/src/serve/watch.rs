@@ -11,6 +11,8 @@ use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::controllers::manager::Controllers;
+
 use super::Tls;
 use super::http::State;
 use super::live::Link;
@@ -109,7 +111,11 @@ impl Logged {
 }
 
 /// Reads policies and data again when they change.
-pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
+pub fn policies(
+    state: Arc<State>,
+    controllers: Option<Arc<Controllers>>,
+    mut logged: Logged,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
             // The folders may have been replaced, so they are watched again each time.
@@ -123,7 +129,7 @@ pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
                     () = next(&mut changed, after) => {}
-                    () = link.changed.notified() => tokio::time::sleep(LONGEST).await,
+                    () = link.changed.notified() => tokio::time::sleep(PAUSE).await,
                     () = reconfigured(link.clone()) => {}
                 },
             }
@@ -131,6 +137,9 @@ pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
             state.metrics.loaded(&now);
             logged.update(&now);
+            if let Some(controllers) = &controllers {
+                controllers.notify();
+            }
             tracing::debug!(policies = now.policies, generation = now.generation, "policies were read");
         }
     })

@@ -20,7 +20,7 @@ use crate::document::json::from_serde;
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
-use super::{Cluster, Failure, api_version, path_of};
+use crate::client::{Cluster, Failure, api_version, named, path_of};
 
 /// The watched objects of a kind.
 struct Watched {
@@ -182,5 +182,5 @@ fn fingerprint(store: &Store<DynamicObject>) -> u64 {
 /// An object as rules see it.
 fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
     let found = serde_json::to_value(object).map(from_serde).unwrap_or_default();
-    super::named(&found, &resource.api_version, &resource.kind)
+    named(&found, &resource.api_version, &resource.kind)
 }

@@ -11,7 +11,7 @@ use crate::value::object::{About, Check, Decision};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
-use super::Cluster;
+use crate::client::Cluster;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
@@ -27,10 +27,6 @@ impl Access {
     pub fn of(cluster: Arc<Cluster>, user: &Value) -> Access {
         Access { cluster, user: user.clone(), known: Mutex::default() }
     }
-}
-
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
 /// The SubjectAccessReview of a check.
@@ -58,7 +54,7 @@ fn review(user: &Value, check: &Check, verb: &str) -> Value {
     let text = |s: &Str| Value::Str(s.clone());
     match check.about {
         About::Resource | About::Group => {
-            let attributes = object([
+            let attributes = Value::map([
                 ("verb", verb.into()),
                 ("group", text(&check.group)),
                 ("version", "*".into()),
@@ -70,17 +66,17 @@ fn review(user: &Value, check: &Check, verb: &str) -> Value {
             let mut attributes = attributes.as_map().cloned().unwrap_or_default();
             for (key, written) in [("fieldSelector", &check.fields), ("labelSelector", &check.labels)] {
                 if !written.is_empty() {
-                    attributes.insert(key, object([("rawSelector", text(written))]));
+                    attributes.insert(key, Value::map([("rawSelector", text(written))]));
                 }
             }
             spec.insert("resourceAttributes", Value::Map(attributes));
         }
         About::Path | About::Anything => {
-            let attributes = object([("verb", verb.into()), ("path", text(&check.path))]);
+            let attributes = Value::map([("verb", verb.into()), ("path", text(&check.path))]);
             spec.insert("nonResourceAttributes", attributes);
         }
     }
-    object([
+    Value::map([
         ("apiVersion", "authorization.k8s.io/v1".into()),
         ("kind", "SubjectAccessReview".into()),
         ("spec", Value::Map(spec)),
@@ -116,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_review_names_the_user_and_the_attributes() {
-        let user = object([("username", "anna".into()), ("groups", Value::list(vec!["devs".into()]))]);
+        let user = Value::map([("username", "anna".into()), ("groups", Value::list(vec!["devs".into()]))]);
         let check = Check {
             about: About::Resource,
             resource: "pods".into(),

@@ -12,8 +12,8 @@ use crate::sources::registry::credentials::Secrets;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
-use super::cache::Cache;
-use super::{Cluster, Failure, SEGMENT};
+use crate::cache::Cache;
+use crate::client::{Cluster, Failure, SEGMENT};
 
 /// The external data of a cluster.
 pub struct Live {

@@ -6,10 +6,10 @@ use crate::kubernetes::Resource;
 use crate::kubernetes::kinds::Subresource;
 use crate::value::{Str, Value};
 
-use super::{Cluster, Failure};
+use crate::client::{Cluster, Failure};
 
 /// All resources, those of the core group first.
-pub(super) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
+pub(crate) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
     let core = cluster.get("/api")?;
     let groups = cluster.get("/apis")?;
     let mut all = Vec::new();
@@ -35,7 +35,7 @@ fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
 }
 
 /// The resources of a version.
-pub(super) fn of_version(group: &str, version: &str, found: &Value) -> Vec<Resource> {
+pub(crate) fn of_version(group: &str, version: &str, found: &Value) -> Vec<Resource> {
     let all = list(found, "resources");
     let or = |v: &Value, key: &str, other: &str| {
         Str::from(Some(v.text_at(&[key])).filter(|t| !t.is_empty()).unwrap_or(other))

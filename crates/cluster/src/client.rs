@@ -2,13 +2,7 @@
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the caller; they
 //! run on a runtime of the client's own, so any thread may call. Discovery runs once, until
-//! [`Cluster::renew_kinds`] is called; lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
-//! [`live`] answers the lookups of rules. Semantics: `docs/cluster.md`.
-
-pub mod access;
-pub mod cache;
-mod discovery;
-pub mod live;
+//! [`Cluster::renew_kinds`] is called; lists come in pages. Semantics: `docs/cluster.md`.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -24,7 +18,7 @@ use crate::kubernetes::{Kinds, Resource};
 use crate::value::{Map, Value, print};
 
 /// What is escaped in a segment of a path and in a value of a query: all but unreserved characters.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
 /// How long a request may take.
@@ -59,8 +53,13 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
-    fn other(text: impl std::fmt::Display) -> Failure {
+    pub(crate) fn other(text: impl std::fmt::Display) -> Failure {
         Failure { code: 0, reason: String::new(), text: text.to_string() }
+    }
+
+    /// Whether the object exists already, or another client has changed it since it was read.
+    pub fn is_conflict(&self) -> bool {
+        self.code == 409
     }
 
     /// Whether the object does not exist.
@@ -99,7 +98,7 @@ fn chain(e: &dyn std::error::Error) -> String {
 pub struct Cluster {
     /// `None` once it is about to go.
     runtime: Option<tokio::runtime::Runtime>,
-    client: Client,
+    pub(crate) client: Client,
     served: Mutex<Option<Arc<Kinds>>>,
 }
 
@@ -150,7 +149,10 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
 
 impl Cluster {
     /// Runs work on the client's own runtime and waits for its result, on any thread.
-    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Failure> {
         let ended = || Failure::other("the client of the cluster has ended");
         let (sender, receiver) = mpsc::sync_channel(1);
         self.spawn(async move {
@@ -160,7 +162,7 @@ impl Cluster {
     }
 
     /// Begins work on the client's own runtime.
-    fn spawn(
+    pub(crate) fn spawn(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> Result<tokio::task::JoinHandle<()>, Failure> {
@@ -217,7 +219,7 @@ impl Cluster {
         if let Some(kinds) = &*self.served.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(kinds.clone());
         }
-        let kinds = Arc::new(Kinds::of(discovery::resources(self)?));
+        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self)?));
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds.clone());
         Ok(kinds)
     }
@@ -227,7 +229,7 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::kinds`].
     pub fn renew_kinds(&self) -> Result<(), Failure> {
-        let kinds = Arc::new(Kinds::of(discovery::resources(self)?));
+        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self)?));
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds);
         Ok(())
     }
@@ -237,6 +239,18 @@ impl Cluster {
     /// # Errors
     /// See [`Cluster::request`].
     pub fn list(&self, resource: &Resource, namespace: &str) -> Result<Vec<Value>, Failure> {
+        self.select(resource, namespace, "")
+    }
+
+    /// As [`Cluster::list`], of the objects whose labels fit a selector as `kubectl -l` takes it; empty = all.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn select(&self, resource: &Resource, namespace: &str, labels: &str) -> Result<Vec<Value>, Failure> {
+        let selector = match labels {
+            "" => String::new(),
+            labels => format!("labelSelector={}&", utf8_percent_encode(labels, SEGMENT)),
+        };
         let path = path_of(resource, namespace, "");
         let (mut items, mut more) = (Vec::new(), String::new());
         let api_version = api_version(resource);
@@ -246,11 +260,11 @@ impl Cluster {
             } else {
                 format!("&continue={}", utf8_percent_encode(&more, SEGMENT))
             };
-            let page = match self.get(&format!("{path}?limit={PAGE}{token}")) {
+            let page = match self.get(&format!("{path}?{selector}limit={PAGE}{token}")) {
                 // The token has become too old: from the beginning, without pages.
                 Err(e) if e.code == 410 && !more.is_empty() => {
                     items.clear();
-                    self.get(&path)?
+                    self.get(&format!("{path}?{selector}"))?
                 }
                 page => page?,
             };
@@ -303,6 +317,62 @@ impl Cluster {
         self.request("PATCH", &path, "application/apply-patch+yaml", Some(&Value::Map(object)))
     }
 
+    /// Creates an object; the answer is the object as it is stored. An object without a name needs `generateName`.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 409 when it exists.
+    pub fn create(&self, object: &Value, manager: &str) -> Result<Value, Failure> {
+        let path = self.path_of_all(object)?;
+        self.request("POST", &format!("{path}?fieldManager={manager}"), "application/json", Some(object))
+    }
+
+    /// Replaces an object; one with a `resourceVersion` only if nobody has changed it since.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 404 when it does not exist, 409 when it has changed.
+    pub fn replace(&self, object: &Value, manager: &str) -> Result<Value, Failure> {
+        let path = format!("{}?fieldManager={manager}", self.path_to(object)?);
+        self.request("PUT", &path, "application/json", Some(object))
+    }
+
+    /// Replaces a subresource of an object, such as `status`.
+    ///
+    /// # Errors
+    /// As [`Cluster::replace`].
+    pub fn replace_part(&self, object: &Value, part: &str, manager: &str) -> Result<Value, Failure> {
+        let path = format!("{}/{part}?fieldManager={manager}", self.path_to(object)?);
+        self.request("PUT", &path, "application/json", Some(object))
+    }
+
+    /// Changes some fields of an object (a JSON merge patch, RFC 7386).
+    ///
+    /// # Errors
+    /// As [`Cluster::replace`].
+    pub fn merge(&self, object: &Value, patch: &Value, manager: &str) -> Result<Value, Failure> {
+        let path = format!("{}?fieldManager={manager}", self.path_to(object)?);
+        self.request("PATCH", &path, "application/merge-patch+json", Some(patch))
+    }
+
+    /// Deletes an object whatever its version; the policy of propagation is the API server's default, or as given. An
+    /// object that was created anew under the same name stays.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 404 when it does not exist.
+    pub fn remove(&self, object: &Value, propagation: Option<&str>) -> Result<(), Failure> {
+        let mut options = Map::new();
+        options.insert("apiVersion", "v1".into());
+        options.insert("kind", "DeleteOptions".into());
+        let uid = object.text_at(&["metadata", "uid"]);
+        if !uid.is_empty() {
+            options.insert("preconditions", Value::map([("uid", uid.into())]));
+        }
+        if let Some(propagation) = propagation {
+            options.insert("propagationPolicy", propagation.into());
+        }
+        self.request("DELETE", &self.path_to(object)?, "application/json", Some(&Value::Map(options)))
+            .map(drop)
+    }
+
     /// Deletes an object, if it is still the one that was read.
     ///
     /// # Errors
@@ -322,6 +392,15 @@ impl Cluster {
 
     /// The path of an object.
     fn path_to(&self, object: &Value) -> Result<String, Failure> {
+        self.path_at(object, object.text_at(&["metadata", "name"]))
+    }
+
+    /// The path of the objects of the kind and namespace of an object.
+    fn path_of_all(&self, object: &Value) -> Result<String, Failure> {
+        self.path_at(object, "")
+    }
+
+    fn path_at(&self, object: &Value, name: &str) -> Result<String, Failure> {
         let api_version = object.text_at(&["apiVersion"]);
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = object.text_at(&["kind"]);
@@ -330,7 +409,7 @@ impl Cluster {
             Failure::other(format!("no matches for kind {kind:?} in version {api_version:?}"))
         })?;
         let namespace = object.text_at(&["metadata", "namespace"]);
-        Ok(path_of(resource, namespace, object.text_at(&["metadata", "name"])))
+        Ok(path_of(resource, namespace, name))
     }
 }
 
@@ -357,7 +436,7 @@ pub fn path_of(resource: &Resource, namespace: &str, name: &str) -> String {
 }
 
 /// An item of a list with the kind and version that lists leave out.
-fn named(item: &Value, api_version: &str, kind: &str) -> Value {
+pub(crate) fn named(item: &Value, api_version: &str, kind: &str) -> Value {
     let mut m = Map::new();
     m.insert("apiVersion", api_version.into());
     m.insert("kind", kind.into());

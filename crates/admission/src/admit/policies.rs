@@ -1,0 +1,291 @@
+//! Reviews of policies themselves, and of what belongs to them.
+//!
+//! In: an AdmissionReview of a policy, an exception, a global context entry, or an object with a label that says how long it
+//! lives; the path it came on. Out: the answer. A policy passes when it passes the checks with which it is loaded, so what is
+//! stored can be used. Paths and texts are Kyverno's (`docs/cluster.md`, "Admission of policies").
+
+use crate::api::lint::{Findings, cleanup, exception};
+use crate::api::schema::{self, deprecation};
+use crate::load::{self, Reader};
+use crate::sources::files::SourceText;
+use crate::value::time::Time;
+use crate::value::ttl::Ttl;
+use crate::value::{Value, print};
+
+use super::answer::Answer;
+use super::incoming::Incoming;
+
+/// What a review is about, by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A policy of any kind.
+    Policy,
+    /// The same before it is stored: nothing is changed.
+    Nothing,
+    /// An exception of `kyverno.io`.
+    Exception,
+    /// An exception of `policies.kyverno.io`.
+    CelException,
+    /// A global context entry.
+    GlobalContext,
+    /// A cleanup policy.
+    Cleanup,
+    /// An object with a label that says how long it lives.
+    Ttl,
+}
+
+const PATHS: [(&str, About); 8] = [
+    ("/policyvalidate", About::Policy),
+    ("/policymutate", About::Nothing),
+    ("/verifymutate", About::Nothing),
+    ("/exceptionvalidate", About::Exception),
+    ("/celexception/validate", About::CelException),
+    ("/globalcontextvalidate", About::GlobalContext),
+    ("/cleanupvalidate", About::Cleanup),
+    ("/verifyttl", About::Ttl),
+];
+
+/// The label that says how long an object lives.
+const LIFETIME: &str = "cleanup.kyverno.io/ttl";
+
+impl About {
+    /// What a path is for; `None` = for objects that policies decide on, or nothing.
+    pub fn parse(path: &str) -> Option<About> {
+        PATHS.iter().find(|(of, _)| *of == path).map(|(_, about)| *about)
+    }
+
+    /// The paths.
+    pub fn paths() -> impl Iterator<Item = &'static str> {
+        PATHS.iter().map(|(path, _)| *path)
+    }
+}
+
+/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do.
+pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>) -> Answer {
+    let object = incoming.object("object");
+    if object.is_null() || !incoming.text(&["subResource"]).is_empty() {
+        return Answer::default();
+    }
+    match about {
+        About::Nothing => Answer::default(),
+        About::Policy => of_policy(&object),
+        About::Cleanup => checked(&object, cleanup::lint),
+        About::Exception => {
+            let mut answer = checked(&object, exception::lint);
+            answer.warnings.extend(exception_warning(&object, exceptions));
+            answer
+        }
+        About::CelException => {
+            let mut answer = of_policy(&object);
+            answer.warnings.extend(exceptions.is_none().then(|| UNUSED.to_string()));
+            answer
+        }
+        About::GlobalContext => match global_context(&object) {
+            Some(text) => Answer::denied(text),
+            None => Answer::default(),
+        },
+        About::Ttl => of_ttl(&object),
+    }
+}
+
+/// An object that fits its schema is checked.
+fn checked(object: &Value, lint: fn(&Value) -> Findings) -> Answer {
+    let document = match schema::check(object) {
+        Ok(document) => document,
+        Err(refusal) => return Answer::denied(refusal.to_string()),
+    };
+    match lint(&document).error {
+        Some(finding) => Answer::denied(finding.text),
+        None => Answer { warnings: warnings(object), ..Answer::default() },
+    }
+}
+
+/// A policy is loaded as a server loads it.
+fn of_policy(object: &Value) -> Answer {
+    let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
+    let source = SourceText { name, text: print::json(object) };
+    let loaded = load::argument_for(&[source], Reader::Server);
+    let refused = loaded.policies.iter().find_map(|p| p.refused.clone().or_else(|| p.uncompiled.clone()));
+    let problem = || loaded.problems.iter().map(|p| p.text.clone()).next();
+    match refused.or_else(problem) {
+        Some(text) => Answer::denied(text),
+        None => Answer { warnings: warnings(object), ..Answer::default() },
+    }
+}
+
+/// Deprecated kinds and words.
+fn warnings(object: &Value) -> Vec<String> {
+    let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+    let mut all: Vec<String> = deprecation(api_version, kind).into_iter().collect();
+    let mut lower = |field: String, value: &Value| {
+        if matches!(value.as_str(), Some("enforce" | "audit")) {
+            all.push(format!(
+                "{field}: Validation failure actions enforce/audit are deprecated, use Enforce/Audit instead."
+            ));
+        }
+    };
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    let list = |v: &Value, path: &[&str]| v.at(path).and_then(Value::as_list).unwrap_or_default().to_vec();
+    let action = |v: &Value, key: &str| v.get(key).cloned().unwrap_or_default();
+    lower("spec.validationFailureAction".into(), &action(&spec, "validationFailureAction"));
+    for (i, o) in list(&spec, &["validationFailureActionOverrides"]).iter().enumerate() {
+        lower(format!("spec.validationFailureActionOverrides[{i}].action"), &action(o, "action"));
+    }
+    for (i, rule) in list(&spec, &["rules"]).iter().enumerate() {
+        let validate = action(rule, "validate");
+        let at = format!("spec.rules[{i}].validate");
+        lower(format!("{at}.failureAction"), &action(&validate, "failureAction"));
+        for (j, o) in list(&validate, &["failureActionOverrides"]).iter().enumerate() {
+            lower(format!("{at}.failureActionOverrides[{j}].action"), &action(o, "action"));
+        }
+    }
+    all
+}
+
+const UNUSED: &str = "PolicyException resources would not be processed until it is enabled.";
+
+/// Why an exception has no effect.
+fn exception_warning(object: &Value, exceptions: Option<&str>) -> Option<String> {
+    match exceptions {
+        None => Some(UNUSED.into()),
+        Some("") => Some("The exceptionNamespace flag is not set".into()),
+        Some(namespace) if namespace == "*" || namespace == object.text_at(&["metadata", "namespace"]) => {
+            None
+        }
+        Some(_) => Some("PolicyException resource namespace must match the defined namespace.".into()),
+    }
+}
+
+/// Why a global context entry is refused.
+fn global_context(object: &Value) -> Option<String> {
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    let part = |key: &str| spec.get(key).filter(|v| !v.is_empty());
+    let forbidden = |path: &str, text: &str| Some(format!("spec.{path}: Forbidden: {text}"));
+    let required = |path: &str, text: &str| Some(format!("spec.{path}: Required value: {text}"));
+    match (part("kubernetesResource"), part("apiCall")) {
+        (Some(resource), None) => {
+            let (group, version) = (resource.text_at(&["group"]), resource.text_at(&["version"]));
+            if group.is_empty() && version != "v1" {
+                return required("resource.group", "A Resource entry requires a group");
+            }
+            if version.is_empty() {
+                return required("resource.version", "A Resource entry requires a version");
+            }
+            if resource.text_at(&["resource"]).is_empty() {
+                return required("resource.resource", "A Resource entry requires a resource");
+            }
+        }
+        (None, Some(call)) => {
+            let has = |key: &str| call.get(key).is_some_and(|v| !v.is_empty());
+            if has("service") == has("urlPath") {
+                let text = "An External API call should either have Service or URLPath";
+                return forbidden("apiCall.service", text);
+            }
+            if has("data") && call.text_at(&["method"]) != "POST" {
+                let text = "An External API call with data should have method as POST";
+                return forbidden("apiCall.method", text);
+            }
+        }
+        _ => {
+            let text = "A global context entry should either have KubernetesResource or APICall";
+            return forbidden("kubernetesResource", text);
+        }
+    }
+    let own = object.text_at(&["metadata", "name"]);
+    let projections = spec.get("projections").and_then(Value::as_list).unwrap_or_default();
+    projections.iter().enumerate().find_map(|(i, projection)| {
+        let (name, path) = (projection.text_at(&["name"]), projection.text_at(&["jmesPath"]));
+        let at = |key: &str| format!("projections[{i}].{key}");
+        if name.is_empty() {
+            return required(&at("name"), "A projection entry requires a name");
+        }
+        if name == own {
+            let text = "A projection entry requires a name different from the global context entry name";
+            return required(&at("name"), text);
+        }
+        if path.is_empty() {
+            return required(&at("jmesPath"), "A projection entry requires a JMESPath");
+        }
+        let fault = (load::CHECKS.parse_jmespath)(path).err()?;
+        Some(format!("spec.{}: Invalid value: {path:?}: {fault}", at("jmesPath")))
+    })
+}
+
+/// A label that cannot be read gives a warning alone.
+fn of_ttl(object: &Value) -> Answer {
+    let label = object.at(&["metadata", "labels", LIFETIME]).and_then(Value::as_str);
+    let unreadable = label.filter(|text| Ttl::parse(text).is_none());
+    // The fault is that of the last form which is tried.
+    let warning = unreadable
+        .and_then(|text| Time::parse("2006-01-02", text).err())
+        .map(|fault| format!("{LIFETIME} label value cannot be parsed as any recognizable format ({fault})"));
+    Answer { warnings: warning.into_iter().collect(), ..Answer::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+
+    fn reviewed(about: About, object: &str) -> Answer {
+        let mut request = crate::value::Map::new();
+        request.insert("object", yaml_value(object).unwrap());
+        let incoming = Incoming {
+            api_version: "admission.k8s.io/v1".into(),
+            kind: "AdmissionReview".into(),
+            uid: "a".into(),
+            request,
+        };
+        review(about, &incoming, None)
+    }
+
+    fn policy(key: &str, action: &str) -> String {
+        format!(
+            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: a}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, validate: {{failureAction: {action}, message: m, deny: {{conditions: {{all: [{{key: '{key}', operator: Equals, value: b}}]}}}}}}}}]}}}}"
+        )
+    }
+
+    #[test]
+    fn a_policy_that_cannot_be_used_is_refused_with_the_reason() {
+        let denied = reviewed(About::Policy, &policy("{{ request.object.", "Enforce"));
+        assert!(!denied.allowed());
+        assert!(reviewed(About::Policy, &policy("{{ request.object.kind }}", "Enforce")).allowed());
+    }
+
+    #[test]
+    fn deprecated_kinds_and_words_give_warnings() {
+        let warnings = reviewed(About::Policy, &policy("a", "enforce")).warnings;
+        let [kind, action] = &warnings[..] else { unreachable!("{warnings:?}") };
+        assert!(kind.starts_with("kyverno.io/v1 ClusterPolicy is deprecated"), "{kind}");
+        assert!(action.starts_with("spec.rules[0].validate.failureAction: Validation failure actions"));
+    }
+
+    #[test]
+    fn a_global_context_entry_has_one_source_and_projections_that_compile() {
+        let entry = |spec: &str| {
+            let text = format!("{{kind: GlobalContextEntry, metadata: {{name: e}}, spec: {spec}}}");
+            reviewed(About::GlobalContext, &text).denial.map(|denial| denial.message)
+        };
+        assert_eq!(entry("{kubernetesResource: {version: v1, resource: pods}}"), None);
+        assert_eq!(
+            entry("{}").unwrap(),
+            "spec.kubernetesResource: Forbidden: A global context entry should either have KubernetesResource or APICall"
+        );
+        let broken = entry(
+            "{kubernetesResource: {version: v1, resource: pods}, projections: [{name: p, jmesPath: 'a['}]}",
+        );
+        assert!(broken.unwrap().starts_with("spec.projections[0].jmesPath: Invalid value: \"a[\": "));
+    }
+
+    #[test]
+    fn a_lifetime_that_cannot_be_read_is_allowed_with_a_warning() {
+        let pod = |ttl: &str| {
+            reviewed(About::Ttl, &format!("{{metadata: {{labels: {{cleanup.kyverno.io/ttl: {ttl}}}}}}}"))
+        };
+        assert!(pod("1h30m").warnings.is_empty() && pod("2031-05-06").warnings.is_empty());
+        let odd = pod("soon");
+        assert!(odd.allowed() && odd.warnings.len() == 1);
+    }
+}

@@ -1,0 +1,225 @@
+//! Which replica leads.
+//!
+//! In: a Lease of `coordination.k8s.io/v1` that all replicas know. Out: [`Leader::is_leading`]. One replica holds the lease and
+//! renews it; another takes it over when it was not renewed for its whole time, as measured by the clock of that other replica,
+//! so clocks need not agree. Who cannot renew stops leading before others may take over. A replica that ends gives the lease
+//! back, so the next one leads at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Cluster, Failure};
+use crate::value::Value;
+
+/// Times of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// How long a lease lasts when it is not renewed.
+    pub lease: Duration,
+    /// How long the holder tries to renew it before it stops leading; shorter than `lease`.
+    pub renew: Duration,
+    /// How long replicas pause between two tries.
+    pub retry: Duration,
+}
+
+impl Default for Times {
+    /// Those of Kyverno: 12, 10 and 2 seconds.
+    fn default() -> Times {
+        let seconds = Duration::from_secs;
+        Times { lease: seconds(12), renew: seconds(10), retry: seconds(2) }
+    }
+}
+
+/// The lease, and by which name a replica holds it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The namespace of the lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The name of this replica.
+    pub identity: String,
+}
+
+/// The lease as it was last seen to change, and when that was.
+struct Seen {
+    version: String,
+    at: Instant,
+}
+
+#[derive(Default)]
+struct Shared {
+    leading: AtomicBool,
+    ended: Mutex<bool>,
+    end: Condvar,
+}
+
+/// A replica that leads or waits to lead.
+pub struct Leader {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Leader {
+    /// Begins to wait for the lease. `changed` is called with true when this replica begins to lead, with false when it stops.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn start(
+        cluster: Arc<Cluster>,
+        place: Place,
+        times: Times,
+        changed: impl Fn(bool) + Send + 'static,
+    ) -> std::io::Result<Leader> {
+        let shared = Arc::new(Shared::default());
+        let of = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("lease".into())
+            .spawn(move || Candidate { cluster, place, times, shared: of, seen: None }.run(&changed))?;
+        Ok(Leader { shared, thread: Some(thread) })
+    }
+
+    /// Whether this replica leads.
+    pub fn is_leading(&self) -> bool {
+        self.shared.leading.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.end.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Candidate {
+    cluster: Arc<Cluster>,
+    place: Place,
+    times: Times,
+    shared: Arc<Shared>,
+    seen: Option<Seen>,
+}
+
+impl Candidate {
+    fn run(mut self, changed: &dyn Fn(bool)) {
+        let mut renewed: Option<Instant> = None;
+        loop {
+            let began = Instant::now();
+            match self.hold() {
+                Ok(true) => {
+                    renewed = Some(began);
+                    self.leads(true, changed);
+                }
+                Ok(false) => {
+                    renewed = None;
+                    self.leads(false, changed);
+                }
+                Err(error) => {
+                    tracing::warn!(lease = self.place.name, error = %error, "the lease cannot be renewed");
+                    if renewed.is_none_or(|at| at.elapsed() >= self.times.renew) {
+                        renewed = None;
+                        self.leads(false, changed);
+                    }
+                }
+            }
+            if self.pause() {
+                break;
+            }
+        }
+        if self.shared.leading.load(Ordering::Acquire) {
+            self.leads(false, changed);
+            if let Err(error) = self.give_back() {
+                tracing::debug!(error = %error, "the lease is not given back; it expires");
+            }
+        }
+    }
+
+    /// Waits until the next try; true = the replica ends.
+    fn pause(&self) -> bool {
+        let ended = self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.shared.end.wait_timeout_while(ended, self.times.retry, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn leads(&self, leads: bool, changed: &dyn Fn(bool)) {
+        if self.shared.leading.swap(leads, Ordering::AcqRel) != leads {
+            tracing::info!(lease = self.place.name, identity = self.place.identity, leads, "leader election");
+            changed(leads);
+        }
+    }
+
+    fn reference(&self) -> Value {
+        let metadata =
+            [("namespace", &*self.place.namespace), ("name", &*self.place.name)].map(|(k, v)| (k, v.into()));
+        Value::map([
+            ("apiVersion", "coordination.k8s.io/v1".into()),
+            ("kind", "Lease".into()),
+            ("metadata", Value::map(metadata)),
+        ])
+    }
+
+    /// Renews the lease, or takes it if nobody holds it. Whether it is held then.
+    fn hold(&mut self) -> Result<bool, Failure> {
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+        let Some(lease) = self.cluster.current(&self.reference())? else {
+            let lease = self.written(&self.reference(), &now, 0);
+            return taken(self.cluster.create(&lease, MANAGER));
+        };
+        let version = lease.text_at(&["metadata", "resourceVersion"]);
+        if self.seen.as_ref().is_none_or(|seen| seen.version != version) {
+            self.seen = Some(Seen { version: version.to_string(), at: Instant::now() });
+        }
+        let spec = |key: &str| lease.at(&["spec", key]);
+        let seconds = spec("leaseDurationSeconds").and_then(Value::as_int).unwrap_or_default();
+        let lasts = u64::try_from(seconds).map_or(self.times.lease, Duration::from_secs);
+        let holder = lease.text_at(&["spec", "holderIdentity"]);
+        let is_free = holder.is_empty() || self.seen.as_ref().is_some_and(|seen| seen.at.elapsed() > lasts);
+        if holder != self.place.identity && !is_free {
+            return Ok(false);
+        }
+        let transitions = spec("leaseTransitions").and_then(Value::as_int).unwrap_or_default();
+        let transitions = if holder == self.place.identity { transitions } else { transitions + 1 };
+        taken(self.cluster.replace(&self.written(&lease, &now, transitions), MANAGER))
+    }
+
+    /// The lease, held by this replica.
+    fn written(&self, lease: &Value, now: &str, transitions: i64) -> Value {
+        let is_own = lease.text_at(&["spec", "holderIdentity"]) == self.place.identity;
+        let acquired = lease.text_at(&["spec", "acquireTime"]);
+        let spec = Value::map([
+            ("holderIdentity", (&*self.place.identity).into()),
+            ("leaseDurationSeconds", Value::Int(i64::try_from(self.times.lease.as_secs()).unwrap_or(12))),
+            ("acquireTime", if is_own && !acquired.is_empty() { acquired } else { now }.into()),
+            ("renewTime", now.into()),
+            ("leaseTransitions", Value::Int(transitions)),
+        ]);
+        lease.with("spec", spec)
+    }
+
+    fn give_back(&self) -> Result<(), Failure> {
+        let Some(lease) = self.cluster.current(&self.reference())? else { return Ok(()) };
+        if lease.text_at(&["spec", "holderIdentity"]) != self.place.identity {
+            return Ok(());
+        }
+        let mut spec = lease.get("spec").and_then(Value::as_map).cloned().unwrap_or_default();
+        spec.insert("holderIdentity", "".into());
+        spec.insert("leaseDurationSeconds", Value::Int(1));
+        self.cluster.replace(&lease.with("spec", Value::Map(spec)), MANAGER).map(drop)
+    }
+}
+
+const MANAGER: &str = "ephor";
+
+/// Whether a write took the lease: a conflict says that another replica was faster.
+fn taken(written: Result<Value, Failure>) -> Result<bool, Failure> {
+    match written {
+        Ok(_) => Ok(true),
+        Err(e) if e.is_conflict() => Ok(false),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,24 @@
+//! What keeps a cluster in step with its policies.
+//!
+//! In: the policies in use, a cluster. Out: objects of the cluster: webhook configurations, statuses of policies, generated
+//! objects, reports. Controllers run on the replica that leads ([`lease`]); each works on the keys of a [`queue`] and compares
+//! what is there with what should be there, so that it may be stopped at any point. Semantics: `docs/cluster.md`.
+#![forbid(unsafe_code)]
+
+use ephor_admission::{native as convert, registration, settings};
+use ephor_api as api;
+use ephor_cluster as cluster;
+#[cfg(test)]
+use ephor_document as document;
+use ephor_kubernetes as kubernetes;
+use ephor_lower as lower;
+use ephor_policies as engine;
+use ephor_value as value;
+
+pub mod in_use;
+pub mod lease;
+pub mod manager;
+pub mod native;
+pub mod queue;
+pub mod status;
+pub mod webhooks;

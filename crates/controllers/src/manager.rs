@@ -1,0 +1,181 @@
+//! The controllers of a replica.
+//!
+//! In: the policies in use, whenever they change; a lease. Out: webhook configurations, then statuses, while this replica leads.
+//! A policy is ready when the configurations that carry it are written, never before.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::cluster::{Cluster, Failure};
+use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
+use crate::lease::{Leader, Place, Times};
+use crate::native::{self, Made, State};
+use crate::queue::{Next, Queue, Workers};
+use crate::status::{self, Rights};
+use crate::webhooks::{self, Plan};
+
+/// How often everything is compared even if nothing is known to have changed.
+const AT_LEAST: Duration = Duration::from_secs(10);
+/// How many threads work.
+const WORKERS: usize = 2;
+
+/// What controllers need.
+pub struct Setup {
+    /// The cluster, with the account that writes webhook configurations and statuses.
+    pub cluster: Arc<Cluster>,
+    /// The same, with the account that scans objects for reports.
+    pub reports: Arc<Cluster>,
+    /// The policies in use.
+    pub source: Source,
+    /// Which policies of Kubernetes are made from Kyverno's.
+    pub native: Made,
+    /// Which webhook configurations there are.
+    pub plan: Plan,
+    /// The lease of the replica that leads.
+    pub place: Place,
+    /// Its times.
+    pub times: Times,
+}
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    /// The webhook configurations.
+    Webhooks,
+    /// The status of a policy.
+    Status(PolicyKey),
+}
+
+/// The controllers of a replica; they end when this is dropped.
+pub struct Controllers {
+    queue: Arc<Queue<Work>>,
+    // The lease is given back before the workers end, and they do nothing without it.
+    _leader: Arc<Leader>,
+    _workers: Workers<Work>,
+}
+
+impl Controllers {
+    /// Starts the controllers.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn start(setup: Setup) -> std::io::Result<Controllers> {
+        let queue: Arc<Queue<Work>> = Arc::default();
+        let begins = queue.clone();
+        let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
+            if leads {
+                begins.add(Work::Webhooks);
+            } else {
+                begins.clear();
+            }
+        })?;
+        let leader = Arc::new(leader);
+        let work = Reconciler {
+            rights: Rights::of(setup.reports.clone()),
+            setup,
+            leader: leader.clone(),
+            queue: queue.clone(),
+            carried: Mutex::default(),
+            native: Mutex::default(),
+        };
+        let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
+        Ok(Controllers { queue, _leader: leader, _workers: workers })
+    }
+
+    /// Says that the policies in use, the settings or the kinds of the cluster have changed.
+    pub fn notify(&self) {
+        self.queue.add(Work::Webhooks);
+    }
+}
+
+/// Why work failed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Webhooks(#[from] webhooks::Error),
+    #[error(transparent)]
+    Status(#[from] Failure),
+}
+
+struct Reconciler {
+    setup: Setup,
+    leader: Arc<Leader>,
+    queue: Arc<Queue<Work>>,
+    rights: Rights,
+    /// The policies that the webhook configurations carry, with the version of each.
+    carried: Mutex<HashMap<PolicyKey, i64>>,
+    /// What became of the policies that may become policies of Kubernetes.
+    native: Mutex<HashMap<PolicyKey, State>>,
+}
+
+/// Which form of a policy this is.
+fn generation(policy: &StoredPolicy) -> i64 {
+    let number = policy.document.at(&["metadata", "generation"]);
+    number.and_then(crate::value::Value::as_int).unwrap_or_default()
+}
+
+impl Reconciler {
+    fn run(&self, work: &Work) -> Result<Next, Error> {
+        if !self.leader.is_leading() {
+            return Ok(Next::Done);
+        }
+        match work {
+            Work::Webhooks => self.webhooks(),
+            Work::Status(key) => self.status(key),
+        }
+    }
+
+    fn webhooks(&self) -> Result<Next, Error> {
+        let in_use = (self.setup.source)();
+        // A policy of Kubernetes is written before the webhook goes, and removed after it came back.
+        let before = self.native.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let native = self.native(&*in_use)?;
+        let is_native =
+            |policy: &StoredPolicy| native.get(&policy.key()).is_some_and(|state| state.generated);
+        let unknown = webhooks::reconcile(&self.setup.cluster, &self.setup.plan, &*in_use, &is_native)?;
+        for policy in in_use.stored().iter().filter(|p| !is_native(p)) {
+            native::remove_former(&self.setup.cluster, policy, before.get(&policy.key()))?;
+        }
+        *self.native.lock().unwrap_or_else(PoisonError::into_inner) = native;
+        for kind in unknown {
+            tracing::debug!(kind, "no resource of the cluster has this kind of a policy");
+        }
+        let usable = in_use.stored().iter().filter(|p| p.problem.is_none());
+        let carried = usable.map(|policy| (policy.key(), generation(policy))).collect();
+        *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = carried;
+        for policy in in_use.stored() {
+            self.queue.add(Work::Status(policy.key()));
+        }
+        Ok(Next::After(AT_LEAST))
+    }
+
+    /// What becomes of the policies that may become policies of Kubernetes.
+    fn native(&self, in_use: &dyn InUse) -> Result<HashMap<PolicyKey, State>, Failure> {
+        let mut states = HashMap::new();
+        for policy in in_use.stored() {
+            let (cluster, made) = (&self.setup.cluster, self.setup.native);
+            if let Some(state) = native::reconcile(cluster, policy, in_use.exceptions(), made)? {
+                states.insert(policy.key(), state);
+            }
+        }
+        Ok(states)
+    }
+
+    fn status(&self, key: &PolicyKey) -> Result<Next, Error> {
+        let in_use = (self.setup.source)();
+        let Some(policy) = in_use.stored().iter().find(|p| p.key() == *key) else { return Ok(Next::Done) };
+        let carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied();
+        let is_carried = carried == Some(generation(policy));
+        if !is_carried && policy.problem.is_none() {
+            // The configurations are written next, and the status after them.
+            return Ok(Next::Done);
+        }
+        let native = self.native.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        match status::write(&self.setup.cluster, policy, is_carried, native.as_ref(), &self.rights) {
+            // It has changed, or is gone: a watch says so.
+            Err(e) if e.is_conflict() || e.is_not_found() => Ok(Next::Done),
+            done => Ok(done.map(|()| Next::Done)?),
+        }
+    }
+}

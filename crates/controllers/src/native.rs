@@ -1,0 +1,153 @@
+//! Policies of Kubernetes made from Kyverno's.
+//!
+//! In: a policy that asks for it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out: a
+//! ValidatingAdmissionPolicy or MutatingAdmissionPolicy with its binding, owned by the policy, or why there is none. Only objects
+//! that carry Kyverno's label are changed. The conversion is [`crate::convert`]'s; semantics: `docs/admission.md`,
+//! "Handing policies over".
+
+use crate::cluster::{Cluster, Failure};
+use crate::convert::{Known, Native, native};
+use crate::in_use::StoredPolicy;
+use crate::value::Value;
+use crate::value::time::Time;
+use crate::webhooks::MANAGER;
+
+/// Which kinds are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// ValidatingAdmissionPolicies.
+    pub validating: bool,
+    /// MutatingAdmissionPolicies.
+    pub mutating: bool,
+}
+
+/// What became of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Whether the API server evaluates it.
+    pub generated: bool,
+    /// Why not, in Kyverno's words.
+    pub message: String,
+}
+
+const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "kyverno");
+
+/// The kind that a policy may become, and the prefix of its name.
+fn form(kind: &str) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        "ClusterPolicy" => ("ValidatingAdmissionPolicy", "cpol"),
+        "ValidatingPolicy" => ("ValidatingAdmissionPolicy", "vpol"),
+        "MutatingPolicy" => ("MutatingAdmissionPolicy", "mpol"),
+        _ => return None,
+    })
+}
+
+/// Writes what a policy becomes; `None` = policies of its kind become nothing. What a policy was and is no more is removed by
+/// [`remove_former`], once a webhook evaluates it.
+///
+/// # Errors
+/// The cluster refuses for another reason than missing permissions.
+pub fn reconcile(
+    cluster: &Cluster,
+    policy: &StoredPolicy,
+    exceptions: &[Value],
+    made: Made,
+) -> Result<Option<State>, Failure> {
+    let document = &policy.document;
+    let Some((kind, _)) = form(document.text_at(&["kind"])) else { return Ok(None) };
+    let is_wanted = if kind.starts_with("Validating") { made.validating } else { made.mutating };
+    if !is_wanted || policy.problem.is_some() {
+        return Ok(None);
+    }
+    let kinds = cluster.kinds()?;
+    let known = Known {
+        exceptions,
+        kinds: &kinds,
+        now: Time::from_unix_nanos(jiff::Timestamp::now().as_nanosecond()),
+    };
+    Ok(Some(match native(document, &known) {
+        Ok(Native { policy, binding }) => {
+            match write(cluster, &policy).and_then(|()| write(cluster, &binding)) {
+                Ok(()) => State { generated: true, message: String::new() },
+                Err(e) if e.code == 403 => State { generated: false, message: forbidden(kind) },
+                Err(e) => return Err(e),
+            }
+        }
+        Err(why) => State { generated: false, message: why.to_string() },
+    }))
+}
+
+/// Removes what a policy was, if it was something. `was`: what became of it before.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn remove_former(cluster: &Cluster, policy: &StoredPolicy, was: Option<&State>) -> Result<(), Failure> {
+    let document = &policy.document;
+    let Some((kind, prefix)) = form(document.text_at(&["kind"])) else { return Ok(()) };
+    let written = |path: &[&str]| document.at(path).and_then(Value::as_bool) == Some(true);
+    let was_generated = was.is_some_and(|was| was.generated)
+        || written(&["status", "validatingadmissionpolicy", "generated"])
+        || written(&["status", "generated"]);
+    if was_generated {
+        let name = format!("{prefix}-{}", document.text_at(&["metadata", "name"]));
+        remove(cluster, &format!("{kind}Binding"), &format!("{name}-binding"))?;
+        remove(cluster, kind, &name)?;
+    }
+    Ok(())
+}
+
+fn forbidden(kind: &str) -> String {
+    let plural = kind.strip_suffix('y').unwrap_or(kind);
+    format!("insufficient permissions to generate {plural}ies")
+}
+
+/// Creates or replaces an object, unless it is as it should be or is somebody else's.
+fn write(cluster: &Cluster, wanted: &Value) -> Result<(), Failure> {
+    let Some(current) = cluster.current(wanted)? else {
+        let done = cluster.create(wanted, MANAGER).map(drop);
+        if done.is_ok() {
+            let (kind, name) = (wanted.text_at(&["kind"]), wanted.text_at(&["metadata", "name"]));
+            tracing::info!(kind, name, "policy of Kubernetes created");
+        }
+        return done;
+    };
+    if !is_own(&current) || holds(&current, wanted) {
+        return Ok(());
+    }
+    let metadata = wanted.get("metadata").cloned().unwrap_or_default();
+    let version = current.text_at(&["metadata", "resourceVersion"]);
+    let wanted = wanted.with("metadata", metadata.with("resourceVersion", version.into()));
+    cluster.replace(&wanted, MANAGER).map(drop)
+}
+
+fn remove(cluster: &Cluster, kind: &str, name: &str) -> Result<(), Failure> {
+    let reference = Value::map([
+        ("apiVersion", "admissionregistration.k8s.io/v1".into()),
+        ("kind", kind.into()),
+        ("metadata", Value::map([("name", name.into())])),
+    ]);
+    match cluster.current(&reference)?.filter(is_own) {
+        Some(current) => match cluster.remove(&current, None) {
+            Err(e) if !e.is_not_found() => Err(e),
+            _ => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+fn is_own(object: &Value) -> bool {
+    object.at(&["metadata", "labels"]).is_some_and(|labels| labels.text_at(&[LABEL.0]) == LABEL.1)
+}
+
+/// Whether an object has everything that is wanted; the API server adds defaults.
+fn holds(current: &Value, wanted: &Value) -> bool {
+    match (current, wanted) {
+        (Value::Map(current), Value::Map(wanted)) => wanted.iter().all(|(key, wanted)| {
+            current.get(key).is_some_and(|current| holds(current, wanted)) || wanted.is_empty()
+        }),
+        (Value::List(current), Value::List(wanted)) => {
+            current.len() == wanted.len() && current.iter().zip(wanted.iter()).all(|(c, w)| holds(c, w))
+        }
+        (current, wanted) => current.json_eq(wanted),
+    }
+}

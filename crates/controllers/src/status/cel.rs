@@ -1,0 +1,88 @@
+//! The status of policies whose expressions are CEL.
+
+use crate::api::read::{items, texts};
+use crate::in_use::StoredPolicy;
+use crate::kubernetes::Kinds;
+use crate::lower::cel_policy::variants_of;
+use crate::native::State;
+use crate::value::{Map, Value};
+
+use super::rights::Rights;
+use super::{Condition, members};
+
+/// The status of a policy.
+pub(super) fn status(
+    policy: &StoredPolicy,
+    is_carried: bool,
+    native: Option<&State>,
+    rights: &Rights,
+    now: &str,
+) -> Value {
+    let document = &policy.document;
+    let spec = document.get("spec").cloned().unwrap_or_default();
+    let mut status = members(policy);
+    let is_on = |part: &str| {
+        document.at(&["spec", "evaluation", part, "enabled"]).and_then(Value::as_bool) != Some(false)
+    };
+    let mut conditions = Vec::new();
+    if is_on("admission") {
+        let message = match &policy.problem {
+            _ if is_carried => "Webhook configured.".to_string(),
+            Some(problem) => format!("Policy is not configured in the webhook: {problem}"),
+            None => "Policy is not configured in the webhook.".to_string(),
+        };
+        conditions.push(Condition { kind: "WebhookConfigured", holds: is_carried, message });
+    }
+    let generates = document.text_at(&["kind"]).ends_with("GeneratingPolicy");
+    let (holds, message) = match is_on("background") || generates {
+        true => rights.of_policy(&spec),
+        false => (true, "Background scanning disabled; reporting permissions not required.".into()),
+    };
+    conditions.push(Condition { kind: "RBACPermissionsGranted", holds, message });
+    let old = document.at(&["status", "conditionStatus"]).cloned().unwrap_or_default();
+    let before = old.get("conditions").and_then(Value::as_list).unwrap_or_default();
+    let written = conditions.iter().map(|c| c.written(before, now)).collect();
+    let all = Value::map([
+        ("conditions", Value::list(written)),
+        ("message", "".into()),
+        ("ready", Value::Bool(conditions.iter().all(|c| c.holds))),
+    ]);
+    status.insert("conditionStatus", all);
+    if !generates {
+        status.insert("autogen", autogen(&spec, document.text_at(&["kind"]).ends_with("MutatingPolicy")));
+        status.insert("generated", Value::Bool(native.is_some_and(|state| state.generated)));
+    }
+    Value::Map(status)
+}
+
+/// The variants for the controllers of pods.
+fn autogen(spec: &Value, mutating: bool) -> Value {
+    let mut configs = Map::new();
+    for (name, variant) in variants_of(spec, mutating) {
+        let targets = targets(&variant);
+        configs.insert(name, Value::map([("spec", variant), ("targets", Value::list(targets))]));
+    }
+    match configs.is_empty() {
+        true => Value::map([]),
+        false => Value::map([("configs", Value::Map(configs))]),
+    }
+}
+
+/// The kinds that a variant is about.
+fn targets(variant: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    for rule in items(variant.at(&["matchConstraints", "resourceRules"])) {
+        let first = |key: &'static str| texts(rule, &[key]).next().unwrap_or_default();
+        let (group, version) = (first("apiGroups"), first("apiVersions"));
+        for resource in texts(rule, &["resources"]) {
+            let kind = Kinds::built_in().resource(group, version, resource).map_or("", |r| &*r.kind);
+            all.push(Value::map([
+                ("group", group.into()),
+                ("version", version.into()),
+                ("resource", resource.into()),
+                ("kind", kind.into()),
+            ]));
+        }
+    }
+    all
+}

@@ -1,0 +1,94 @@
+//! Whether an account may read what a policy is about, so that background scans can report on it.
+//!
+//! In: the resources of a policy. Out: whether the account may get, list and watch all of them, in Kyverno's words. Answers are
+//! remembered for a short time, so that a hundred policies on Pods cost three questions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::api::read::{items, texts};
+use crate::cluster::Cluster;
+use crate::value::Value;
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const VERBS: [&str; 3] = ["get", "list", "watch"];
+/// How long an answer counts.
+const LASTS: Duration = Duration::from_secs(10);
+
+/// A question: verb, group, version, resource.
+type Question = [String; 4];
+
+/// What an account may do.
+pub struct Rights {
+    cluster: Arc<Cluster>,
+    known: Mutex<HashMap<Question, (Instant, Result<bool, String>)>>,
+}
+
+impl Rights {
+    /// Of the account that a client has.
+    pub fn of(cluster: Arc<Cluster>) -> Rights {
+        Rights { cluster, known: Mutex::default() }
+    }
+
+    /// Whether everything that a policy is about may be read, and what its status says.
+    pub(super) fn of_policy(&self, spec: &Value) -> (bool, String) {
+        let mut missing = Vec::new();
+        for rule in items(spec.at(&["matchConstraints", "resourceRules"])) {
+            let list = |key: &'static str| texts(rule, &[key]).collect::<Vec<_>>();
+            for group in list("apiGroups") {
+                for version in list("apiVersions") {
+                    for resource in list("resources") {
+                        for verb in VERBS {
+                            let question = [verb, group, version, resource].map(String::from);
+                            let why = match self.may(question) {
+                                Ok(true) => continue,
+                                Ok(false) => String::new(),
+                                Err(why) => why,
+                            };
+                            missing.push(format!("{verb} {group}/{version}, Resource={resource}: {why}"));
+                        }
+                    }
+                }
+            }
+        }
+        match missing.is_empty() {
+            true => (true, "Policy is ready for reporting.".into()),
+            false => {
+                let missing = missing.join("; ");
+                (false, format!("Policy is not ready for reporting, missing permissions: {missing}."))
+            }
+        }
+    }
+
+    /// Whether the account may do something; an error is why that is not known.
+    fn may(&self, question: Question) -> Result<bool, String> {
+        let known = |all: &HashMap<Question, (Instant, Result<bool, String>)>| {
+            all.get(&question).filter(|(at, _)| at.elapsed() < LASTS).map(|(_, answer)| answer.clone())
+        };
+        if let Some(answer) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return answer;
+        }
+        let [verb, group, version, resource] = &question;
+        let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
+        let attributes = Value::map([
+            ("verb", (&**verb).into()),
+            ("group", (&**group).into()),
+            ("version", (&**version).into()),
+            ("resource", resource.into()),
+            ("subresource", part.into()),
+        ]);
+        let review = Value::map([
+            ("apiVersion", "authorization.k8s.io/v1".into()),
+            ("kind", "SelfSubjectAccessReview".into()),
+            ("spec", Value::map([("resourceAttributes", attributes)])),
+        ]);
+        let answer = self.cluster.request("POST", REVIEWS, "application/json", Some(&review));
+        let answer = answer
+            .map_err(|e| e.text)
+            .map(|answer| answer.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(question, (Instant::now(), answer.clone()));
+        answer
+    }
+}

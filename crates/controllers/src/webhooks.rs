@@ -1,0 +1,176 @@
+//! Webhook configurations: what the API server sends to this installation.
+//!
+//! In: the policies of the cluster, settings, where the server is. Out: the configurations, exactly as the policies need them. A
+//! configuration that another program owns is not touched unless the installation may take it over. Nothing is written
+//! that is as it should be. Semantics: `docs/cluster.md`, "Webhook configurations".
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine;
+
+use crate::api::admission::defaulted;
+use crate::cluster::{Cluster, Failure};
+use crate::in_use::{InUse, StoredPolicy};
+use crate::registration::{self, Options, is_own};
+use crate::value::Value;
+
+/// Which configurations an installation has.
+#[derive(Clone)]
+pub struct Plan {
+    /// Names, address, certificates; selectors, conditions, labels and annotations are those of the settings.
+    pub options: Options,
+    /// The file with the certificates to trust (PEM), read each time; `None` = those of the options.
+    pub authority: Option<PathBuf>,
+    /// Whether configurations of other programs are replaced.
+    pub take_over: bool,
+    /// Which kinds of policies are served: group and kind.
+    pub is_served: Arc<dyn Fn(&str, &str) -> bool + Send + Sync>,
+}
+
+/// Why a configuration is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It belongs to another program.
+    #[error(
+        "{kind} {name} belongs to another program ({}) and is not replaced: --take-over replaces it",
+        .managers.join(", ")
+    )]
+    Foreign {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Who wrote it.
+        managers: Vec<String>,
+    },
+    /// The certificates to trust cannot be read.
+    #[error("{}: {cause}", .path.display())]
+    Authority {
+        /// Their file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The cluster refused.
+    #[error("{kind} {name}: {cause}")]
+    Cluster {
+        /// The kind of the configuration.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// The refusal.
+        #[source]
+        cause: Failure,
+    },
+}
+
+/// The name under which fields are written.
+pub const MANAGER: &str = "ephor";
+
+/// Brings the configurations in step with the policies in use, but for those that the API server evaluates itself. The kinds of policies that no cluster serves are returned.
+///
+/// # Errors
+/// The first configuration that could not be written; the others are written all the same.
+pub fn reconcile(
+    cluster: &Cluster,
+    plan: &Plan,
+    in_use: &dyn InUse,
+    is_native: &dyn Fn(&StoredPolicy) -> bool,
+) -> Result<BTreeSet<String>, Error> {
+    let mut options = plan.options.clone();
+    if let Some(settings) = in_use.settings() {
+        options.selectors.clone_from(&settings.selectors);
+        options.conditions.clone_from(&settings.conditions);
+        options.labels.clone_from(&settings.labels);
+        options.annotations.clone_from(&settings.annotations);
+    }
+    if let Some(path) = &plan.authority {
+        let pem = std::fs::read(path).map_err(|cause| Error::Authority { path: path.clone(), cause })?;
+        options.ca_bundle = base64::engine::general_purpose::STANDARD.encode(pem);
+    }
+    let kinds = cluster.kinds().map_err(|cause| Error::Cluster {
+        kind: "the kinds of the cluster".into(),
+        name: String::new(),
+        cause,
+    })?;
+    // One that cannot be used has no effect, and one that became a policy of Kubernetes is evaluated by the API server.
+    let needed = in_use.stored().iter().filter(|p| p.problem.is_none() && !is_native(p));
+    let policies = needed.map(|p| &p.document);
+    let needs = registration::needs(policies, &kinds, &options);
+    let mut wanted = registration::fixed(&options, &*plan.is_served);
+    wanted.extend(needs.configurations);
+    let mut failed = None;
+    for configuration in &wanted {
+        if let Err(error) = write(cluster, configuration, plan.take_over) {
+            tracing::warn!(error = %error, "a webhook configuration is not as it should be");
+            failed = failed.or(Some(error));
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(needs.unknown),
+    }
+}
+
+fn write(cluster: &Cluster, wanted: &Value, take_over: bool) -> Result<(), Error> {
+    let (kind, name) = (wanted.text_at(&["kind"]), wanted.text_at(&["metadata", "name"]));
+    let failed = |cause| Error::Cluster { kind: kind.into(), name: name.into(), cause };
+    let Some(current) = cluster.current(wanted).map_err(failed)? else {
+        cluster.create(wanted, MANAGER).map_err(failed)?;
+        tracing::info!(kind, name, "webhook configuration created");
+        return Ok(());
+    };
+    if !is_own(&current) && !take_over {
+        return Err(Error::Foreign { kind: kind.into(), name: name.into(), managers: managers(&current) });
+    }
+    if is_same(&current, wanted) {
+        return Ok(());
+    }
+    let metadata = wanted.get("metadata").cloned().unwrap_or_default();
+    let version = current.text_at(&["metadata", "resourceVersion"]);
+    let metadata = metadata.with("resourceVersion", version.into());
+    cluster.replace(&wanted.with("metadata", metadata), MANAGER).map_err(failed)?;
+    tracing::info!(kind, name, "webhook configuration updated");
+    Ok(())
+}
+
+/// Whether a configuration is as it should be.
+fn is_same(current: &Value, wanted: &Value) -> bool {
+    let empty = Value::map([]);
+    let part = |v: &Value, key: &str| v.at(&["metadata", key]).cloned().unwrap_or_else(|| empty.clone());
+    let webhooks =
+        |v: &Value| defaulted(v).get("webhooks").cloned().unwrap_or_else(|| Value::list(Vec::new()));
+    ["labels", "annotations"].iter().all(|key| part(current, key).json_eq(&part(wanted, key)))
+        && webhooks(current).json_eq(&webhooks(wanted))
+}
+
+/// Who wrote an object.
+fn managers(object: &Value) -> Vec<String> {
+    let fields = object.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
+    let mut managers: Vec<String> = fields.iter().map(|m| m.text_at(&["manager"]).to_string()).collect();
+    managers.dedup();
+    managers
+}
+
+/// Deletes the configurations that this program owns; returns their names.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn remove(cluster: &Cluster, options: &Options) -> Result<Vec<String>, Failure> {
+    let names = registration::fixed(options, &|_, _| true);
+    let fixed =
+        names.iter().map(|c| registration::reference(c.text_at(&["kind"]), c.text_at(&["metadata", "name"])));
+    let resources = registration::KINDS.into_iter().zip(options.names.configurations());
+    let resources = resources.map(|(kind, name)| registration::reference(kind, name));
+    let mut removed = Vec::new();
+    for reference in resources.chain(fixed) {
+        if let Some(current) = cluster.current(&reference)?.filter(is_own) {
+            cluster.delete(&current)?;
+            removed.push(current.text_at(&["metadata", "name"]).to_string());
+        }
+    }
+    Ok(removed)
+}

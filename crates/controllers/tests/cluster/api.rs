@@ -1,0 +1,224 @@
+//! An API server in memory: objects by path, with versions and conflicts.
+//!
+//! It knows enough of the API for controllers: discovery, GET, lists, POST, PUT, DELETE, the subresource `status`. Every request is
+//! logged as `METHOD PATH`.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ephor_cluster::{Choice, Cluster, connect};
+use ephor_document::json;
+use ephor_value::{Value, print};
+
+#[derive(Default)]
+struct Store {
+    objects: BTreeMap<String, Value>,
+    version: i64,
+    log: Vec<String>,
+}
+
+/// See the module page.
+pub struct Api {
+    store: Arc<Mutex<Store>>,
+    pub cluster: Arc<Cluster>,
+    _folder: tempfile::TempDir,
+}
+
+const RESOURCES: [(&str, &[(&str, &str, bool)]); 4] = [
+    (
+        "/apis/admissionregistration.k8s.io/v1",
+        &[
+            ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false),
+            ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false),
+            ("validatingadmissionpolicies", "ValidatingAdmissionPolicy", false),
+            ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false),
+        ],
+    ),
+    ("/apis/coordination.k8s.io/v1", &[("leases", "Lease", true)]),
+    ("/apis/kyverno.io/v1", &[("clusterpolicies", "ClusterPolicy", false)]),
+    ("/apis/policies.kyverno.io/v1", &[("validatingpolicies", "ValidatingPolicy", false)]),
+];
+
+fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Api {
+    pub fn start() -> Api {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let store: Arc<Mutex<Store>> = Arc::default();
+        let of = store.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let store = of.clone();
+                std::thread::spawn(move || serve(stream, &store));
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let config = format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
+             users: [{{name: u, user: {{}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\ncurrent-context: c\n"
+        );
+        std::fs::write(&path, config).unwrap();
+        let kubeconfig = path.to_string_lossy().into_owned();
+        let cluster = connect(&Choice { kubeconfig, ..Choice::default() }).unwrap();
+        Api { store, cluster: Arc::new(cluster), _folder: folder }
+    }
+
+    /// The object at a path, if there is one.
+    pub fn object(&self, path: &str) -> Option<Value> {
+        locked(&self.store).objects.get(path).cloned()
+    }
+
+    /// Puts an object at a path, as another program would.
+    pub fn put(&self, path: &str, object: &Value) -> Value {
+        locked(&self.store).write(path, object)
+    }
+
+    /// The writes so far, in order, and forgets them.
+    pub fn writes(&self) -> Vec<String> {
+        let log = std::mem::take(&mut locked(&self.store).log);
+        log.into_iter().filter(|line| !line.starts_with("GET ")).collect()
+    }
+}
+
+impl Store {
+    fn write(&mut self, path: &str, object: &Value) -> Value {
+        self.version += 1;
+        let before = self.objects.get(path);
+        let uid =
+            before.map_or_else(|| format!("u{}", self.version), |o| o.text_at(&["metadata", "uid"]).into());
+        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        let metadata =
+            metadata.with("resourceVersion", self.version.to_string().into()).with("uid", uid.into());
+        let object = object.with("metadata", metadata);
+        self.objects.insert(path.into(), object.clone());
+        object
+    }
+
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        self.log.push(format!("{method} {path}"));
+        let body = json::parse(body).unwrap_or_default();
+        if let Some(found) = discovery(path) {
+            return (200, found);
+        }
+        let version_of = |o: &Value| o.text_at(&["metadata", "resourceVersion"]).to_string();
+        match method {
+            "GET" => match self.objects.get(path) {
+                Some(object) => (200, object.clone()),
+                None => refusal(404, "NotFound", &format!("{path} not found")),
+            },
+            "POST" => {
+                let path = format!("{path}/{}", body.text_at(&["metadata", "name"]));
+                match self.objects.contains_key(&path) {
+                    true => refusal(409, "AlreadyExists", &format!("{path} already exists")),
+                    false => (201, self.write(&path, &body)),
+                }
+            }
+            "PUT" => {
+                let (target, is_status) = match path.strip_suffix("/status") {
+                    Some(target) => (target, true),
+                    None => (path, false),
+                };
+                let Some(current) = self.objects.get(target).cloned() else {
+                    return refusal(404, "NotFound", &format!("{target} not found"));
+                };
+                let version = version_of(&body);
+                if !version.is_empty() && version != version_of(&current) {
+                    return refusal(409, "Conflict", "the object has been modified");
+                }
+                let status = body.get("status").cloned().unwrap_or_default();
+                let next = if is_status { current.with("status", status) } else { body };
+                (200, self.write(target, &next))
+            }
+            "DELETE" => match self.objects.remove(path) {
+                Some(object) => (200, object),
+                None => refusal(404, "NotFound", &format!("{path} not found")),
+            },
+            _ => refusal(405, "MethodNotAllowed", method),
+        }
+    }
+}
+
+fn refusal(code: i64, reason: &str, message: &str) -> (u16, Value) {
+    let status = Value::map([
+        ("kind", "Status".into()),
+        ("apiVersion", "v1".into()),
+        ("status", "Failure".into()),
+        ("reason", reason.into()),
+        ("message", message.into()),
+        ("code", Value::Int(code)),
+    ]);
+    (u16::try_from(code).unwrap(), status)
+}
+
+fn discovery(path: &str) -> Option<Value> {
+    if path == "/api" {
+        return Some(Value::map([("versions", Value::list(vec!["v1".into()]))]));
+    }
+    if path == "/api/v1" {
+        return Some(resources(&[("pods", "Pod", true), ("configmaps", "ConfigMap", true)]));
+    }
+    if path == "/apis" {
+        let groups = RESOURCES.iter().map(|(path, _)| {
+            let (group, version) = path.trim_start_matches("/apis/").split_once('/').unwrap();
+            let version = Value::map([("version", version.into())]);
+            Value::map([
+                ("name", group.into()),
+                ("preferredVersion", version.clone()),
+                ("versions", Value::list(vec![version])),
+            ])
+        });
+        return Some(Value::map([("groups", Value::list(groups.collect()))]));
+    }
+    RESOURCES.iter().find(|(of, _)| *of == path).map(|(_, all)| resources(all))
+}
+
+fn resources(all: &[(&str, &str, bool)]) -> Value {
+    let one = |(name, kind, namespaced): &(&str, &str, bool)| {
+        Value::map([
+            ("name", (*name).into()),
+            ("kind", (*kind).into()),
+            ("namespaced", Value::Bool(*namespaced)),
+        ])
+    };
+    Value::map([("resources", Value::list(all.iter().map(one).collect()))])
+}
+
+fn serve(stream: TcpStream, store: &Mutex<Store>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut first = String::new();
+        if reader.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        let mut length = 0;
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header).unwrap_or(0) == 0 || header == "\r\n" {
+                break;
+            }
+            if let Some(value) = header.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let mut words = first.split_whitespace();
+        let (method, target) = (words.next().unwrap(), words.next().unwrap());
+        let path = target.split('?').next().unwrap();
+        let (code, answer) = locked(store).answer(method, path, std::str::from_utf8(&body).unwrap());
+        let text = print::json(&answer);
+        let head = format!(
+            "HTTP/1.1 {code} Answer\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            text.len()
+        );
+        if reader.get_mut().write_all((head + &text).as_bytes()).is_err() {
+            return;
+        }
+    }
+}

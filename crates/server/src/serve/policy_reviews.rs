@@ -1,0 +1,65 @@
+//! Reviews of policies themselves, over HTTP.
+//!
+//! In: a review on one of the paths of [`About`]. Out: its answer. They are decided on threads for evaluations, as all reviews
+//! are, and refused when there is no time for them. Deciding is [`crate::admit::policies`]'s.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State as Shared;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use axum::routing::post;
+
+use crate::admit::Undecodable;
+use crate::admit::incoming::decode;
+use crate::admit::policies::{About, review};
+
+use super::http::{State, answered, content_type, plain, timeout};
+use super::refusals;
+use super::threads::Done;
+
+/// Adds the paths.
+pub fn routes(router: Router<Arc<State>>) -> Router<Arc<State>> {
+    About::paths().fold(router, |router, path| router.route(path, post(answer)))
+}
+
+async fn answer(Shared(state): Shared<Arc<State>>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    let answered = decided(&state, &uri, &headers, body).await;
+    answered.unwrap_or_else(|refusal| {
+        let Undecodable { status, text } = &refusal;
+        state.refusals.note(refusals::reason(&refusal), *status, text, uri.path());
+        plain(*status, text)
+    })
+}
+
+async fn decided(
+    state: &Arc<State>,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Undecodable> {
+    let about = About::parse(uri.path()).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
+    let due = Instant::now() + timeout(uri).saturating_sub(state.limits.margin);
+    let body = state.intake.read(headers, body, due).await?;
+    let kind = content_type(headers).to_string();
+    let exceptions = state.store.around().stored.as_ref().and_then(|stored| stored.exceptions.clone());
+    let path = uri.path().to_string();
+    let work = move || {
+        let incoming = decode(&kind, &body.bytes)?;
+        let answer = review(about, &incoming, exceptions.as_deref());
+        if let Some(denial) = &answer.denial {
+            let (kind, name) = (incoming.text(&["kind", "kind"]), incoming.text(&["name"]));
+            let user = incoming.object("userInfo");
+            tracing::info!(path, kind, name, user = user.text_at(&["username"]), denial.message, "denied");
+        }
+        Ok(answered(&answer, &incoming))
+    };
+    match state.threads.run(true, due, work).await {
+        Done::Result(response) => response,
+        Done::Fault(text) => Err(Undecodable::new(500, text)),
+        Done::Late => Err(Undecodable::new(504, "there was no time to answer")),
+    }
+}
