@@ -16,6 +16,9 @@ use crate::in_use::{InUse, StoredPolicy};
 use crate::registration::{self, Options, is_own};
 use crate::value::Value;
 
+/// Whether policies of a group and kind are served.
+pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;
+
 /// Which configurations an installation has.
 #[derive(Clone)]
 pub struct Plan {
@@ -26,7 +29,7 @@ pub struct Plan {
     /// Whether configurations of other programs are replaced.
     pub take_over: bool,
     /// Which kinds of policies are served: group and kind.
-    pub is_served: Arc<dyn Fn(&str, &str) -> bool + Send + Sync>,
+    pub is_served: Arc<IsServed>,
 }
 
 /// Why a configuration is not as it should be.

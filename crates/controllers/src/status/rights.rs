@@ -18,11 +18,13 @@ const LASTS: Duration = Duration::from_secs(10);
 
 /// A question: verb, group, version, resource.
 type Question = [String; 4];
+/// An answer, or why there is none, and when it was given.
+type Answer = (Instant, Result<bool, String>);
 
 /// What an account may do.
 pub struct Rights {
     cluster: Arc<Cluster>,
-    known: Mutex<HashMap<Question, (Instant, Result<bool, String>)>>,
+    known: Mutex<HashMap<Question, Answer>>,
 }
 
 impl Rights {
@@ -63,7 +65,7 @@ impl Rights {
 
     /// Whether the account may do something; an error is why that is not known.
     fn may(&self, question: Question) -> Result<bool, String> {
-        let known = |all: &HashMap<Question, (Instant, Result<bool, String>)>| {
+        let known = |all: &HashMap<Question, Answer>| {
             all.get(&question).filter(|(at, _)| at.elapsed() < LASTS).map(|(_, answer)| answer.clone())
         };
         if let Some(answer) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {

@@ -26,7 +26,10 @@ pub struct Api {
     _folder: tempfile::TempDir,
 }
 
-const RESOURCES: [(&str, &[(&str, &str, bool)]); 4] = [
+/// Name, kind, and whether objects have a namespace.
+type Resource = (&'static str, &'static str, bool);
+
+const RESOURCES: [(&str, &[Resource]); 4] = [
     (
         "/apis/admissionregistration.k8s.io/v1",
         &[
@@ -178,8 +181,8 @@ fn discovery(path: &str) -> Option<Value> {
     RESOURCES.iter().find(|(of, _)| *of == path).map(|(_, all)| resources(all))
 }
 
-fn resources(all: &[(&str, &str, bool)]) -> Value {
-    let one = |(name, kind, namespaced): &(&str, &str, bool)| {
+fn resources(all: &[Resource]) -> Value {
+    let one = |(name, kind, namespaced): &Resource| {
         Value::map([
             ("name", (*name).into()),
             ("kind", (*kind).into()),
