@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts ephor in Kyverno's place beside a cluster whose objects (definitions, accounts, ConfigMaps, Services) are there already.
+# Starts ephor in Kyverno's place for a cluster whose objects (definitions, accounts, ConfigMaps, Services) are there already.
 # usage: start-engine.sh STATE_DIR INDEX CONFIGS     EPHOR names the program; returns when it is ready
 #
 # STATE_DIR holds the kubeconfig files of Kyverno's accounts; reviews are served on 127.0.INDEX.2:443, to which the Service

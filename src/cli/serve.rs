@@ -121,13 +121,13 @@ struct ClusterOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies of the cluster")]
 struct StoredOptions {
-    /// kinds of policies that are read from the cluster and kept in force: legacy (kyverno.io), cel (policies.kyverno.io), all, or kinds such as ClusterPolicy
+    /// kinds of policies that are read from the cluster and enforced: legacy (kyverno.io), cel (policies.kyverno.io), all, or kinds such as ClusterPolicy
     #[arg(long, value_name = "KIND")]
     kinds: Vec<Record>,
     /// namespace whose PolicyExceptions count, * for all
     #[arg(long, value_name = "NAME")]
     exceptions: Option<String>,
-    /// policies of Kubernetes that are made from policies which ask for it: validating, mutating, none
+    /// policies of Kubernetes that are generated from policies which enable it
     #[arg(long, value_name = "KIND", default_value = "validating", value_parser = PossibleValuesParser::new(["validating", "mutating", "none"]))]
     native_policies: Vec<String>,
     /// replacement of webhook configurations of the same names that another program owns

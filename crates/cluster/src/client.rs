@@ -326,7 +326,7 @@ impl Cluster {
         self.request("POST", &format!("{path}?fieldManager={manager}"), "application/json", Some(object))
     }
 
-    /// Replaces an object; one with a `resourceVersion` only if nobody has changed it since.
+    /// Replaces an object; one with a `resourceVersion` only if it has not changed since.
     ///
     /// # Errors
     /// See [`Cluster::request`]; 404 when it does not exist, 409 when it has changed.

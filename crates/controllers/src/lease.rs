@@ -163,7 +163,7 @@ impl Candidate {
         ])
     }
 
-    /// Renews the lease, or takes it if nobody holds it. Whether it is held then.
+    /// Renews the lease, or takes it if it is free. Whether it is held then.
     fn hold(&mut self) -> Result<bool, Failure> {
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
         let Some(lease) = self.cluster.current(&self.reference())? else {

@@ -28,7 +28,7 @@ pub struct Setup {
     pub reports: Arc<Cluster>,
     /// The policies in use.
     pub source: Source,
-    /// Which policies of Kubernetes are made from Kyverno's.
+    /// Which policies of Kubernetes are generated from Kyverno's.
     pub native: Made,
     /// Which webhook configurations there are.
     pub plan: Plan,

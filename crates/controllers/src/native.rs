@@ -1,6 +1,6 @@
-//! Policies of Kubernetes made from Kyverno's.
+//! Policies of Kubernetes generated from Kyverno's.
 //!
-//! In: a policy that asks for it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out: a
+//! In: a policy that enables it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out: a
 //! ValidatingAdmissionPolicy or MutatingAdmissionPolicy with its binding, owned by the policy, or why there is none. Only objects
 //! that carry Kyverno's label are changed. The conversion is [`crate::convert`]'s; semantics: `docs/admission.md`,
 //! "Handing policies over".
@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::time::Time;
 use crate::webhooks::MANAGER;
 
-/// Which kinds are made.
+/// Which kinds are generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
     /// ValidatingAdmissionPolicies.
@@ -101,7 +101,7 @@ fn forbidden(kind: &str) -> String {
     format!("insufficient permissions to generate {plural}ies")
 }
 
-/// Creates or replaces an object, unless it is as it should be or is somebody else's.
+/// Creates or replaces an object, unless it is as it should be or belongs to another program.
 fn write(cluster: &Cluster, wanted: &Value) -> Result<(), Failure> {
     let Some(current) = cluster.current(wanted)? else {
         let done = cluster.create(wanted, MANAGER).map(drop);

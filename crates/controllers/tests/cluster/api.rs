@@ -82,7 +82,7 @@ impl Api {
         locked(&self.store).write(path, object)
     }
 
-    /// The writes so far, in order, and forgets them.
+    /// The writes since the last call, in order.
     pub fn writes(&self) -> Vec<String> {
         let log = std::mem::take(&mut locked(&self.store).log);
         log.into_iter().filter(|line| !line.starts_with("GET ")).collect()

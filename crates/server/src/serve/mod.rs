@@ -96,7 +96,7 @@ pub struct AuditLog {
 pub struct Leading {
     /// The webhook configurations.
     pub plan: Plan,
-    /// The policies of Kubernetes that are made from Kyverno's.
+    /// The policies of Kubernetes that are generated from Kyverno's.
     pub native: Made,
     /// The lease.
     pub lease: Place,
