@@ -89,7 +89,7 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
 }
 
 /// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each pair.
-const MOST_PAIRS: usize = 1 << 30;
+const MOST_PAIRS: usize = 1 << 29;
 
 /// Whether a pattern may be looked for in a text.
 ///
