@@ -264,7 +264,10 @@ impl Cluster {
                 // The token has become too old: from the beginning, without pages.
                 Err(e) if e.code == 410 && !more.is_empty() => {
                     items.clear();
-                    self.get(&format!("{path}?{selector}"))?
+                    match selector.trim_end_matches('&') {
+                        "" => self.get(&path)?,
+                        selector => self.get(&format!("{path}?{selector}"))?,
+                    }
                 }
                 page => page?,
             };
