@@ -249,17 +249,19 @@ mod tests {
 
     #[test]
     fn a_policy_that_cannot_be_used_is_refused_with_the_reason() {
-        let denied = reviewed(About::Policy, &policy("{{ request.object.", "Enforce"));
+        let broken = policy("a", "Enforce").replace("operator: Equals", "operator: Nope");
+        let denied = reviewed(About::Policy, &broken);
         assert!(!denied.allowed());
         assert!(reviewed(About::Policy, &policy("{{ request.object.kind }}", "Enforce")).allowed());
     }
 
     #[test]
     fn deprecated_kinds_and_words_give_warnings() {
-        let warnings = reviewed(About::Policy, &policy("a", "enforce")).warnings;
+        let lower = policy("a", "Enforce").replace("{rules:", "{validationFailureAction: enforce, rules:");
+        let warnings = reviewed(About::Policy, &lower).warnings;
         let [kind, action] = &warnings[..] else { unreachable!("{warnings:?}") };
         assert!(kind.starts_with("kyverno.io/v1 ClusterPolicy is deprecated"), "{kind}");
-        assert!(action.starts_with("spec.rules[0].validate.failureAction: Validation failure actions"));
+        assert!(action.starts_with("spec.validationFailureAction: Validation failure actions"));
     }
 
     #[test]

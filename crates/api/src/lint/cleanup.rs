@@ -84,24 +84,26 @@ fn is_empty_set(matched: Option<&Value>, excluded: Option<&Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::lint;
     use crate::corpus;
     use crate::schema;
 
     fn problem(spec: &str) -> Option<String> {
         let text = format!(
-            "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {{name: a}}\nspec: {spec}\n"
+            r#"{{"apiVersion": "kyverno.io/v2", "kind": "ClusterCleanupPolicy", "metadata": {{"name": "a"}}, "spec": {{{spec}}}}}"#
         );
-        let document = schema::check(&corpus::parse(&text)).ok()?;
+        let document = schema::check(&corpus::parse(&text)).unwrap();
         lint(&document).error.map(|finding| finding.text)
     }
 
-    const PODS: &str = "match: {any: [{resources: {kinds: [Pod]}}]}";
+    const PODS: &str = r#""match": {"any": [{"resources": {"kinds": ["Pod"]}}]}"#;
 
     #[test]
     fn a_policy_that_deletes_on_schedule_is_accepted() {
-        assert_eq!(problem(&format!("{{{PODS}, schedule: '*/5 * * * *'}}")), None);
-        assert_eq!(problem(&format!("{{{PODS}, schedule: '@daily'}}")), None);
+        assert_eq!(problem(&format!(r#"{PODS}, "schedule": "*/5 * * * *""#)), None);
+        assert_eq!(problem(&format!(r#"{PODS}, "schedule": "@daily""#)), None);
     }
 
     #[test]
@@ -110,19 +112,21 @@ mod tests {
             let found = problem(spec);
             assert!(found.as_ref().is_some_and(|found| found.contains(text)), "{found:?}");
         };
-        refused(&format!("{{{PODS}, schedule: 'soon'}}"), "is not in proper cron format");
+        refused(&format!(r#"{PODS}, "schedule": "soon""#), "is not in proper cron format");
         refused(
-            "{match: {any: [{resources: {kinds: [Pod]}, clusterRoles: [a]}]}, schedule: '@daily'}",
+            r#""match": {"any": [{"resources": {"kinds": ["Pod"]}, "clusterRoles": ["a"]}]}, "schedule": "@daily""#,
             "spec.match.any[0].clusterRoles: Forbidden: Usage of user info is forbidden",
         );
         refused(
             &format!(
-                "{{{PODS}, schedule: '@daily', context: [{{name: c, configMap: {{name: m, namespace: n}}}}]}}"
+                r#"{PODS}, "schedule": "@daily", "context": [{{"name": "c", "configMap": {{"name": "m", "namespace": "n"}}}}]"#
             ),
             "ConfigMap is not allowed in CleanUp Policy",
         );
         refused(
-            &format!("{{{PODS}, exclude: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, schedule: '@daily'}}"),
+            &format!(
+                r#"{PODS}, "exclude": {{"any": [{{"resources": {{"kinds": ["Pod"]}}}}]}}, "schedule": "@daily""#
+            ),
             "CleanupPolicy is matching an empty set",
         );
     }

@@ -213,9 +213,9 @@ mod tests {
         assert_eq!(Chosen::of(["ClusterPolcy"]).unwrap_err(), KindError("ClusterPolcy".into()));
     }
 
-    fn policy(condition: &str, generation: &str) -> Value {
+    fn policy(operator: &str, generation: &str) -> Value {
         let text = format!(
-            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: a, uid: u, resourceVersion: '{generation}'}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, validate: {{message: m, deny: {{conditions: {{all: [{{key: '{condition}', operator: Equals, value: b}}]}}}}}}}}]}}, status: {{ready: true}}}}"
+            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: a, uid: u, resourceVersion: '{generation}'}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, validate: {{message: m, deny: {{conditions: {{all: [{{key: a, operator: {operator}, value: b}}]}}}}}}}}]}}, status: {{ready: true}}}}"
         );
         crate::document::yaml_value(&text).unwrap()
     }
@@ -227,22 +227,22 @@ mod tests {
     #[test]
     fn a_policy_that_cannot_be_used_any_more_keeps_its_last_usable_form() {
         let mut stored = Stored::default();
-        let first = compiled(&mut stored, &policy("a", "1"));
+        let first = compiled(&mut stored, &policy("Equals", "1"));
         assert_eq!((first.problem.as_deref(), first.gives.policies.len()), (None, 1));
-        stored.compiled.insert(PolicyKey::of(&policy("a", "1")), first);
-        let broken = compiled(&mut stored, &policy("{{ request.object.", "2"));
+        stored.compiled.insert(PolicyKey::of(&policy("Equals", "1")), first);
+        let broken = compiled(&mut stored, &policy("Nope", "2"));
         assert!(broken.problem.is_some());
         assert_eq!(broken.gives.policies.len(), 1);
-        let fresh = compiled(&mut Stored::default(), &policy("{{ request.object.", "2"));
+        let fresh = compiled(&mut Stored::default(), &policy("Nope", "2"));
         assert!(fresh.problem.is_some() && fresh.gives.is_empty());
     }
 
     #[test]
     fn a_status_alone_compiles_nothing_again() {
         let mut stored = Stored::default();
-        let first = compiled(&mut stored, &policy("a", "1"));
+        let first = compiled(&mut stored, &policy("Equals", "1"));
         let gives = first.gives.clone();
-        stored.compiled.insert(PolicyKey::of(&policy("a", "1")), first);
-        assert!(Arc::ptr_eq(&gives, &compiled(&mut stored, &policy("a", "2")).gives));
+        stored.compiled.insert(PolicyKey::of(&policy("Equals", "1")), first);
+        assert!(Arc::ptr_eq(&gives, &compiled(&mut stored, &policy("Equals", "2")).gives));
     }
 }
