@@ -1,4 +1,4 @@
-//! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book are [`reference`].
+//! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book are in `reference`.
 
 mod page;
 pub mod reference;

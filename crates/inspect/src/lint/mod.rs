@@ -1,7 +1,7 @@
 //! What there is to say about policies before they run.
 //!
 //! In: texts of files, definitions of custom kinds. Out: findings, each with the id of its check, at line and column of the
-//! user's file, and what was counted. Documents of other kinds, and [parts](partial) of policies, are counted alone. The checks of a policy, in order:
+//! user's file, and what was counted. Documents of other kinds, and parts of policies (`partial`), are counted alone. The checks of a policy, in order:
 //! YAML ([`syntax`](self)), the schema, then everything that reads the document as it is written (kinds, queries, patterns,
 //! conditions, expressions), then what the loader and Kyverno's policy check refuse. A comment
 //! `# ephor-lint: ignore=ID` at the line, or above it, drops findings of that id; `ignore-file=ID` drops those of the file.
