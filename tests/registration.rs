@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ephor_admission::registration::{Address, Names, Options, needs};
+use ephor_admission::registration::{Address, Options, needs};
 use ephor_admission::webhooks::{Allowing, Log, Server, in_order};
 use ephor_api::admission::{check, defaulted};
 use ephor_document::yaml_value;
@@ -25,19 +25,7 @@ use ephor_value::{Map, Str, Value};
 use proptest::prelude::*;
 
 fn options() -> Options {
-    Options {
-        names: Names::Ephor,
-        address: Address::Url("https://h:9443/".into()),
-        ca_bundle: String::new(),
-        timeout: 10,
-        excluded_namespaces: Vec::new(),
-        ignore_failures: false,
-        exclude_bootstrap: false,
-        selectors: [None, None],
-        conditions: Vec::new(),
-        labels: Default::default(),
-        annotations: Default::default(),
-    }
+    Options::of(Address::Url("https://h:9443/".into()))
 }
 
 fn policies(text: &str) -> Vec<Value> {

@@ -3,7 +3,6 @@
 use clap::ValueHint;
 
 use ephor_admission::registration::{Address, Names, Options};
-use ephor_value::Map;
 
 use super::flags::{Record, fields, whole};
 use super::given;
@@ -92,15 +91,10 @@ pub fn options(server: &ServerOptions, webhooks: &WebhookOptions) -> Options {
     };
     Options {
         names: webhooks.names(),
-        address,
-        ca_bundle: String::new(),
         timeout: webhooks.webhook_timeout,
         excluded_namespaces,
         ignore_failures: webhooks.force_failure_policy_ignore,
         exclude_bootstrap: webhooks.exclude_bootstrap_resources,
-        selectors: [None, None],
-        conditions: Vec::new(),
-        labels: Map::new(),
-        annotations: Map::new(),
+        ..Options::of(address)
     }
 }

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::document;
 use crate::files::SourceText;
 use crate::value::Value;
+use crate::value::file_path::normal;
 
 /// The names that kustomize looks for in a folder.
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -57,21 +58,6 @@ impl Patches {
     pub fn has(&self, file: &str) -> bool {
         !self.0.is_empty() && self.0.contains(&normal(Path::new(file)))
     }
-}
-
-/// The path without `.`, and without `..` behind a name.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod duration;
 mod encoding;
 pub mod environment;
 pub mod fault;
+pub mod file_path;
 mod identity;
 pub mod image;
 pub mod list;

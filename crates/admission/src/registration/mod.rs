@@ -116,6 +116,25 @@ pub struct Options {
     pub annotations: Map,
 }
 
+impl Options {
+    /// Those of a server at an address, with nothing set.
+    pub fn of(address: Address) -> Options {
+        Options {
+            names: Names::Ephor,
+            address,
+            ca_bundle: String::new(),
+            timeout: 10,
+            excluded_namespaces: Vec::new(),
+            ignore_failures: false,
+            exclude_bootstrap: false,
+            selectors: [None, None],
+            conditions: Vec::new(),
+            labels: Map::new(),
+            annotations: Map::new(),
+        }
+    }
+}
+
 /// What policies need.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {

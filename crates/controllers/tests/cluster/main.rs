@@ -16,7 +16,7 @@ use ephor_controllers::native::Made;
 use ephor_controllers::webhooks::{self, Error, Plan};
 use ephor_document::yaml_value;
 use ephor_policies::{Engine, PolicySet};
-use ephor_value::{Map, Value};
+use ephor_value::Value;
 
 /// Waits until something holds.
 fn until(what: &str, holds: impl Fn() -> bool) {
@@ -60,19 +60,8 @@ fn usable(document: &Value) -> StoredPolicy {
 }
 
 fn plan(take_over: bool) -> Plan {
-    let options = Options {
-        names: Names::Kyverno,
-        address: Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 },
-        ca_bundle: String::new(),
-        timeout: 10,
-        excluded_namespaces: Vec::new(),
-        ignore_failures: false,
-        exclude_bootstrap: false,
-        selectors: [None, None],
-        conditions: Vec::new(),
-        labels: Map::new(),
-        annotations: Map::new(),
-    };
+    let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
+    let options = Options { names: Names::Kyverno, ..Options::of(address) };
     Plan { options, authority: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 

@@ -1,8 +1,10 @@
 //! Names of files as references of URIs (RFC 3986).
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::value::file_path::normal;
 
 /// What a path may hold as it is: unreserved characters and separators.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -41,21 +43,6 @@ pub fn reference(file: &str, root: Option<&Path>) -> String {
 /// A path with everything encoded that a path of a URI cannot hold.
 pub fn encoded(path: &str) -> String {
     utf8_percent_encode(path, PLAIN).to_string()
-}
-
-/// The path without `.`, and without `..` behind a name.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
