@@ -8,6 +8,7 @@
 use crate::cluster::{Cluster, Failure};
 use crate::convert::{Known, Native, native};
 use crate::in_use::StoredPolicy;
+use crate::registration::reference;
 use crate::value::Value;
 use crate::value::time::Time;
 use crate::webhooks::MANAGER;
@@ -121,12 +122,7 @@ fn write(cluster: &Cluster, wanted: &Value) -> Result<(), Failure> {
 }
 
 fn remove(cluster: &Cluster, kind: &str, name: &str) -> Result<(), Failure> {
-    let reference = Value::map([
-        ("apiVersion", "admissionregistration.k8s.io/v1".into()),
-        ("kind", kind.into()),
-        ("metadata", Value::map([("name", name.into())])),
-    ]);
-    match cluster.current(&reference)?.filter(is_own) {
+    match cluster.current(&reference(kind, name))?.filter(is_own) {
         Some(current) => match cluster.remove(&current, None) {
             Err(e) if !e.is_not_found() => Err(e),
             _ => Ok(()),

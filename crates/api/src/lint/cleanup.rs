@@ -1,7 +1,7 @@
 //! Checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it. Semantics: section 10 of the policy object
 //! specification; what depends on the permissions of accounts is left out.
 
-use super::structure::{Fields, match_block};
+use super::structure::{Fields, match_block, no_users};
 use super::{Finding, Findings};
 use crate::read::{items, listed};
 use crate::schema;
@@ -33,7 +33,7 @@ pub fn lint(policy: &Value) -> Findings {
     let (matched, excluded) = (policy.at(&["spec", "match"]), policy.at(&["spec", "exclude"]));
     let is_namespaced = policy.text_at(&["kind"]) == "CleanupPolicy";
     for (block, place) in [(matched, "spec.match"), (excluded, "spec.exclude")] {
-        users(block, place, &mut fields);
+        no_users(block, place, &mut fields);
         match_block(block, place, is_namespaced, &mut fields);
     }
     if is_empty_set(matched, excluded) {
@@ -52,20 +52,6 @@ fn is_schedule(text: &str) -> bool {
         return crate::value::duration::parse_ok(every.trim()).is_some();
     }
     (text.starts_with('@') || text.split_whitespace().count() == 5) && Cron::parse(text).is_some()
-}
-
-fn users(block: Option<&Value>, place: &str, fields: &mut Fields) {
-    let Some(block) = block else { return };
-    for name in ["any", "all"] {
-        for (i, filter) in listed(block, name).iter().enumerate() {
-            for users in ["roles", "clusterRoles", "subjects"] {
-                if !listed(filter, users).is_empty() {
-                    let place = format!("{place}.{name}[{i}].{users}");
-                    fields.forbidden(&place, "Usage of user info is forbidden");
-                }
-            }
-        }
-    }
 }
 
 /// Whether an exclusion leaves nothing: the same filter on both sides, or sides of which not both list alternatives.

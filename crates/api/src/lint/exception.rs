@@ -1,9 +1,9 @@
 //! Checks of a PolicyException as a user writes it. Semantics: section 9.5 of the policy object specification;
 //! what depends on the configuration of a cluster is left out.
 
-use super::structure::{Fields, match_block, pod_security};
+use super::structure::{Fields, match_block, no_users, pod_security};
 use super::{Finding, Findings};
-use crate::read::{items, listed};
+use crate::read::items;
 use crate::schema;
 use crate::value::Value;
 
@@ -12,17 +12,8 @@ pub fn lint(exception: &Value) -> Findings {
     let mut fields = Fields::default();
     let background = exception.at(&["spec", "background"]).and_then(Value::as_bool).unwrap_or(true);
     let matched = exception.at(&["spec", "match"]);
-    if background && let Some(block) = matched {
-        for name in ["any", "all"] {
-            for (i, filter) in listed(block, name).iter().enumerate() {
-                for users in ["roles", "clusterRoles", "subjects"] {
-                    if !listed(filter, users).is_empty() {
-                        let place = format!("spec.match.{name}[{i}].{users}");
-                        fields.forbidden(&place, "Usage of user info is forbidden");
-                    }
-                }
-            }
-        }
+    if background {
+        no_users(matched, "spec.match", &mut fields);
     }
     match_block(matched, "spec.match", false, &mut fields);
     for (i, entry) in items(exception.at(&["spec", "exceptions"])).iter().enumerate() {

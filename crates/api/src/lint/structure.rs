@@ -59,6 +59,21 @@ impl Fields {
     }
 }
 
+/// Users in the filters of a block that is evaluated without a request.
+pub fn no_users(block: Option<&Value>, place: &str, fields: &mut Fields) {
+    let Some(block) = block else { return };
+    for name in ["any", "all"] {
+        for (i, filter) in listed(block, name).iter().enumerate() {
+            for users in ["roles", "clusterRoles", "subjects"] {
+                if !listed(filter, users).is_empty() {
+                    let place = format!("{place}.{name}[{i}].{users}");
+                    fields.forbidden(&place, "Usage of user info is forbidden");
+                }
+            }
+        }
+    }
+}
+
 /// Runs the structural checks.
 pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
     run(subject, warnings).outcome()
