@@ -130,12 +130,15 @@ impl Reconciler {
         let in_use = (self.setup.source)();
         // A policy of Kubernetes is written before the webhook goes, and removed after it came back.
         let before = self.native.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let native = self.native(&*in_use)?;
+        let native = self.native(&*in_use, &before);
         let is_native =
             |policy: &StoredPolicy| native.get(&policy.key()).is_some_and(|state| state.generated);
         let unknown = webhooks::reconcile(&self.setup.cluster, &self.setup.plan, &*in_use, &is_native)?;
         for policy in in_use.stored().iter().filter(|p| !is_native(p)) {
-            native::remove_former(&self.setup.cluster, policy, before.get(&policy.key()))?;
+            if let Err(error) = native::remove_former(&self.setup.cluster, policy, before.get(&policy.key()))
+            {
+                tracing::warn!(policy = %policy.key(), error = %error, "its policy of Kubernetes is not removed");
+            }
         }
         *self.native.lock().unwrap_or_else(PoisonError::into_inner) = native;
         for kind in unknown {
@@ -150,16 +153,25 @@ impl Reconciler {
         Ok(Next::After(AT_LEAST))
     }
 
-    /// What becomes of the policies that may become policies of Kubernetes.
-    fn native(&self, in_use: &dyn InUse) -> Result<HashMap<PolicyKey, State>, Failure> {
+    /// What becomes of the policies that may become policies of Kubernetes. Where the cluster refuses one, it stays what it
+    /// was before, so that the others are not held up.
+    fn native(&self, in_use: &dyn InUse, before: &HashMap<PolicyKey, State>) -> HashMap<PolicyKey, State> {
         let mut states = HashMap::new();
         for policy in in_use.stored() {
-            let (cluster, made) = (&self.setup.cluster, self.setup.native);
-            if let Some(state) = native::reconcile(cluster, policy, in_use.exceptions(), made)? {
-                states.insert(policy.key(), state);
+            let (cluster, made, key) = (&self.setup.cluster, self.setup.native, policy.key());
+            let state = match native::reconcile(cluster, policy, in_use.exceptions(), made) {
+                Ok(state) => state,
+                Err(error) => {
+                    tracing::warn!(policy = %key, error = %error, "its policy of Kubernetes is not written");
+                    let refused = || State { generated: false, message: error.to_string() };
+                    Some(before.get(&key).cloned().unwrap_or_else(refused))
+                }
+            };
+            if let Some(state) = state {
+                states.insert(key, state);
             }
         }
-        Ok(states)
+        states
     }
 
     fn status(&self, key: &PolicyKey) -> Result<Next, Error> {

@@ -38,6 +38,8 @@ struct State<K> {
     ready: VecDeque<K>,
     /// By the moment at which they are ready; the number keeps equal moments apart.
     later: BTreeMap<(Instant, u64), K>,
+    /// When each of these is ready.
+    due: HashMap<K, (Instant, u64)>,
     number: u64,
     /// Those in `ready`.
     queued: HashSet<K>,
@@ -53,6 +55,7 @@ impl<K> Default for Queue<K> {
         let state = State {
             ready: VecDeque::new(),
             later: BTreeMap::new(),
+            due: HashMap::new(),
             number: 0,
             queued: HashSet::new(),
             in_work: HashSet::new(),
@@ -73,6 +76,23 @@ impl<K: Clone + Eq + Hash + Debug> State<K> {
         }
     }
 
+    /// Adds a key for later, unless it comes before that anyway.
+    fn add_later(&mut self, key: K, at: Instant) {
+        if self.due.get(&key).is_some_and(|(due, _)| *due <= at) {
+            return;
+        }
+        self.drop_later(&key);
+        self.number += 1;
+        self.due.insert(key.clone(), (at, self.number));
+        self.later.insert((at, self.number), key);
+    }
+
+    fn drop_later(&mut self, key: &K) {
+        if let Some(due) = self.due.remove(key) {
+            self.later.remove(&due);
+        }
+    }
+
     /// Moves what is due to the others that are ready; the moment of the next one.
     fn advance(&mut self, now: Instant) -> Option<Instant> {
         while let Some(entry) = self.later.first_entry() {
@@ -81,6 +101,7 @@ impl<K: Clone + Eq + Hash + Debug> State<K> {
                 return Some(at);
             }
             let key = entry.remove();
+            self.due.remove(&key);
             self.add(key);
         }
         None
@@ -98,13 +119,9 @@ impl<K: Clone + Eq + Hash + Debug> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Adds a key after a time.
+    /// Adds a key after a time, unless it comes before that anyway.
     pub fn add_after(&self, key: K, after: Duration) {
-        let mut state = self.state();
-        state.number += 1;
-        let at = (Instant::now() + after, state.number);
-        state.later.insert(at, key);
-        drop(state);
+        self.state().add_later(key, Instant::now() + after);
         self.changed.notify_one();
     }
 
@@ -129,6 +146,8 @@ impl<K: Clone + Eq + Hash + Debug> Queue<K> {
             let next = state.advance(Instant::now());
             if let Some(key) = state.ready.pop_front() {
                 state.queued.remove(&key);
+                // The work says when it is due again.
+                state.drop_later(&key);
                 state.in_work.insert(key.clone());
                 return Some(key);
             }
@@ -180,6 +199,7 @@ impl<K: Clone + Eq + Hash + Debug> Queue<K> {
         state.ready.clear();
         state.queued.clear();
         state.later.clear();
+        state.due.clear();
         state.again.clear();
         state.failures.clear();
     }
@@ -280,6 +300,23 @@ mod tests {
         assert!(queue.is_empty(), "two workers must not have the same key");
         queue.done(&key, Some(Next::Done));
         assert_eq!(queue.take(), Some("a"));
+    }
+
+    #[test]
+    fn a_key_waits_for_the_earliest_time_alone_and_not_at_all_once_it_was_worked_on() {
+        let queue = Queue::default();
+        queue.add_after("a", Duration::from_secs(600));
+        queue.add_after("a", Duration::from_secs(900));
+        assert_eq!(queue.len(), 1);
+        queue.add_after("a", Duration::ZERO);
+        let key = queue.take().unwrap();
+        assert!(queue.is_empty());
+        queue.add_after("a", Duration::from_secs(900));
+        queue.add("b");
+        assert_eq!(queue.take(), Some("b"));
+        queue.done(&key, Some(Next::Done));
+        queue.add("a");
+        assert_eq!((queue.take(), queue.len()), (Some("a"), 0));
     }
 
     #[test]

@@ -17,6 +17,8 @@ struct Store {
     objects: BTreeMap<String, Value>,
     version: i64,
     log: Vec<String>,
+    /// Writes to paths that begin so are refused.
+    refused: Option<&'static str>,
 }
 
 /// See the module page.
@@ -82,6 +84,11 @@ impl Api {
         locked(&self.store).write(path, object)
     }
 
+    /// Refuses writes to paths that begin so, from now on.
+    pub fn refuse(&self, path: &'static str) {
+        locked(&self.store).refused = Some(path);
+    }
+
     /// The writes since the last call, in order.
     pub fn writes(&self) -> Vec<String> {
         let log = std::mem::take(&mut locked(&self.store).log);
@@ -108,6 +115,9 @@ impl Store {
         let body = json::parse(body).unwrap_or_default();
         if let Some(found) = discovery(path) {
             return (200, found);
+        }
+        if method != "GET" && self.refused.is_some_and(|refused| path.starts_with(refused)) {
+            return refusal(422, "Invalid", "spec.validations: Invalid value");
         }
         let version_of = |o: &Value| o.text_at(&["metadata", "resourceVersion"]).to_string();
         match method {

@@ -210,3 +210,18 @@ fn a_policy_becomes_one_of_kubernetes_and_comes_back_when_an_exception_does_not_
     until("it is not generated any more", || generated() == Some(false));
     assert_eq!((api.object(NATIVE), webhooks()), (None, 1));
 }
+
+#[test]
+fn a_policy_of_kubernetes_that_the_cluster_refuses_leaves_the_policy_and_all_others_with_the_server() {
+    let api = Api::start();
+    api.refuse("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies");
+    let stored = api.put(POLICY, &policy(CEL));
+    let in_use = Arc::new(Mutex::new(state(vec![usable(&stored)], Vec::new())));
+    let _controllers = controllers(&api, &in_use);
+    until("the policy is ready", || is_ready(&api.object(POLICY).unwrap()));
+    let status = api.object(POLICY).unwrap().at(&["status", "validatingadmissionpolicy"]).cloned().unwrap();
+    assert_eq!(status.get("generated"), Some(&Value::Bool(false)));
+    assert!(status.text_at(&["message"]).contains("spec.validations"), "{status:?}");
+    let configuration = api.object(CONFIGURATION).unwrap();
+    assert_eq!(configuration.get("webhooks").and_then(Value::as_list).unwrap().len(), 1);
+}
