@@ -139,6 +139,12 @@ struct StoredOptions {
     /// kubeconfig file of the account that scans objects for reports (default the same as for everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     reports_kubeconfig: Option<String>,
+    /// kubeconfig file of the account that deletes objects (default the same as for everything else)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    cleanup_kubeconfig: Option<String>,
+    /// how often labels that say how long objects live are read, 0 for never
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = time)]
+    ttl_interval: Duration,
     #[command(flatten)]
     server: ServerOptions,
     #[command(flatten)]
@@ -446,8 +452,7 @@ fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, 
 
 /// What the leading replica keeps in step.
 fn leading(args: &Args, stored: &Chosen) -> Leading {
-    let StoredOptions { server, webhooks, lease, take_over, reports_kubeconfig, native_policies, .. } =
-        &args.stored;
+    let StoredOptions { server, webhooks, lease, take_over, native_policies, .. } = &args.stored;
     let makes = |kind: &str| native_policies.iter().any(|word| word == kind);
     let native = Made { validating: makes("validating"), mutating: makes("mutating") };
     let authority = match (given(&server.ca_bundle), given(&args.listeners.tls_self_signed)) {
@@ -468,10 +473,15 @@ fn leading(args: &Args, stored: &Chosen) -> Leading {
     };
     let identity = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
     let identity = identity.unwrap_or_else(|_| "ephor".into());
-    let reports = given(reports_kubeconfig);
-    let reports = reports.map(|path| Choice { kubeconfig: path.into(), ..Choice::default() });
+    let account = |flag: &Option<String>| {
+        given(flag).map(|path| Choice { kubeconfig: path.into(), ..Choice::default() })
+    };
+    let (reports, cleanup) =
+        (account(&args.stored.reports_kubeconfig), account(&args.stored.cleanup_kubeconfig));
+    let lifetimes = args.stored.ttl_interval;
     let identity = format!("{identity}_{}", std::process::id());
-    Leading { plan, native, lease: Place { namespace, name, identity }, reports }
+    let lease = Place { namespace, name, identity };
+    Leading { plan, native, lease, reports, cleanup, lifetimes }
 }
 
 /// The Secrets with credentials for registries.

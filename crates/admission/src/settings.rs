@@ -207,6 +207,11 @@ impl Settings {
         [&self.users, &self.groups, &self.roles, &self.cluster_roles]
     }
 
+    /// Whether `resourceFilters` name an object.
+    pub fn filters(&self, what: &Subject<'_>) -> bool {
+        self.filters.iter().any(|f| f.covers(what))
+    }
+
     /// Whether policies are not evaluated for a request.
     pub fn excludes(&self, who: &Requester<'_>, what: &Subject<'_>) -> bool {
         let is_any = |pick: fn(&Names) -> &[Wildcard]| {
@@ -219,7 +224,7 @@ impl Settings {
                 || has(&self.cluster_roles, &who.cluster_roles)
         };
         let excluded = is_any(|n| &n.out) && !is_any(|n| &n.never);
-        excluded || self.filters.iter().any(|f| f.covers(what))
+        excluded || self.filters(what)
     }
 }
 

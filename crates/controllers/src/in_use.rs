@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::engine::Engine;
+use crate::ir::policy::Cleanup;
 use crate::settings::Settings;
 use crate::value::Value;
 
@@ -73,6 +74,9 @@ pub trait InUse: Send + Sync {
 
     /// The exceptions that count, of both groups.
     fn exceptions(&self) -> &[Value];
+
+    /// The cleanup policies that can be used.
+    fn cleanups(&self) -> &[Cleanup];
 
     /// What operators set.
     fn settings(&self) -> Option<&Settings>;

@@ -10,13 +10,18 @@ use ephor_api as api;
 use ephor_cluster as cluster;
 #[cfg(test)]
 use ephor_document as document;
+use ephor_engine as decide;
+use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
+use ephor_matching as matching;
 use ephor_policies as engine;
 use ephor_value as value;
 
+pub mod cleanup;
 pub mod in_use;
 pub mod lease;
+pub mod lifetime;
 pub mod manager;
 pub mod native;
 pub mod queue;

@@ -14,6 +14,7 @@ use crate::native::{self, Made, State};
 use crate::queue::{Next, Queue, Workers};
 use crate::status::{self, Rights};
 use crate::webhooks::{self, Plan};
+use crate::{cleanup, lifetime};
 
 /// How often everything is compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);
@@ -26,6 +27,10 @@ pub struct Setup {
     pub cluster: Arc<Cluster>,
     /// The same, with the account that scans objects for reports.
     pub reports: Arc<Cluster>,
+    /// The same, with the account that deletes objects.
+    pub cleanup: Arc<Cluster>,
+    /// How often labels that say how long objects live are read; `None` = never.
+    pub lifetimes: Option<Duration>,
     /// The policies in use.
     pub source: Source,
     /// Which policies of Kubernetes are generated from Kyverno's.
@@ -45,6 +50,10 @@ enum Work {
     Webhooks,
     /// The status of a policy.
     Status(PolicyKey),
+    /// A policy that deletes objects on a schedule.
+    Schedule(PolicyKey),
+    /// Objects that live for a time.
+    Lifetimes,
 }
 
 /// The controllers of a replica; they end when this is dropped.
@@ -66,6 +75,7 @@ impl Controllers {
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
             if leads {
                 begins.add(Work::Webhooks);
+                begins.add(Work::Lifetimes);
             } else {
                 begins.clear();
             }
@@ -95,7 +105,9 @@ enum Error {
     #[error(transparent)]
     Webhooks(#[from] webhooks::Error),
     #[error(transparent)]
-    Status(#[from] Failure),
+    Cleanup(#[from] cleanup::Error),
+    #[error(transparent)]
+    Cluster(#[from] Failure),
 }
 
 struct Reconciler {
@@ -123,6 +135,11 @@ impl Reconciler {
         match work {
             Work::Webhooks => self.webhooks(),
             Work::Status(key) => self.status(key),
+            Work::Schedule(key) => self.schedule(key),
+            Work::Lifetimes => match self.setup.lifetimes {
+                Some(interval) => Ok(Next::After(lifetime::sweep(&self.setup.cleanup, interval)?)),
+                None => Ok(Next::Done),
+            },
         }
     }
 
@@ -149,6 +166,7 @@ impl Reconciler {
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = carried;
         for policy in in_use.stored() {
             self.queue.add(Work::Status(policy.key()));
+            self.queue.add(Work::Schedule(policy.key()));
         }
         Ok(Next::After(AT_LEAST))
     }
@@ -172,6 +190,15 @@ impl Reconciler {
             }
         }
         states
+    }
+
+    /// Runs a policy that deletes objects, if it is due.
+    fn schedule(&self, key: &PolicyKey) -> Result<Next, Error> {
+        let in_use = (self.setup.source)();
+        match in_use.stored().iter().find(|p| p.key() == *key) {
+            Some(policy) => Ok(cleanup::reconcile(&self.setup.cleanup, policy, &*in_use)?),
+            None => Ok(Next::Done),
+        }
     }
 
     fn status(&self, key: &PolicyKey) -> Result<Next, Error> {

@@ -15,6 +15,7 @@ use ephor_controllers::manager::{Controllers, Setup};
 use ephor_controllers::native::Made;
 use ephor_controllers::webhooks::{self, Error, Plan};
 use ephor_document::yaml_value;
+use ephor_ir::policy::Cleanup;
 use ephor_policies::{Engine, PolicySet};
 use ephor_value::Value;
 
@@ -40,6 +41,10 @@ impl InUse for State {
 
     fn exceptions(&self) -> &[Value] {
         &self.exceptions
+    }
+
+    fn cleanups(&self) -> &[Cleanup] {
+        &[]
     }
 
     fn settings(&self) -> Option<&Settings> {
@@ -138,6 +143,8 @@ fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
     Controllers::start(Setup {
         cluster: api.cluster.clone(),
         reports: api.cluster.clone(),
+        cleanup: api.cluster.clone(),
+        lifetimes: None,
         source,
         native: Made { validating: true, mutating: false },
         plan: plan(false),

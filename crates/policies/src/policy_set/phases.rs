@@ -50,7 +50,10 @@ impl Engine {
             let result = deletion::run(
                 policy,
                 request,
-                CelExceptions { all: &self.set.cel_exceptions, expired_apply: true },
+                CelExceptions {
+                    all: &self.set.cel_exceptions,
+                    expired_apply: self.profile().expired_exceptions_apply,
+                },
                 subject,
             )?;
             Some(PolicyOutcome::of(policy, vec![result]))

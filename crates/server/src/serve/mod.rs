@@ -102,6 +102,10 @@ pub struct Leading {
     pub lease: Place,
     /// The account that scans objects; `None` = the same as for everything else.
     pub reports: Option<Choice>,
+    /// The account that deletes objects, likewise.
+    pub cleanup: Option<Choice>,
+    /// How often labels that say how long objects live are read.
+    pub lifetimes: Duration,
 }
 
 /// The settings of a server.
@@ -297,12 +301,17 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
     let of = state.clone();
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {
-        let reports = match &leading.reports {
-            Some(choice) => Arc::new(connect(choice)?),
-            None => cluster.clone(),
+        let account = |choice: &Option<Choice>| {
+            Ok::<_, Error>(match choice {
+                Some(choice) => Arc::new(connect(choice)?),
+                None => cluster.clone(),
+            })
         };
+        let (reports, cleanup) = (account(&leading.reports)?, account(&leading.cleanup)?);
+        let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());
         let Leading { plan, native, lease: place, .. } = leading;
-        let setup = Setup { cluster, reports, source, native, plan, place, times: Times::default() };
+        let times = Times::default();
+        let setup = Setup { cluster, reports, cleanup, lifetimes, source, native, plan, place, times };
         Ok::<_, Error>(Controllers::start(setup)?)
     };
     tokio::task::spawn_blocking(started).await?.map(Some)

@@ -18,6 +18,7 @@ use crate::external::ExternalData;
 use crate::ir::Policy;
 use crate::ir::admission::PolicyBinding;
 use crate::ir::facts::Stage;
+use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
 use crate::policy_set::Engine;
@@ -54,6 +55,8 @@ pub struct Snapshot {
     pub loaded: Loaded,
     /// Those that are stored in the cluster.
     pub stored: Present,
+    /// The cleanup policies that can be used.
+    pub cleanups: Vec<Cleanup>,
     /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
@@ -67,6 +70,10 @@ impl InUse for Snapshot {
 
     fn exceptions(&self) -> &[Value] {
         &self.stored.exceptions
+    }
+
+    fn cleanups(&self) -> &[Cleanup] {
+        &self.cleanups
     }
 
     fn settings(&self) -> Option<&Settings> {
@@ -207,6 +214,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     };
     let notices = notices(&all);
     let loaded = Loaded::of(&all);
+    let cleanups = all.cleanups.clone();
     let waits_on_network =
         all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate =
@@ -238,6 +246,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         policies,
         loaded,
         stored,
+        cleanups,
         exposure,
         pace,
     }

@@ -1,0 +1,243 @@
+//! Policies that delete objects on a schedule.
+//!
+//! In: a CleanupPolicy or DeletingPolicy, the objects of the kinds that it is about. Out: the objects that it selects are deleted
+//! when its schedule says so, and its status says when that was. A run that was missed happens once, late. A run with an error does
+//! not count: it is tried again. Semantics: `docs/cluster.md`, "Deletions".
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::api::read::{filters, items, texts};
+use crate::cluster::live::namespaces;
+use crate::cluster::{Cluster, Failure};
+use crate::decide::expressions::deletion::Subject;
+use crate::decide::images::Images;
+use crate::decide::request::Parts;
+use crate::decide::{Request, Status};
+use crate::engine::Engine;
+use crate::in_use::{InUse, PolicyKey, StoredPolicy};
+use crate::kubernetes::{Kinds, Resource};
+use crate::matching::{Target, kinds};
+use crate::queue::Next;
+use crate::settings;
+use crate::value::cron::Cron;
+use crate::value::time::Time;
+use crate::value::{Map, Str, Value, wildcard};
+use crate::webhooks::MANAGER;
+
+/// The shortest time between two runs.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// How long a policy waits at most before its schedule is looked at again: clocks change.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Why a run is not complete.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The cluster refuses.
+    #[error(transparent)]
+    Cluster(#[from] Failure),
+    /// Some objects could not be judged or deleted.
+    #[error("{}", .0.join("; "))]
+    Objects(Vec<String>),
+}
+
+/// Runs a policy if it is due; when to look at it again.
+///
+/// # Errors
+/// The run is not complete.
+pub fn reconcile(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<Next, Error> {
+    let document = &policy.document;
+    let kind = document.text_at(&["kind"]);
+    let is_scheduled = kind.ends_with("CleanupPolicy") || kind.ends_with("DeletingPolicy");
+    let schedule = Cron::parse(document.text_at(&["spec", "schedule"])).filter(|_| is_scheduled);
+    let (Some(schedule), None) = (schedule, &policy.problem) else { return Ok(Next::Done) };
+    let last = [&["status", "lastExecutionTime"], &["metadata", "creationTimestamp"]];
+    let last = last.into_iter().find_map(|path| seconds(document.text_at(path)));
+    let now = now();
+    let Some(due) = schedule.next(last.unwrap_or(now)) else { return Ok(Next::Done) };
+    if due > now {
+        return Ok(Next::After(until(due, now)));
+    }
+    run(cluster, policy, in_use)?;
+    written(cluster, document)?;
+    // The new status comes as a change of the policy; this is for a watch that is late.
+    Ok(Next::After(schedule.next(now).map_or(LONGEST, |next| until(next, now))))
+}
+
+fn until(moment: i64, now: i64) -> Duration {
+    let seconds = u64::try_from(moment.saturating_sub(now)).unwrap_or_default();
+    Duration::from_secs(seconds).clamp(SHORTEST, LONGEST)
+}
+
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+fn seconds(text: &str) -> Option<i64> {
+    let time = Time::parse_rfc3339(text).ok()?;
+    i64::try_from(time.unix_nanos().div_euclid(1_000_000_000)).ok()
+}
+
+/// Writes when the policy ran.
+fn written(cluster: &Cluster, document: &Value) -> Result<(), Failure> {
+    let Some(current) = cluster.current(document)? else { return Ok(()) };
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let status = current.get("status").cloned().unwrap_or_default();
+    let current = current.with("status", status.with("lastExecutionTime", now.into()));
+    match cluster.replace_part(&current, "status", MANAGER) {
+        Err(e) if e.is_not_found() => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+/// Deletes what a policy selects.
+fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(), Error> {
+    let served = cluster.kinds()?;
+    let document = &policy.document;
+    let own = document.text_at(&["metadata", "namespace"]);
+    let labels: HashMap<Str, Map> = namespaces(cluster)?.into_iter().collect();
+    let mut judge = Judge::of(policy, in_use);
+    let propagation =
+        Some(document.text_at(&["spec", "deletionPropagationPolicy"])).filter(|p| !p.is_empty());
+    let mut faults = Vec::new();
+    for resource in resources(document, &served) {
+        if !own.is_empty() && !resource.namespaced {
+            continue;
+        }
+        let objects = match cluster.list(resource, own) {
+            Ok(objects) => objects,
+            // What may not be read, or is not there any more, is no reason to leave the others.
+            Err(e) if matches!(e.code, 403 | 404 | 405) => {
+                tracing::warn!(policy = %policy.key(), kind = &*resource.kind, error = %e, "not listed");
+                continue;
+            }
+            Err(e) => {
+                faults.push(e.text);
+                continue;
+            }
+        };
+        for object in objects.iter().filter(|object| !is_filtered(object, resource, in_use)) {
+            let namespace = object.text_at(&["metadata", "namespace"]);
+            match judge.selects(object, labels.get(namespace)) {
+                Ok(false) => {}
+                Ok(true) => match cluster.remove(object, propagation) {
+                    Ok(()) => {
+                        let name = object.text_at(&["metadata", "name"]);
+                        let kind = &*resource.kind;
+                        tracing::info!(policy = %policy.key(), kind, namespace, name, "deleted");
+                    }
+                    Err(e) if e.is_not_found() => {}
+                    Err(e) => faults.push(e.text),
+                },
+                Err(fault) => faults.push(fault),
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Error::Objects(faults)) }
+}
+
+/// Whether the settings leave an object out.
+fn is_filtered(object: &Value, resource: &Resource, in_use: &dyn InUse) -> bool {
+    let subject = settings::Subject {
+        kind: [&resource.group, &resource.version, &resource.kind],
+        subresource: "",
+        namespace: object.text_at(&["metadata", "namespace"]),
+        name: object.text_at(&["metadata", "name"]),
+    };
+    in_use.settings().is_some_and(|settings| settings.filters(&subject))
+}
+
+/// Decides about the objects of a run.
+enum Judge<'r> {
+    /// By the filters and conditions of a cleanup policy.
+    Sweep(Box<crate::decide::cleanup::Sweep<'r>>, &'r Engine),
+    /// By the expressions of a deleting policy.
+    Deletions(PolicyKey, &'r Engine),
+    /// The policy is not loaded yet.
+    None,
+}
+
+impl<'r> Judge<'r> {
+    fn of(policy: &StoredPolicy, in_use: &'r dyn InUse) -> Judge<'r> {
+        let (key, engine) = (policy.key(), in_use.engine());
+        if key.kind.ends_with("DeletingPolicy") {
+            return Judge::Deletions(key, engine);
+        }
+        let own = in_use.cleanups().iter().find(|cleanup| {
+            let namespace = cleanup.policy.namespace.as_deref().unwrap_or_default();
+            *cleanup.policy.name == *key.name && namespace == key.namespace
+        });
+        own.map_or(Judge::None, |cleanup| Judge::Sweep(Box::new(engine.sweep(cleanup)), engine))
+    }
+
+    fn selects(&mut self, object: &Value, namespace: Option<&Map>) -> Result<bool, String> {
+        match self {
+            Judge::None => Ok(false),
+            Judge::Sweep(sweep, engine) => {
+                let mut target = Target::of(object);
+                target.namespace_labels = namespace.cloned().unwrap_or_default();
+                let images = Images::of(object.clone(), engine.functions());
+                sweep.selects(object, &target, &images).map_err(|fault| fault.to_string())
+            }
+            Judge::Deletions(key, engine) => {
+                let name = object.text_at(&["metadata", "namespace"]);
+                let known = namespace.map(|labels| {
+                    let metadata =
+                        Value::map([("name", name.into()), ("labels", Value::Map(labels.clone()))]);
+                    Value::map([
+                        ("apiVersion", "v1".into()),
+                        ("kind", "Namespace".into()),
+                        ("metadata", metadata),
+                    ])
+                });
+                let parts = Parts {
+                    object: object.clone(),
+                    namespace: known.unwrap_or_default(),
+                    ..Parts::default()
+                };
+                let request = Request::new(parts, engine.profile(), engine.functions());
+                let request = request.map_err(|fault| fault.to_string())?;
+                let outcomes = engine.deletions(&request, Subject::Object);
+                let own = outcomes.iter().filter(|outcome| {
+                    let namespace = outcome.policy.namespace.as_deref().unwrap_or_default();
+                    *outcome.policy.name == *key.name && namespace == key.namespace
+                });
+                for result in own.flat_map(|outcome| &outcome.rules) {
+                    match result.status {
+                        Status::Error => return Err(result.message.to_string()),
+                        Status::Pass => return Ok(true),
+                        _ => {}
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// The resources that a policy is about, each once.
+fn resources<'k>(document: &Value, served: &'k Kinds) -> Vec<&'k Resource> {
+    let mut found: Vec<&Resource> = Vec::new();
+    let mut add = |resource: &'k Resource| {
+        // The same objects are served in several versions.
+        let is_same = |other: &&Resource| other.group == resource.group && other.kind == resource.kind;
+        if !found.iter().any(is_same) {
+            found.push(resource);
+        }
+    };
+    for (_, filter) in filters(document.at(&["spec", "match"])) {
+        for selector in texts(filter, &["resources", "kinds"]).map(kinds::parse) {
+            let fits = |r: &&Resource| selector.matches(&r.group, &r.version, &r.kind, "");
+            served.all().iter().filter(fits).for_each(&mut add);
+        }
+    }
+    for rule in items(document.at(&["spec", "matchConstraints", "resourceRules"])) {
+        let has =
+            |key: &'static str, own: &str| texts(rule, &[key]).any(|wanted| wildcard::matches(wanted, own));
+        let fits = |r: &&Resource| {
+            has("apiGroups", &r.group) && has("apiVersions", &r.version) && has("resources", &r.plural)
+        };
+        served.all().iter().filter(fits).for_each(&mut add);
+    }
+    found
+}
