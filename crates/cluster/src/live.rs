@@ -10,7 +10,7 @@ use crate::external::{Address, ApiError, ApiRequest, ExternalData, Found, Lookup
 use crate::kubernetes::{Kinds, Types};
 use crate::sources::registry::credentials::Secrets;
 use crate::value::quote::quote;
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Str, Value, wildcard};
 
 use crate::cache::Cache;
 use crate::client::{Cluster, Failure, SEGMENT};
@@ -40,6 +40,34 @@ impl Live {
         }
         let at = Place { api_version: "v1", resource: "configmaps", namespace, name };
         self.cluster.get(&path(&at).map_err(|error| Failure::other(error.to_string()))?)
+    }
+}
+
+impl Live {
+    /// The objects of a kind, or the one with a name; none where the cluster has no such object.
+    fn found(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Value>, Failure> {
+        let kinds = self.cluster.kinds()?;
+        let mut served = kinds.named(kind);
+        let Some(resource) =
+            served.find(|r| wildcard::matches(api_version, &crate::client::api_version(r)))
+        else {
+            return Err(Failure::other("not found"));
+        };
+        let namespace = if resource.namespaced { namespace } else { "" };
+        if name.is_empty() || (resource.namespaced && namespace.is_empty()) {
+            return self.cluster.list(resource, namespace);
+        }
+        match self.cluster.object(resource, namespace, name) {
+            Ok(object) => Ok(vec![object]),
+            Err(e) if e.is_not_found() => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
     }
 }
 
@@ -91,6 +119,19 @@ impl ExternalData for Live {
 
     fn objects(&self) -> &[Value] {
         &self.objects
+    }
+
+    fn targets(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Result<Vec<Value>, LookupError>> {
+        if !self.objects.is_empty() {
+            return None;
+        }
+        Some(self.found(api_version, kind, namespace, name).map_err(Into::into))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::value::{Str, Value};
 use super::condition;
 use super::data::{Data, World};
 use super::expressions::CelExceptions;
+use super::generate::{GenerationError, Present, Wanted};
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
@@ -57,6 +58,8 @@ pub enum Phase {
     Decide,
     /// They generate objects.
     Generate,
+    /// They say whether there is work for a controller: objects to generate, or other objects to change. It does that work.
+    Trigger,
 }
 
 /// What the rules of a policy did in a phase.
@@ -113,6 +116,7 @@ impl Phase {
             Phase::Verify => verify::concerns(rule, request),
             Phase::Decide => !matches!(rule.kind, RuleKind::Mutation | RuleKind::Generation),
             Phase::Generate => rule.kind == RuleKind::Generation,
+            Phase::Trigger => has_background_work(rule),
         }
     }
 
@@ -121,7 +125,7 @@ impl Phase {
             Phase::Mutate | Phase::Verify => applies(rule, request),
             Phase::Decide => applies(rule, request) && verify::checks(rule, request),
             // It may also have matched the former object.
-            Phase::Generate => true,
+            Phase::Generate | Phase::Trigger => true,
         }
     }
 
@@ -131,13 +135,14 @@ impl Phase {
             Phase::Verify => verify::run(met),
             Phase::Decide => verdict::run(met).into(),
             Phase::Generate => generate::run(met),
+            Phase::Trigger => generate::verdict(met).into(),
         }
     }
 
     /// Whether a result of this status ends a policy of which one rule applies.
     fn ends(self, status: Status) -> bool {
         match self {
-            Phase::Generate => status != Status::Skip,
+            Phase::Generate | Phase::Trigger => status != Status::Skip,
             _ => matches!(status, Status::Pass | Status::Fail),
         }
     }
@@ -156,7 +161,7 @@ pub fn policy<'p>(
     let concern = concern(policy, request, around.profile);
     let is_skipped = match phase {
         Phase::Verify => request.deleting(),
-        Phase::Generate => concern != Concern::Yes,
+        Phase::Generate | Phase::Trigger => concern != Concern::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
     if is_skipped || concern == Concern::No {
@@ -232,6 +237,27 @@ pub fn policy<'p>(
         generate::finish(&described, &mut out);
     }
     out
+}
+
+/// Whether a rule leaves its work to a controller.
+pub fn has_background_work(rule: &Rule) -> bool {
+    rule.expressions.is_none()
+        && match &rule.body {
+            Body::Generate(_) => true,
+            Body::Mutate(mutation) => mutation.targets.is_some(),
+            _ => false,
+        }
+}
+
+/// What a rule that generates objects wants to exist, and why that is not all.
+pub fn wanted(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    around: Surroundings<'_>,
+    present: &dyn Present,
+) -> (Vec<Wanted>, Option<GenerationError>) {
+    generate::wanted(MatchedRule { policy, rule, request, around, later: None, sorted: None }, present)
 }
 
 impl RuleRun {

@@ -286,6 +286,13 @@ external_data! {
     /// The objects that exist, for rules that change them.
     fn objects(&self) -> &[Value] = &[];
 
+    /// The objects of a kind, by group and version, kind, namespace and name, for rules that change them; without a name all of
+    /// a namespace, without a namespace those of every one. `None` = [`ExternalData::objects`] has them.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn targets(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Result<Vec<Value>, LookupError>> = None;
+
     /// The objects that can be copied.
     fn clone_sources(&self) -> &[Value] = &[];
 

@@ -3,6 +3,7 @@
 //! In: policy documents. Out: for a [`Request`](crate::engine::Request), the results of every rule that matches. A set (`set`) is
 //! immutable; `engine` evaluates it on requests, [`phases`] in the order of Kyverno's phases, [`verdicts`] as a server does.
 
+mod background;
 mod engine;
 mod native;
 pub mod outcomes;

@@ -4,6 +4,7 @@
 
 use thiserror::Error;
 
+use crate::external::LookupError;
 use crate::error::{ConditionError, FillError, QueryError};
 use crate::value::Str;
 
@@ -46,6 +47,27 @@ pub enum GenerationError {
         /// The name of the object that is to be copied.
         name: Box<str>,
     },
+    /// An object that is to be copied cannot be looked up.
+    #[error("source resource {target} not found: {cause}")]
+    Source {
+        /// The object that would have been generated, `VERSION/KIND/NAMESPACE/NAME`.
+        target: Box<str>,
+        /// Why.
+        #[source]
+        cause: LookupError,
+    },
+    /// The objects that are to be copied cannot be listed.
+    #[error("failed to list source resource for cloneList {kind}. {cause}")]
+    Sources {
+        /// `VERSION KIND/NAMESPACE`.
+        kind: Box<str>,
+        /// Why.
+        #[source]
+        cause: LookupError,
+    },
+    /// It is not known whether an object exists.
+    #[error("{0}")]
+    Lookup(#[source] LookupError),
     /// The rules of the policy exceed a bound; see [`Excess`](crate::value::budget::Excess).
     #[error("{0}")]
     Excess(Str),

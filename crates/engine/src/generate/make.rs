@@ -5,7 +5,7 @@
 
 use crate::condition;
 use crate::data::Data;
-use crate::external::ExternalData;
+use crate::external::LookupError;
 use crate::ir::generate::{Described, Generation, GenerationLoop};
 use crate::ir::late::Late;
 use crate::ir::{Policy, Rule};
@@ -16,40 +16,39 @@ use crate::validate::{bind_element, elements};
 use crate::value::{Str, Value};
 
 use super::error::{ElementError, GenerationError};
+use super::present::{Key, Present};
 
 const LABEL: &str = "generate.kyverno.io/";
+
+/// An object that a rule wants to exist.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The object, with the labels by which it is found again.
+    pub object: Value,
+    /// The object that it is a copy of.
+    pub source: Option<Value>,
+    /// Whether it is synchronised when it exists.
+    pub synchronize: bool,
+}
 
 /// What exists, and the policy and trigger that objects are generated for.
 pub struct Store<'s> {
     policy: &'s Policy,
     trigger: &'s Value,
-    sources: &'s [Value],
+    present: &'s dyn Present,
     /// With the kind under which each is stored, which its content need not agree with.
-    made: Vec<(String, Value)>,
-}
-
-/// What identifies an object.
-#[derive(PartialEq, Eq)]
-struct Key<'k> {
-    api_version: &'k str,
-    kind: &'k str,
-    namespace: &'k str,
-    name: &'k str,
-}
-
-fn key(object: &Value) -> Key<'_> {
-    Key {
-        api_version: object.text_at(&["apiVersion"]),
-        kind: object.text_at(&["kind"]),
-        namespace: object.text_at(&["metadata", "namespace"]),
-        name: object.text_at(&["metadata", "name"]),
-    }
+    made: Vec<(String, Wanted)>,
 }
 
 impl<'s> Store<'s> {
     /// What exists when a request comes in.
-    pub fn new(policy: &'s Policy, request: &'s Request, sources: &'s dyn ExternalData) -> Store<'s> {
-        Store { policy, trigger: &request.object, sources: sources.clone_sources(), made: Vec::new() }
+    pub fn new(policy: &'s Policy, request: &'s Request, present: &'s dyn Present) -> Store<'s> {
+        Store { policy, trigger: &request.object, present, made: Vec::new() }
+    }
+
+    /// What the rules so far want.
+    pub fn into_wanted(self) -> Vec<Wanted> {
+        self.made.into_iter().map(|(_, wanted)| wanted).collect()
     }
 
     /// Builds what a rule describes.
@@ -134,15 +133,20 @@ impl<'s> Store<'s> {
             name: text(&["name"]),
         };
         if !text(&["clone", "name"]).is_empty() {
-            return self.copy(&place, &filled, rule).map(|made| made.into_iter().collect());
+            return self.copy(&place, &filled, rule, d.synchronize).map(|made| made.into_iter().collect());
         }
         let kinds = filled.at(&["cloneList", "kinds"]).and_then(Value::as_list).unwrap_or_default();
         if !kinds.is_empty() {
-            return Ok(self.copies(kinds, &filled, rule, data.world.late));
+            return self.copies(kinds, &filled, rule, d.synchronize, data.world.late);
         }
         let data = filled.get("data").cloned().unwrap_or_default();
+        // Nothing is described.
+        if data.is_null() && !self.present.only_new() {
+            return Ok(Vec::new());
+        }
         let object = self.labelled(&data, &place, rule, None);
-        Ok(self.create(place.kind, object).into_iter().collect())
+        let wanted = Wanted { object, source: None, synchronize: d.synchronize };
+        Ok(self.create(place.kind, wanted)?.into_iter().collect())
     }
 
     /// Copies one object.
@@ -151,6 +155,7 @@ impl<'s> Store<'s> {
         place: &Key<'_>,
         filled: &Value,
         rule: &Rule,
+        synchronize: bool,
     ) -> Result<Option<Value>, GenerationError> {
         let from = Key {
             namespace: filled.text_at(&["clone", "namespace"]),
@@ -160,25 +165,34 @@ impl<'s> Store<'s> {
         if from == *place {
             return Ok(None);
         }
-        let Some(source) = self.all().find(|(k, _)| *k == from).map(|(_, o)| o) else {
-            let Key { api_version, kind, namespace, name } = place;
-            // The text names the object that would have been generated.
+        let Key { api_version, kind, namespace, name } = place;
+        // The text names the object that would have been generated.
+        let target = || format!("{api_version}/{kind}/{namespace}/{name}").into();
+        let found = self.find(&from).map_err(|cause| GenerationError::Source { target: target(), cause })?;
+        let Some(source) = found else {
             return Err(GenerationError::NoSource {
-                target: format!("{api_version}/{kind}/{namespace}/{name}").into(),
+                target: target(),
                 resource: resource_name(api_version, kind).into(),
                 name: from.name.into(),
             });
         };
-        let copied = self.copied(source, place, rule);
-        Ok(self.create(place.kind, copied))
+        let wanted = Wanted { object: self.copied(&source, place, rule), source: Some(source), synchronize };
+        self.create(place.kind, wanted)
     }
 
     /// Copies all objects of some kinds.
-    fn copies(&mut self, kinds: &[Value], filled: &Value, rule: &Rule, late: &dyn Late) -> Vec<Value> {
+    fn copies(
+        &mut self,
+        kinds: &[Value],
+        filled: &Value,
+        rule: &Rule,
+        synchronize: bool,
+        late: &dyn Late,
+    ) -> Result<Vec<Value>, GenerationError> {
         let from = filled.text_at(&["cloneList", "namespace"]);
         let into = filled.text_at(&["namespace"]);
         if from == into {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let selector =
             filled.at(&["cloneList", "selector"]).filter(|s| !s.is_null()).and_then(|s| late.selector(s));
@@ -188,24 +202,21 @@ impl<'s> Store<'s> {
             let labels = |o: &Value| {
                 o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default()
             };
-            let mut sources: Vec<Value> = self
-                .all()
-                .filter(|(k, o)| {
-                    k.api_version == api_version
-                        && k.kind == kind
-                        && k.namespace == from
-                        && selector.as_ref().is_none_or(|s| selects(s, &labels(o)))
-                })
-                .map(|(_, o)| o.clone())
-                .collect();
-            sources.sort_by(|a, b| key(a).name.cmp(key(b).name));
-            for source in &sources {
-                let name = source.text_at(&["metadata", "name"]);
-                let copied = self.copied(source, &Key { api_version, kind, namespace: into, name }, rule);
-                made.extend(self.create(kind, copied));
+            let failed = |cause| GenerationError::Sources {
+                kind: format!("{api_version} {kind}/{from}").into(),
+                cause,
+            };
+            let mut sources = self.list(api_version, kind, from).map_err(failed)?;
+            sources.retain(|o| selector.as_ref().is_none_or(|s| selects(s, &labels(o))));
+            sources.sort_by(|a, b| Key::of(a).name.cmp(Key::of(b).name));
+            for source in sources {
+                let name = source.text_at(&["metadata", "name"]).to_string();
+                let place = Key { api_version, kind, namespace: into, name: &name };
+                let object = self.copied(&source, &place, rule);
+                made.extend(self.create(kind, Wanted { object, source: Some(source), synchronize })?);
             }
         }
-        made
+        Ok(made)
     }
 
     fn copied(&self, source: &Value, place: &Key<'_>, rule: &Rule) -> Value {
@@ -264,19 +275,36 @@ impl<'s> Store<'s> {
         Value::Map(object).with_whole_numbers()
     }
 
-    /// All objects that exist, with what they are found by.
-    fn all(&self) -> impl Iterator<Item = (Key<'_>, &Value)> {
-        let given = std::iter::once(self.trigger).chain(self.sources).map(|o| (key(o), o));
-        given.chain(self.made.iter().map(|(kind, o)| (Key { kind, ..key(o) }, o)))
+    /// An object that exists, or is wanted already.
+    fn find(&self, at: &Key<'_>) -> Result<Option<Value>, LookupError> {
+        let made = self.made.iter().find(|(kind, w)| Key { kind, ..Key::of(&w.object) } == *at);
+        match self.present.get(at)? {
+            Some(found) => Ok(Some(found)),
+            None => Ok(made.map(|(_, wanted)| wanted.object.clone())),
+        }
     }
 
-    /// Adds an object, unless it exists.
-    fn create(&mut self, kind: &str, object: Value) -> Option<Value> {
-        let wanted = Key { kind, ..key(&object) };
-        if self.all().any(|(k, _)| k == wanted) {
-            return None;
+    /// The objects of a kind that exist, or are wanted already.
+    fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>, LookupError> {
+        let mut found = self.present.of_kind(api_version, kind, namespace)?;
+        if self.present.only_new() {
+            let made = self.made.iter().filter(|(of, w)| {
+                let key = Key::of(&w.object);
+                key.api_version == api_version && of == kind && key.namespace == namespace
+            });
+            found.extend(made.map(|(_, wanted)| wanted.object.clone()));
         }
-        self.made.push((kind.to_string(), object.clone()));
-        Some(object)
+        Ok(found)
+    }
+
+    /// Adds an object, unless it exists and only new ones are wanted.
+    fn create(&mut self, kind: &str, wanted: Wanted) -> Result<Option<Value>, GenerationError> {
+        let at = Key { kind, ..Key::of(&wanted.object) };
+        if self.present.only_new() && self.find(&at).map_err(GenerationError::Lookup)?.is_some() {
+            return Ok(None);
+        }
+        let object = wanted.object.clone();
+        self.made.push((kind.to_string(), wanted));
+        Ok(Some(object))
     }
 }

@@ -7,17 +7,21 @@
 
 mod error;
 mod make;
+mod present;
 
 use crate::ir::generate::Generation;
-use crate::ir::rule::Body;
+use crate::ir::rule::{Body, RuleKind};
 use crate::value::{Value, budget};
 
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};
 use super::{condition, expressions};
 use make::Store;
+use present::Given;
 
 pub use error::{ElementError, GenerationError};
+pub use make::Wanted;
+pub use present::{Key, Present};
 
 /// Whether a rule wants to generate something; one with expressions does at once.
 pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
@@ -57,13 +61,13 @@ pub(super) fn finish(described: &[(usize, MatchedRule<'_, '_>)], out: &mut Resul
 }
 
 /// A failure says that what the rule once generated has to go.
-fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     let MatchedRule { rule, request, .. } = met;
     let outcome = |status, text: String| Some(met.result(status, text));
     let is_now = applies(rule, request);
     let former = (!request.old_object.is_null()).then(|| request.of_former());
     let was = former.as_ref().is_some_and(|former| applies(rule, former));
-    if !is_now && !was {
+    if !is_now && (!was || rule.kind != RuleKind::Generation) {
         return None;
     }
     let (met, mut data) = met.on(request);
@@ -94,22 +98,42 @@ fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
 /// Builds the objects of all rules; one failure ends the policy.
 fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, GenerationError> {
     let mut made = Vec::with_capacity(described.len());
-    let mut store: Option<Store> = None;
+    let Some((_, MatchedRule { policy, request, around, .. })) = described.first() else { return Ok(made) };
+    let given = Given { trigger: &request.object, sources: around.sources.clone_sources() };
+    let mut store = Store::new(policy, request, &given);
     for (at, met) in described {
-        let MatchedRule { policy, rule, request, around, .. } = *met;
-        let store = store.get_or_insert_with(|| Store::new(policy, request, around.sources));
-        let (_, mut data) = met.on(request);
-        let Body::Generate(generation) = &rule.body else { continue };
-        let holds = match (&rule.admit, &**generation) {
-            // The preconditions of a rule with loops are not looked at again.
-            (None, _) | (_, Generation::ForEach(_)) => true,
-            (Some(admit), _) => {
-                condition::evaluate(admit, &mut data).map_err(GenerationError::Preconditions)?.holds
-            }
-        };
-        if holds {
-            made.push((*at, store.run(generation, rule, &mut data)?));
+        if let Some(objects) = make(*met, &mut store)? {
+            made.push((*at, objects));
         }
     }
     Ok(made)
+}
+
+/// Builds the objects of a rule, unless its preconditions do not hold.
+fn make(met: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Value>>, GenerationError> {
+    let MatchedRule { rule, request, .. } = met;
+    let (_, mut data) = met.on(request);
+    let Body::Generate(generation) = &rule.body else { return Ok(None) };
+    let holds = match (&rule.admit, &**generation) {
+        // The preconditions of a rule with loops are not looked at again.
+        (None, _) | (_, Generation::ForEach(_)) => true,
+        (Some(admit), _) => {
+            condition::evaluate(admit, &mut data).map_err(GenerationError::Preconditions)?.holds
+        }
+    };
+    if holds { store.run(generation, rule, &mut data).map(Some) } else { Ok(None) }
+}
+
+/// What a rule wants to exist, and why that is not all.
+pub(super) fn wanted(
+    met: MatchedRule<'_, '_>,
+    present: &dyn Present,
+) -> (Vec<Wanted>, Option<GenerationError>) {
+    let mut store = Store::new(met.policy, met.request, present);
+    let (made, excess) = budget::spend(|| make(met, &mut store));
+    let error = match excess {
+        None => made.err(),
+        Some(excess) => Some(GenerationError::Excess(excess.text())),
+    };
+    (store.into_wanted(), error)
 }

@@ -7,6 +7,7 @@
 use crate::condition;
 use crate::data::Data;
 use crate::error::FillError;
+use crate::external::LookupError;
 use crate::ir::Rule;
 use crate::ir::matcher::Selector;
 use crate::ir::mutate::{Mutation, MutationTarget};
@@ -34,6 +35,9 @@ enum TargetError {
     /// There is no object with its name.
     #[error("{resource} \"{name}\" not found")]
     Missing { resource: Box<str>, name: Box<str> },
+    /// It cannot be read.
+    #[error("{0}")]
+    Lookup(#[source] LookupError),
 }
 
 /// Runs a rule on each object that its targets name.
@@ -101,7 +105,13 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
     let namespace = data.world.policy_namespace.unwrap_or(text("namespace"));
     let kind = text("kind").split('/').next().unwrap_or_default();
     let fits = |pattern: &str, found: &str| pattern.is_empty() || wildcard::matches(pattern, found);
-    let objects = data.world.sources.objects();
+    let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
+    // What is named in full is read alone; what labels select is looked for in one namespace, if only one can have it.
+    let within = if exact(namespace) { namespace } else { "" };
+    let alone = if exact(name) { name } else { "" };
+    let of_cluster = data.world.sources.targets(api_version, kind, within, alone).transpose();
+    let of_cluster = of_cluster.map_err(TargetError::Lookup)?;
+    let objects: &[Value] = of_cluster.as_deref().unwrap_or_else(|| data.world.sources.objects());
     let of_kind = |o: &&Value| {
         o.text_at(&["kind"]) == kind && wildcard::matches(api_version, o.text_at(&["apiVersion"]))
     };
@@ -110,10 +120,9 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
         (text("namespace"), text("name"))
     };
     let mut found: Vec<&Value> = objects.iter().filter(of_kind).collect();
-    if found.is_empty() {
+    if found.is_empty() && of_cluster.is_none() {
         return Err(TargetError::NoneOfKind);
     }
-    let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
     if exact(name) && exact(namespace) {
         // An object with a full name is read, not looked for: labels do not count.
         let one = found.iter().find(|o| place(o) == (namespace.to_string(), name.to_string()));

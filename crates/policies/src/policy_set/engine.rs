@@ -213,7 +213,12 @@ impl Engine {
         rules: impl Iterator<Item = &'p crate::ir::Rule>,
         request: &Request,
     ) -> Results {
-        let around = Surroundings {
+        self.with_surroundings(policy, |around| run::policy(phase, policy, rules, request, around))
+    }
+
+    /// Does something with what a policy is evaluated with.
+    pub(super) fn with_surroundings<T>(&self, policy: &Policy, work: impl FnOnce(Surroundings<'_>) -> T) -> T {
+        work(Surroundings {
             sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
@@ -223,8 +228,7 @@ impl Engine {
             },
             rule_values: &|rule| self.values.for_rule(&policy.name, rule),
             profile: self.profile,
-        };
-        run::policy(phase, policy, rules, request, around)
+        })
     }
 
     /// Begins a run of a cleanup policy.

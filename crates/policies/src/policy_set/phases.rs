@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::expressions::CelExceptions;
 use crate::engine::expressions::deletion::{self, Subject};
 use crate::engine::expressions::{answer, images};
-use crate::engine::run::{Phase, Results};
+use crate::engine::run::{Phase, Results, has_background_work};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
@@ -92,7 +92,9 @@ impl Engine {
                 continue;
             }
             let request = current.as_ref().unwrap_or(request);
-            let Results { rules, object, .. } = self.run(phase, policy, rules_of(policy, request), request);
+            // Other objects than that of the request are changed by a controller.
+            let own = rules_of(policy, request).filter(|rule| !has_background_work(rule));
+            let Results { rules, object, .. } = self.run(phase, policy, own, request);
             if budget::is_interrupted() {
                 out.left.push(policy.clone());
                 continue;

@@ -1,0 +1,41 @@
+//! What controllers do after a request: objects that rules generate, and other objects that they change.
+//!
+//! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants to exist, the objects as it
+//! changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
+
+use crate::engine::generate::{GenerationError, Present, Wanted};
+use crate::engine::run::{self, Phase};
+use crate::engine::{Request, RuleOutcome};
+use crate::ir::{Policy, Rule};
+
+use super::engine::Engine;
+
+impl Engine {
+    /// Which rules of a policy have work for a controller, for a request. Passed: there is some; failed: what the rule
+    /// generated before has to go.
+    pub fn triggered(&self, policy: &Policy, request: &Request) -> Vec<RuleOutcome> {
+        let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
+        self.run(Phase::Trigger, policy, rules, request).rules
+    }
+
+    /// The same for one rule; `None` = it does not match.
+    pub fn triggers(&self, policy: &Policy, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
+        self.run(Phase::Trigger, policy, std::iter::once(rule), request).rules.pop()
+    }
+
+    /// What a rule wants to exist because of a request, and why that is not all.
+    pub fn wanted(
+        &self,
+        policy: &Policy,
+        rule: &Rule,
+        request: &Request,
+        present: &dyn Present,
+    ) -> (Vec<Wanted>, Option<GenerationError>) {
+        self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
+    }
+
+    /// The results of a rule on the objects that its targets name, each with the object as the rule changes it.
+    pub fn changed_targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Vec<RuleOutcome> {
+        self.run(Phase::Mutate, policy, std::iter::once(rule), request).rules
+    }
+}
