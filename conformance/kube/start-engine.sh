@@ -30,6 +30,7 @@ mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \
   --kubeconfig "$state/kyverno-admission-controller.kubeconfig" \
   --reports-kubeconfig "$state/kyverno-reports-controller.kubeconfig" \
+  --background-kubeconfig "$state/kyverno-background-controller.kubeconfig" \
   --cleanup-kubeconfig "$state/kyverno-cleanup-controller.kubeconfig" \
   --kinds all --kyverno-names --take-over --exclude-namespace "" \
   --service-namespace kyverno --service-name kyverno-svc --lease kyverno/kyverno \

@@ -142,6 +142,12 @@ struct StoredOptions {
     /// kubeconfig file of the account that deletes objects (default the same as for everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     cleanup_kubeconfig: Option<String>,
+    /// kubeconfig file of the account that generates and changes objects (default the same as for everything else)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    background_kubeconfig: Option<String>,
+    /// how often generate rules and rules that change existing objects act again on all that exists
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = time)]
+    background_interval: Duration,
     /// how often labels that say how long objects live are read, 0 for never
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = time)]
     ttl_interval: Duration,
@@ -478,10 +484,11 @@ fn leading(args: &Args, stored: &Chosen) -> Leading {
     };
     let (reports, cleanup) =
         (account(&args.stored.reports_kubeconfig), account(&args.stored.cleanup_kubeconfig));
-    let lifetimes = args.stored.ttl_interval;
+    let background = account(&args.stored.background_kubeconfig);
+    let (lifetimes, interval) = (args.stored.ttl_interval, args.stored.background_interval);
     let identity = format!("{identity}_{}", std::process::id());
     let lease = Place { namespace, name, identity };
-    Leading { plan, native, lease, reports, cleanup, lifetimes }
+    Leading { plan, native, lease, reports, cleanup, background, interval, lifetimes }
 }
 
 /// The Secrets with credentials for registries.

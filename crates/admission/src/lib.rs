@@ -17,6 +17,7 @@ use ephor_sources as sources;
 use ephor_value as value;
 
 pub mod admit;
+pub mod background;
 pub mod native;
 pub mod registration;
 pub mod settings;

@@ -51,6 +51,12 @@ pub const ANNOTATION: &str = "pod-policies.kyverno.io/autogen-controllers";
 /// The prefix of generated rule names; written rules that have it give way to generated ones.
 const PREFIX: &str = "autogen-";
 
+/// The name of the rule that a rule was generated from, or its own.
+pub fn written_name(rule: &str) -> &str {
+    let of_cronjobs = rule.strip_prefix("autogen-cronjob-");
+    of_cronjobs.or_else(|| rule.strip_prefix(PREFIX)).unwrap_or(rule)
+}
+
 const MAX_NAME: usize = 63;
 
 const CRON_JOB: &str = "CronJob";

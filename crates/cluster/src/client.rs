@@ -203,6 +203,20 @@ impl Cluster {
         Ok(json::parse(&text).unwrap_or_else(|_| text.into()))
     }
 
+    /// The name of the user of this client.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn user_name(&self) -> Result<String, Failure> {
+        const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let review = Value::map([
+            ("apiVersion", "authentication.k8s.io/v1".into()),
+            ("kind", "SelfSubjectReview".into()),
+        ]);
+        let review = self.request("POST", REVIEWS, "application/json", Some(&review))?;
+        Ok(review.text_at(&["status", "userInfo", "username"]).to_string())
+    }
+
     /// Gets what is at a path.
     ///
     /// # Errors

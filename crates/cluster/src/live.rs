@@ -54,8 +54,7 @@ impl Live {
     ) -> Result<Vec<Value>, Failure> {
         let kinds = self.cluster.kinds()?;
         let mut served = kinds.named(kind);
-        let Some(resource) =
-            served.find(|r| wildcard::matches(api_version, &crate::client::api_version(r)))
+        let Some(resource) = served.find(|r| wildcard::matches(api_version, &crate::client::api_version(r)))
         else {
             return Err(Failure::other("not found"));
         };

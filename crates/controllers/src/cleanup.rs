@@ -217,27 +217,34 @@ impl<'r> Judge<'r> {
 
 /// The resources that a policy is about, each once.
 fn resources<'k>(document: &Value, served: &'k Kinds) -> Vec<&'k Resource> {
-    let mut found: Vec<&Resource> = Vec::new();
-    let mut add = |resource: &'k Resource| {
-        // The same objects are served in several versions.
-        let is_same = |other: &&Resource| other.group == resource.group && other.kind == resource.kind;
-        if !found.iter().any(is_same) {
-            found.push(resource);
-        }
-    };
-    for (_, filter) in filters(document.at(&["spec", "match"])) {
-        for selector in texts(filter, &["resources", "kinds"]).map(kinds::parse) {
-            let fits = |r: &&Resource| selector.matches(&r.group, &r.version, &r.kind, "");
-            served.all().iter().filter(fits).for_each(&mut add);
-        }
-    }
+    let mut found = selected(document.at(&["spec", "match"]), served);
     for rule in items(document.at(&["spec", "matchConstraints", "resourceRules"])) {
         let has =
             |key: &'static str, own: &str| texts(rule, &[key]).any(|wanted| wildcard::matches(wanted, own));
         let fits = |r: &&Resource| {
             has("apiGroups", &r.group) && has("apiVersions", &r.version) && has("resources", &r.plural)
         };
-        served.all().iter().filter(fits).for_each(&mut add);
+        served.all().iter().filter(fits).for_each(|resource| add(&mut found, resource));
     }
     found
+}
+
+/// The resources that the filters of a `match` are about, each once.
+pub fn selected<'k>(block: Option<&Value>, served: &'k Kinds) -> Vec<&'k Resource> {
+    let mut found: Vec<&Resource> = Vec::new();
+    for (_, filter) in filters(block) {
+        for selector in texts(filter, &["resources", "kinds"]).map(kinds::parse) {
+            let fits = |r: &&Resource| selector.matches(&r.group, &r.version, &r.kind, "");
+            served.all().iter().filter(fits).for_each(|resource| add(&mut found, resource));
+        }
+    }
+    found
+}
+
+/// Adds a resource, unless its objects are there in another version.
+fn add<'k>(found: &mut Vec<&'k Resource>, resource: &'k Resource) {
+    let is_same = |other: &&Resource| other.group == resource.group && other.kind == resource.kind;
+    if !found.iter().any(is_same) {
+        found.push(resource);
+    }
 }

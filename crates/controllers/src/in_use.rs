@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::admit::Gate;
 use crate::engine::Engine;
 use crate::ir::policy::Cleanup;
 use crate::settings::Settings;
@@ -81,8 +82,13 @@ pub trait InUse: Send + Sync {
     /// What operators set.
     fn settings(&self) -> Option<&Settings>;
 
-    /// The engine with the policies that can be used.
-    fn engine(&self) -> &Engine;
+    /// The gate with the policies that can be used.
+    fn gate(&self) -> &Gate;
+
+    /// Its engine.
+    fn engine(&self) -> &Engine {
+        self.gate().engine()
+    }
 }
 
 /// Gives what is in use now.

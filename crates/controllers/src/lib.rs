@@ -5,12 +5,12 @@
 //! what is there with what should be there, so that it may be stopped at any point. Semantics: `docs/cluster.md`.
 #![forbid(unsafe_code)]
 
-use ephor_admission::{native as convert, registration, settings};
+use ephor_admission::{admit, background as background_facts, native as convert, registration, settings};
 use ephor_api as api;
 use ephor_cluster as cluster;
-#[cfg(test)]
 use ephor_document as document;
 use ephor_engine as decide;
+use ephor_external as external;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
@@ -18,6 +18,7 @@ use ephor_matching as matching;
 use ephor_policies as engine;
 use ephor_value as value;
 
+pub mod background;
 pub mod cleanup;
 pub mod in_use;
 pub mod lease;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::background::{self, Background, Tasks};
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, Place, Times};
@@ -29,6 +30,10 @@ pub struct Setup {
     pub reports: Arc<Cluster>,
     /// The same, with the account that deletes objects.
     pub cleanup: Arc<Cluster>,
+    /// The same, with the account that generates and changes objects.
+    pub background: Arc<Cluster>,
+    /// How often rules act again on all that exists.
+    pub interval: Duration,
     /// How often labels that say how long objects live are read; `None` = never.
     pub lifetimes: Option<Duration>,
     /// The policies in use.
@@ -59,6 +64,7 @@ enum Work {
 /// The controllers of a replica; they end when this is dropped.
 pub struct Controllers {
     queue: Arc<Queue<Work>>,
+    background: Background,
     // The lease is given back before the workers end, and they do nothing without it.
     _leader: Arc<Leader>,
     _workers: Workers<Work>,
@@ -72,15 +78,25 @@ impl Controllers {
     pub fn start(setup: Setup) -> std::io::Result<Controllers> {
         let queue: Arc<Queue<Work>> = Arc::default();
         let begins = queue.clone();
+        let tasks: Arc<Tasks> = Arc::default();
+        let begun = tasks.clone();
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
             if leads {
                 begins.add(Work::Webhooks);
                 begins.add(Work::Lifetimes);
+                begun.begin();
             } else {
                 begins.clear();
             }
         })?;
         let leader = Arc::new(leader);
+        let background = background::Setup {
+            cluster: setup.background.clone(),
+            namespace: setup.place.namespace.clone(),
+            source: setup.source.clone(),
+            interval: setup.interval,
+        };
+        let background = Background::start(background, leader.clone(), tasks)?;
         let work = Reconciler {
             rights: Rights::of(setup.reports.clone()),
             setup,
@@ -90,12 +106,13 @@ impl Controllers {
             native: Mutex::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
-        Ok(Controllers { queue, _leader: leader, _workers: workers })
+        Ok(Controllers { queue, background, _leader: leader, _workers: workers })
     }
 
     /// Says that the policies in use, the settings or the kinds of the cluster have changed.
     pub fn notify(&self) {
         self.queue.add(Work::Webhooks);
+        self.background.notify();
     }
 }
 

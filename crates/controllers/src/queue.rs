@@ -119,6 +119,16 @@ impl<K: Clone + Eq + Hash + Debug> Queue<K> {
         self.changed.notify_one();
     }
 
+    /// Adds a key, unless it waits already, also for later, or is in work.
+    pub fn add_new(&self, key: K) {
+        let mut state = self.state();
+        if !state.in_work.contains(&key) && !state.due.contains_key(&key) {
+            state.add(key);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
     /// Adds a key after a time, unless it comes before that anyway.
     pub fn add_after(&self, key: K, after: Duration) {
         self.state().add_later(key, Instant::now() + after);

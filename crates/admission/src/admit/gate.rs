@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::background::{self, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::engine::request::NoObjects;
-use crate::engine::{Profile, Request};
+use crate::engine::{Profile, Request, RuleOutcome};
 use crate::external::ExternalData;
 use crate::ir::facts::Stage;
 use crate::ir::{Matcher, Policy, Rule};
@@ -17,7 +18,7 @@ use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Requester, Settings};
 
 use super::answer::Answer;
-use super::decision::{Decision, NAMED};
+use super::decision::{Deadline, Decision, NAMED};
 use super::incoming::Incoming;
 use super::route::Route;
 use super::{needs, subject};
@@ -34,6 +35,8 @@ pub struct Gate {
     ignored: HashSet<(String, String)>,
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
+    /// What rules with work for controllers are written as, by the key of the policy.
+    background: HashMap<String, Arc<[RuleFacts]>>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -84,6 +87,7 @@ impl Gate {
         let ignored = unread.chain(refused).collect();
         let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
         let count = usable.clone().count();
+        let background = usable.clone().filter_map(background_facts).collect();
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
         let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
         for policy in &policies {
@@ -94,7 +98,19 @@ impl Gate {
         let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);
-        Gate { engine, cluster, broken, known, selecting, ignored, lost, usable, required, settings: None }
+        Gate {
+            engine,
+            cluster,
+            broken,
+            known,
+            selecting,
+            background,
+            ignored,
+            lost,
+            usable,
+            required,
+            settings: None,
+        }
     }
 
     /// The same gate, refusing requests while fewer policies than this can be evaluated.
@@ -185,6 +201,84 @@ impl Gate {
         &self.engine
     }
 
+    /// The rules of a policy, `NAME` or `NAMESPACE/NAME`, that have work for controllers.
+    pub fn background(&self, policy: &str) -> Option<&[RuleFacts]> {
+        self.background.get(policy).map(AsRef::as_ref)
+    }
+
+    /// All policies whose rules have work for controllers.
+    pub fn all_background(&self) -> impl Iterator<Item = (&str, &[RuleFacts])> {
+        self.background.iter().map(|(policy, facts)| (&**policy, &**facts))
+    }
+
+    /// Whether a path selects a policy of rules.
+    pub fn takes(&self, key: &str, route: &Route) -> bool {
+        self.policy_of_rules(key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
+    }
+
+    /// A policy of rules by its key, `NAME` or `NAMESPACE/NAME`.
+    pub fn policy_of_rules(&self, key: &str) -> Option<&Arc<Policy>> {
+        self.engine.set().policies().iter().find(|p| p.stage == Stage::Rules && p.key() == key)
+    }
+
+    /// The work that an allowed request causes for controllers. `is_own`: the request is one of the controllers themselves.
+    pub fn work(
+        &self,
+        route: &Route,
+        incoming: &Incoming,
+        request: &Request,
+        is_own: bool,
+        deadline: &Deadline,
+    ) -> Vec<Work> {
+        let operation = incoming.text(&["operation"]);
+        let mut all = Vec::new();
+        for (key, facts) in self.all_background() {
+            let Some(policy) = self.policy_of_rules(key).filter(|p| self.selects(p, route, &request.target))
+            else {
+                continue;
+            };
+            let results = deadline.within(|| self.engine.triggered(policy, request));
+            let shown = if request.object.is_null() { &request.old_object } else { &request.object };
+            let trigger = || Trigger { name: request.target.name.to_string(), ..Trigger::of(shown) };
+            let work = |result: &RuleOutcome| {
+                let facts = RuleFacts::find(facts, &result.rule)?;
+                let is_left_out = is_own && facts.skips_own_requests;
+                let work = background::work(facts, result, operation, trigger()).filter(|_| !is_left_out);
+                Some((facts.kind, work?))
+            };
+            let rules: Vec<(WorkKind, RuleWork)> = results.iter().filter_map(work).collect();
+            let (policy, required) = (key.to_string(), policy.failure_policy.is_fail());
+            let generates = rules.iter().filter(|(kind, _)| *kind == WorkKind::Generate);
+            let generates: Vec<RuleWork> = generates.map(|(_, work)| work.clone()).collect();
+            if !generates.is_empty() {
+                all.push(Work {
+                    kind: WorkKind::Generate,
+                    policy: policy.clone(),
+                    rules: generates,
+                    required,
+                });
+            }
+            let changes = rules.into_iter().filter(|(kind, _)| *kind == WorkKind::Mutate);
+            all.extend(changes.map(|(kind, work)| Work {
+                kind,
+                policy: policy.clone(),
+                rules: vec![work],
+                required,
+            }));
+        }
+        all.sort_by(|a, b| a.policy.cmp(&b.policy));
+        all
+    }
+
+    /// A request of the past on its trigger as it is now: what rules with work for controllers are evaluated on.
+    ///
+    /// # Errors
+    /// The data of rules cannot be built.
+    pub fn request_on(&self, incoming: &Incoming, trigger: &Value) -> Result<Request, NoObjects> {
+        let (engine, cluster) = (&self.engine, &*self.cluster);
+        subject::request_on(incoming, trigger, cluster, engine.profile(), engine.functions())
+    }
+
     /// The cluster.
     pub fn cluster(&self) -> &dyn ExternalData {
         &*self.cluster
@@ -271,6 +365,12 @@ impl Gate {
             "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
         ))
     }
+}
+
+fn background_facts(loaded: &LoadedPolicy) -> Option<(String, Arc<[RuleFacts]>)> {
+    let policy = loaded.policy.as_ref().filter(|p| p.stage == Stage::Rules)?;
+    let facts = background::facts(&loaded.document);
+    (!facts.is_empty()).then(|| (policy.key(), facts.into()))
 }
 
 fn finding(loaded: &LoadedPolicy) -> Option<Finding> {

@@ -41,6 +41,39 @@ pub fn request(
     functions: &Context,
 ) -> Result<Request, NoObjects> {
     let (object, old) = (shaped(incoming, "object"), shaped(incoming, "oldObject"));
+    let operation = incoming.text(&["operation"]);
+    let object = if operation == "DELETE" { old.clone() } else { object };
+    of_objects(incoming, object, old, operation, cluster, profile, functions)
+}
+
+/// The request of a review whose object is another one: as it is now, or as it was when it was deleted.
+///
+/// # Errors
+/// The data of rules cannot be built.
+pub fn request_on(
+    incoming: &Incoming,
+    trigger: &Value,
+    cluster: &dyn ExternalData,
+    profile: Profile,
+    functions: &Context,
+) -> Result<Request, NoObjects> {
+    let old = match incoming.text(&["operation"]) {
+        "UPDATE" => shaped(incoming, "oldObject"),
+        _ => Value::Null,
+    };
+    let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+    of_objects(incoming, trigger.clone(), old, operation, cluster, profile, functions)
+}
+
+fn of_objects(
+    incoming: &Incoming,
+    object: Value,
+    old: Value,
+    operation: &str,
+    cluster: &dyn ExternalData,
+    profile: Profile,
+    functions: &Context,
+) -> Result<Request, NoObjects> {
     let namespace = match incoming.text(&["kind", "kind"]) {
         "Namespace" if incoming.text(&["kind", "group"]).is_empty() => incoming.text(&["name"]),
         _ => incoming.text(&["namespace"]),
@@ -54,11 +87,11 @@ pub fn request(
     let stubs = profile.offline_namespaces;
     let unknown = Unknown::new(!namespace.is_empty() && known.is_null() && !stubs, roles.is_none());
     let (roles, cluster_roles) = roles.unwrap_or_default();
-    let deleting = incoming.text(&["operation"]) == "DELETE";
+    let deleting = operation == "DELETE";
     let parts = Parts {
-        object: if deleting { old.clone() } else { object },
+        object,
         old_object: Some(old),
-        operation: incoming.text(&["operation"]).into(),
+        operation: operation.into(),
         subresource: incoming.text(&["subResource"]).into(),
         user: Some(UserParts { info, roles, cluster_roles }),
         namespace: known,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use api::Api;
+use ephor_admission::admit::Gate;
 use ephor_admission::registration::{Address, Names, Options};
 use ephor_admission::settings::Settings;
 use ephor_controllers::in_use::{InUse, Source, StoredPolicy};
@@ -15,8 +16,9 @@ use ephor_controllers::manager::{Controllers, Setup};
 use ephor_controllers::native::Made;
 use ephor_controllers::webhooks::{self, Error, Plan};
 use ephor_document::yaml_value;
+use ephor_external::NoData;
 use ephor_ir::policy::Cleanup;
-use ephor_policies::{Engine, PolicySet};
+use ephor_policies::load::Policies;
 use ephor_value::Value;
 
 /// Waits until something holds.
@@ -31,7 +33,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 struct State {
     stored: Vec<StoredPolicy>,
     exceptions: Vec<Value>,
-    engine: Engine,
+    gate: Gate,
 }
 
 impl InUse for State {
@@ -51,13 +53,13 @@ impl InUse for State {
         None
     }
 
-    fn engine(&self) -> &Engine {
-        &self.engine
+    fn gate(&self) -> &Gate {
+        &self.gate
     }
 }
 
 fn state(stored: Vec<StoredPolicy>, exceptions: Vec<Value>) -> Arc<State> {
-    Arc::new(State { stored, exceptions, engine: Engine::new(PolicySet::default()) })
+    Arc::new(State { stored, exceptions, gate: Gate::new(Policies::default(), Arc::new(NoData), &[]) })
 }
 
 fn usable(document: &Value) -> StoredPolicy {
@@ -144,6 +146,8 @@ fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
         cluster: api.cluster.clone(),
         reports: api.cluster.clone(),
         cleanup: api.cluster.clone(),
+        background: api.cluster.clone(),
+        interval: Duration::from_secs(3600),
         lifetimes: None,
         source,
         native: Made { validating: true, mutating: false },

@@ -4,8 +4,8 @@
 
 use thiserror::Error;
 
-use crate::external::LookupError;
 use crate::error::{ConditionError, FillError, QueryError};
+use crate::external::LookupError;
 use crate::value::Str;
 
 /// Why a rule generates nothing.

@@ -217,7 +217,11 @@ impl Engine {
     }
 
     /// Does something with what a policy is evaluated with.
-    pub(super) fn with_surroundings<T>(&self, policy: &Policy, work: impl FnOnce(Surroundings<'_>) -> T) -> T {
+    pub(super) fn with_surroundings<T>(
+        &self,
+        policy: &Policy,
+        work: impl FnOnce(Surroundings<'_>) -> T,
+    ) -> T {
         work(Surroundings {
             sources: &*self.external,
             late: LATE,

@@ -153,7 +153,8 @@ impl Review {
         if Instant::now() >= self.due && self.outcome.load(Ordering::Acquire) == LATE {
             return Err(late());
         }
-        let decision = self.decide(&incoming);
+        let mut decision = self.decide(&incoming);
+        self.take_work(&incoming, &mut decision);
         if self.outcome.swap(DECIDED, Ordering::AcqRel) == LATE {
             return Err(late());
         }
@@ -174,6 +175,23 @@ impl Review {
             self.state.note_unknown(&self.path, route, unknown);
         }
         decision
+    }
+
+    /// Writes down the work that an allowed request causes; one that must not go through without it is refused.
+    fn take_work(&self, incoming: &Incoming, decision: &mut Decision) {
+        let Some(intake) = self.state.work.get().filter(|_| self.route.phase == Phase::Validate) else {
+            return;
+        };
+        let Some(prepared) = decision.prepared.as_ref().filter(|_| decision.answer.allowed()) else { return };
+        let due = Deadline::at(self.due);
+        let taken = AssertUnwindSafe(|| {
+            intake.take(&self.snapshot.gate, &self.route, incoming, &prepared.request, &due)
+        });
+        match catch_unwind(taken) {
+            Ok(Err(error)) if error.required => decision.answer = Answer::denied(error.to_string()),
+            Ok(_) => {}
+            Err(_) => tracing::error!("the work of a request is not known: a fault of the program"),
+        }
     }
 
     /// Writes down a decision, and answers.

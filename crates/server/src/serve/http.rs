@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use crate::admit::answer::Answer;
 use crate::admit::incoming::{Incoming, decode};
 use crate::admit::{Route, Undecodable};
+use crate::controllers::background::intake::WorkIntake;
 
 use super::answering::{self, Job};
 use super::audit::Audit;
@@ -74,6 +75,8 @@ pub struct State {
     pub tracer: Option<Tracer>,
     /// Who writes what was refused.
     pub refusals: Refusals,
+    /// Who writes down the work that requests cause for controllers, if there are some.
+    pub work: OnceLock<WorkIntake>,
     /// Where evaluations run.
     pub threads: Threads,
     /// Limits.
@@ -123,6 +126,7 @@ impl State {
             audit,
             reporter,
             tracer,
+            work: OnceLock::new(),
             shutting_down: AtomicBool::new(false),
             baseline,
             intake: Arc::new(Intake::new(limits.body, limits.buffered, arriving)),

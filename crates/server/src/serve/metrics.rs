@@ -207,7 +207,7 @@ impl Metrics {
         self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
             self.policies.with_label_values(&[&*policy.api.kind]).inc();
-            for rule in policy.rules.iter().filter(|rule| is_generate_rule(rule)) {
+            for rule in policy.rules.iter().filter(|rule| is_not_run(rule, snapshot.has_controllers)) {
                 let namespace = policy.namespace.as_deref().unwrap_or("-");
                 let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];
                 self.not_run.with_label_values(&labels).set(1);
@@ -250,9 +250,9 @@ pub(super) fn operation(incoming: &Incoming) -> &'static str {
     }
 }
 
-/// Whether a rule generates objects.
-pub(super) fn is_generate_rule(rule: &crate::ir::Rule) -> bool {
-    rule.kind == crate::ir::rule::RuleKind::Generation
+/// Whether nothing carries a rule out. Controllers do the work of rules, but not yet that of GeneratingPolicies.
+pub(super) fn is_not_run(rule: &crate::ir::Rule, has_controllers: bool) -> bool {
+    rule.kind == crate::ir::rule::RuleKind::Generation && (!has_controllers || rule.expressions.is_some())
 }
 
 pub(super) fn policy_type(policy: &Policy) -> &'static str {

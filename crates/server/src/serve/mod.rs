@@ -44,6 +44,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch as channel;
 
 use crate::cluster::{Choice, connect};
+use crate::controllers::background::intake::WorkIntake;
 use crate::controllers::in_use::{InUse, Source};
 use crate::controllers::lease::{Place, Times};
 use crate::controllers::manager::{Controllers, Setup};
@@ -104,6 +105,10 @@ pub struct Leading {
     pub reports: Option<Choice>,
     /// The account that deletes objects, likewise.
     pub cleanup: Option<Choice>,
+    /// The account that generates and changes objects, likewise.
+    pub background: Option<Choice>,
+    /// How often rules act again on all that exists.
+    pub interval: Duration,
     /// How often labels that say how long objects live are read.
     pub lifetimes: Duration,
 }
@@ -241,11 +246,12 @@ pub async fn until(
     state.metrics.loaded(&first);
     let logged = watch::Logged::of(&first);
     for policy in first.gate.engine().set().policies() {
-        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_generate_rule(rule)) {
+        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_not_run(rule, first.has_controllers))
+        {
             tracing::warn!(
                 policy = policy.key(),
                 rule = &*rule.name,
-                "generate rules are not implemented: skipped"
+                "nothing is generated: rules of GeneratingPolicies are not carried out, others only with policies of the cluster (--kinds)"
             );
         }
     }
@@ -298,7 +304,7 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
     let Some(cluster) = state.store.around().link.as_ref().map(|link| link.cluster.clone()) else {
         return Ok(None);
     };
-    let of = state.clone();
+    let (of, took) = (state.clone(), state.clone());
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {
         let account = |choice: &Option<Choice>| {
@@ -308,10 +314,27 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
             })
         };
         let (reports, cleanup) = (account(&leading.reports)?, account(&leading.cleanup)?);
+        let background = account(&leading.background)?;
+        let intake =
+            WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), &[&*cluster, &*background]);
+        let _ = took.work.set(intake);
+        let interval = leading.interval;
         let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());
         let Leading { plan, native, lease: place, .. } = leading;
         let times = Times::default();
-        let setup = Setup { cluster, reports, cleanup, lifetimes, source, native, plan, place, times };
+        let setup = Setup {
+            cluster,
+            reports,
+            cleanup,
+            background,
+            interval,
+            lifetimes,
+            source,
+            native,
+            plan,
+            place,
+            times,
+        };
         Ok::<_, Error>(Controllers::start(setup)?)
     };
     tokio::task::spawn_blocking(started).await?.map(Some)

@@ -21,7 +21,6 @@ use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
-use crate::policy_set::Engine;
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
@@ -55,6 +54,8 @@ pub struct Snapshot {
     pub loaded: Loaded,
     /// Those that are stored in the cluster.
     pub stored: Present,
+    /// Whether controllers do what rules leave to them.
+    pub has_controllers: bool,
     /// The cleanup policies that can be used.
     pub cleanups: Vec<Cleanup>,
     /// Which metrics are exposed.
@@ -80,8 +81,8 @@ impl InUse for Snapshot {
         self.gate.settings()
     }
 
-    fn engine(&self) -> &Engine {
-        self.gate.engine()
+    fn gate(&self) -> &Gate {
+        &self.gate
     }
 }
 
@@ -246,6 +247,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         policies,
         loaded,
         stored,
+        has_controllers: around.stored.is_some(),
         cleanups,
         exposure,
         pace,

@@ -1,0 +1,222 @@
+//! Work that requests cause for controllers.
+//!
+//! In: policies as they are written; a request that was allowed. Out: what of a rule decides when it has work ([`RuleFacts`]), and
+//! the work that the request causes ([`Work`]): objects to generate or delete, other objects to change. Controllers do it.
+//! Semantics: `docs/cluster.md`, "Background work".
+
+use crate::api::autogen;
+use crate::api::read::{filters, items, texts};
+use crate::engine::{RuleOutcome, Status};
+use crate::value::{Str, Value};
+
+/// What of a rule decides when it has work for controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFacts {
+    /// Its name.
+    pub rule: Str,
+    /// What it does.
+    pub kind: WorkKind,
+    /// Whether what it generates is synchronised.
+    pub synchronize: bool,
+    /// Whether that outlives the rule.
+    pub orphans: bool,
+    /// Whether it also acts on triggers that exist when the policy changes.
+    pub on_policy_change: bool,
+    /// Whether requests of the controllers' own account do not trigger it.
+    pub skips_own_requests: bool,
+    /// Whether it matches deletions by name.
+    pub on_deletion: bool,
+    /// Whether it writes by server-side apply.
+    pub applies: bool,
+    /// What it generates or changes: group and version, kind with its subresource, as written.
+    pub kinds: Vec<(String, String)>,
+    /// What it is written as: where its objects are, without their content.
+    pub place: Value,
+    /// The rule as it is written.
+    pub written: Value,
+}
+
+/// What work does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkKind {
+    /// It generates objects.
+    Generate,
+    /// It changes objects that exist.
+    Mutate,
+}
+
+/// Parts of a generate rule that may change without another place of its objects.
+const CONTENT: [&str; 5] =
+    ["synchronize", "orphanDownstreamOnPolicyDelete", "data", "foreach", "generateExisting"];
+
+/// The facts about the rules of a policy that have work for controllers, as it is written.
+pub fn facts(policy: &Value) -> Vec<RuleFacts> {
+    items(policy.at(&["spec", "rules"])).iter().filter_map(|rule| of_rule(policy, rule)).collect()
+}
+
+fn of_rule(policy: &Value, rule: &Value) -> Option<RuleFacts> {
+    let flag = |path: &[&str]| rule.at(path).and_then(Value::as_bool);
+    let of_policy = |key: &str| policy.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(false);
+    let generate = rule.get("generate").filter(|g| g.as_map().is_some_and(|m| !m.is_empty()));
+    let targets = items(rule.at(&["mutate", "targets"]));
+    let (kind, kinds, on_policy_change) = match generate {
+        Some(generate) => {
+            let on_policy_change = flag(&["generate", "generateExisting"]);
+            (
+                WorkKind::Generate,
+                generated_kinds(generate),
+                on_policy_change.unwrap_or(of_policy("generateExisting")),
+            )
+        }
+        None if !targets.is_empty() => {
+            let on_policy_change = flag(&["mutate", "mutateExistingOnPolicyUpdate"]);
+            let on_policy_change = on_policy_change.unwrap_or(of_policy("mutateExistingOnPolicyUpdate"));
+            (WorkKind::Mutate, targets.iter().map(kind_of).collect(), on_policy_change)
+        }
+        None => return None,
+    };
+    let place = generate.and_then(Value::as_map).cloned().unwrap_or_default();
+    let place = place.iter().filter(|(key, _)| !CONTENT.contains(&&***key));
+    let on_deletion = filters(rule.get("match")).iter().any(|(_, filter)| {
+        texts(filter, &["resources", "operations"]).any(|operation| operation == "DELETE")
+    });
+    Some(RuleFacts {
+        rule: rule.text_at(&["name"]).into(),
+        kind,
+        synchronize: flag(&["generate", "synchronize"]).unwrap_or(false),
+        orphans: flag(&["generate", "orphanDownstreamOnPolicyDelete"]).unwrap_or(false),
+        on_policy_change,
+        skips_own_requests: flag(&["skipBackgroundRequests"]).unwrap_or(true),
+        on_deletion,
+        applies: of_policy("useServerSideApply"),
+        kinds,
+        place: Value::Map(place.map(|(key, value)| (key.clone(), value.clone())).collect()),
+        written: rule.clone(),
+    })
+}
+
+fn kind_of(described: &Value) -> (String, String) {
+    (described.text_at(&["apiVersion"]).into(), described.text_at(&["kind"]).into())
+}
+
+/// The kinds of objects that a rule generates.
+fn generated_kinds(generate: &Value) -> Vec<(String, String)> {
+    let mut kinds = Vec::new();
+    for described in std::iter::once(generate).chain(items(generate.get("foreach"))) {
+        let listed = texts(described, &["cloneList", "kinds"]);
+        kinds.extend(listed.filter_map(|kind| kind.rsplit_once('/')).map(|(v, k)| (v.into(), k.into())));
+        let own = kind_of(described);
+        if !own.1.is_empty() {
+            kinds.push(own);
+        }
+    }
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+/// An object, by what it is found with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Trigger {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace, empty for objects of the cluster.
+    pub namespace: String,
+    /// Name; empty = only the identifier is known.
+    pub name: String,
+    /// Identifier; empty = it is not known.
+    pub uid: String,
+}
+
+impl Trigger {
+    /// An object.
+    pub fn of(object: &Value) -> Trigger {
+        let at = |path: &[&str]| object.text_at(path).to_string();
+        Trigger {
+            api_version: at(&["apiVersion"]),
+            kind: at(&["kind"]),
+            namespace: at(&["metadata", "namespace"]),
+            name: at(&["metadata", "name"]),
+            uid: at(&["metadata", "uid"]),
+        }
+    }
+
+    /// Whether an object can be it.
+    pub fn is(&self, object: &Value) -> bool {
+        let uid = object.text_at(&["metadata", "uid"]);
+        match self.uid.is_empty() || uid.is_empty() {
+            true => {
+                let other = Trigger::of(object);
+                self.kind == other.kind && self.namespace == other.namespace && self.name == other.name
+            }
+            false => self.uid == uid,
+        }
+    }
+}
+
+/// What a rule has to do because of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleWork {
+    /// The rule.
+    pub rule: Str,
+    /// The trigger.
+    pub trigger: Trigger,
+    /// Whether what it generated has to go.
+    pub deletes: bool,
+    /// Whether it is synchronised.
+    pub synchronize: bool,
+}
+
+/// Work of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// What it does.
+    pub kind: WorkKind,
+    /// The policy, `NAME` or `NAMESPACE/NAME`.
+    pub policy: String,
+    /// Of which rules.
+    pub rules: Vec<RuleWork>,
+    /// Whether the request must not go through without it.
+    pub required: bool,
+}
+
+/// What a result of a rule means for a request: the work, if there is some.
+pub(crate) fn work(
+    facts: &RuleFacts,
+    result: &RuleOutcome,
+    operation: &str,
+    trigger: Trigger,
+) -> Option<RuleWork> {
+    if !result.exceptions.is_empty() {
+        return None;
+    }
+    let work = |deletes| {
+        let (rule, synchronize) = (result.rule.clone(), facts.synchronize);
+        Some(RuleWork { rule, trigger: trigger.clone(), deletes, synchronize })
+    };
+    match (facts.kind, operation, result.status) {
+        (_, _, Status::Error) | (WorkKind::Mutate, _, Status::Fail) => None,
+        // The trigger goes: what it triggered goes too, unless that is when the rule acts.
+        (_, "DELETE", Status::Pass | Status::Fail | Status::Skip) => match (facts.on_deletion, facts.kind) {
+            (true, WorkKind::Mutate) if result.status == Status::Skip => None,
+            (true, _) => work(false),
+            (false, WorkKind::Generate) if facts.synchronize => work(true),
+            (false, _) => None,
+        },
+        (_, _, Status::Pass) => work(false),
+        (_, _, Status::Fail) if facts.synchronize => work(true),
+        _ => None,
+    }
+}
+
+impl RuleFacts {
+    /// The facts about a rule, by the name that results have; a generated rule has those of the one it was generated from.
+    pub fn find<'f>(all: &'f [RuleFacts], rule: &str) -> Option<&'f RuleFacts> {
+        let written = autogen::written_name(rule);
+        all.iter()
+            .find(|facts| *facts.rule == *rule)
+            .or_else(|| all.iter().find(|facts| *facts.rule == *written))
+    }
+}

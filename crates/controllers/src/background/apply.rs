@@ -1,0 +1,369 @@
+//! Objects that rules generate, written to a cluster.
+//!
+//! In: what a rule wants to exist. Out: it exists: created where it is missing, brought in step where it is synchronised, left alone
+//! where it is not. Nothing is written that is as it should be, so what was done twice is done once. Semantics: `docs/cluster.md`,
+//! "Background work"; `docs/generate.md`.
+
+use crate::background_facts::{RuleFacts, Trigger};
+use crate::cluster::{Cluster, Failure};
+use crate::decide::generate::{Key, Present, Wanted};
+use crate::external::LookupError;
+use crate::kubernetes::Resource;
+use crate::value::{Map, Value};
+
+/// The name under which fields of generated objects are written.
+pub const MANAGER: &str = "generate";
+/// The label of objects that are copied.
+pub const CLONE_SOURCE: &str = "generate.kyverno.io/clone-source";
+/// The prefix of the labels of generated objects.
+pub const PREFIX: &str = "generate.kyverno.io/";
+
+/// The objects of a cluster, for rules that generate others.
+pub struct InCluster<'c>(pub &'c Cluster);
+
+impl Present for InCluster<'_> {
+    fn only_new(&self) -> bool {
+        false
+    }
+
+    fn get(&self, at: &Key<'_>) -> Result<Option<Value>, LookupError> {
+        let metadata = Value::map([("name", at.name.into()), ("namespace", at.namespace.into())]);
+        let object = Value::map([
+            ("apiVersion", at.api_version.into()),
+            ("kind", at.kind.into()),
+            ("metadata", metadata),
+        ]);
+        Ok(self.0.current(&object)?)
+    }
+
+    fn of_kind(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>, LookupError> {
+        let kinds = self.0.kinds()?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        match kinds.kind(group, version, kind) {
+            Some(resource) => Ok(self.0.list(resource, namespace)?),
+            None => Err(format!("no matches for kind {kind:?} in version {api_version:?}").into()),
+        }
+    }
+}
+
+/// What was done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It was created.
+    Created,
+    /// It was brought in step.
+    Updated,
+    /// It is as it should be, or may be as it is.
+    Nothing,
+}
+
+/// Makes what a rule wants exist.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn apply(cluster: &Cluster, wanted: &Wanted, by_server: bool) -> Result<Done, Failure> {
+    if let Some(source) = &wanted.source {
+        label_source(cluster, source);
+    }
+    let object = in_namespace(cluster, &wanted.object)?;
+    let Some(current) = cluster.current(&object)? else {
+        return match cluster.create(&object, MANAGER) {
+            Ok(_) => Ok(Done::Created),
+            // Another replica, or a try that was not finished, was faster.
+            Err(e) if e.is_conflict() => Ok(Done::Nothing),
+            Err(e) => Err(e),
+        };
+    };
+    if !wanted.synchronize || is_as_wanted(&current, &object) {
+        return Ok(Done::Nothing);
+    }
+    if by_server {
+        cluster.write(&object, Some(&current), MANAGER)?;
+        return Ok(Done::Updated);
+    }
+    cluster.replace(&replacing(&object, &current), MANAGER)?;
+    Ok(Done::Updated)
+}
+
+/// An object without namespace is written to `default`, where its kind needs one.
+fn in_namespace(cluster: &Cluster, object: &Value) -> Result<Value, Failure> {
+    let api_version = object.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kinds = cluster.kinds()?;
+    let resource = kinds.kind(group, version, object.text_at(&["kind"]));
+    let is_missing = object.text_at(&["metadata", "namespace"]).is_empty();
+    if !is_missing || !resource.is_some_and(|r| r.namespaced) {
+        return Ok(object.clone());
+    }
+    let metadata = object.get("metadata").cloned().unwrap_or_default();
+    Ok(object.with("metadata", metadata.with("namespace", "default".into())))
+}
+
+/// What identifies a stored object, taken from it.
+const OWN: [&str; 5] = ["uid", "selfLink", "creationTimestamp", "managedFields", "resourceVersion"];
+
+/// An object in place of the one that is there.
+fn replacing(wanted: &Value, current: &Value) -> Value {
+    let mut metadata = wanted.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    for key in OWN {
+        match current.at(&["metadata", key]) {
+            Some(value) => drop(metadata.insert(key, value.clone())),
+            None => drop(metadata.remove(key)),
+        }
+    }
+    wanted.with("metadata", Value::Map(metadata))
+}
+
+/// Whether an object is as it is wanted: it has all of that, and what it has in addition the API server or this program
+/// has written.
+fn is_as_wanted(current: &Value, wanted: &Value) -> bool {
+    let metadata = |object: &Value| object.get("metadata").cloned().unwrap_or_default();
+    let part = |object: &Value, key: &str| {
+        let found = metadata(object).get(key).and_then(Value::as_map).cloned().unwrap_or_default();
+        Value::Map(found)
+    };
+    let same_metadata =
+        ["labels", "annotations"].iter().all(|key| part(current, key).json_eq(&part(wanted, key)));
+    let content = |object: &Value| -> Map {
+        let members = object.as_map().into_iter().flat_map(Map::iter);
+        let members = members.filter(|(key, _)| !matches!(&***key, "metadata" | "status"));
+        members.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    same_metadata
+        && has(&Value::Map(content(current)), &Value::Map(content(wanted)))
+        && !is_changed_by_others(current)
+}
+
+/// Whether a value has all that is wanted.
+fn has(current: &Value, wanted: &Value) -> bool {
+    match (current, wanted) {
+        (Value::Map(current), Value::Map(wanted)) => wanted.iter().all(|(key, wanted)| {
+            current.get(key).is_some_and(|current| has(current, wanted)) || wanted.is_empty()
+        }),
+        (Value::List(current), Value::List(wanted)) => {
+            current.len() == wanted.len() && current.iter().zip(wanted.iter()).all(|(c, w)| has(c, w))
+        }
+        (current, wanted) => current.json_eq(wanted),
+    }
+}
+
+/// Whether somebody else has written fields of an object, other than its status.
+fn is_changed_by_others(object: &Value) -> bool {
+    let fields = object.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
+    fields
+        .iter()
+        .any(|entry| entry.text_at(&["manager"]) != MANAGER && entry.text_at(&["subresource"]) != "status")
+}
+
+/// Labels an object that is copied, so that its changes are noticed.
+fn label_source(cluster: &Cluster, source: &Value) {
+    if source.at(&["metadata", "labels", CLONE_SOURCE]).is_some()
+        || source.text_at(&["metadata", "uid"]).is_empty()
+    {
+        return;
+    }
+    let labels = Value::Map([(CLONE_SOURCE.into(), "".into())].into_iter().collect());
+    let patch = Value::map([("metadata", Value::map([("labels", labels)]))]);
+    if let Err(error) = cluster.merge(source, &patch, MANAGER) {
+        let name = source.text_at(&["metadata", "name"]);
+        tracing::warn!(name, error = %error, "the source of copies cannot be labelled: its changes are not noticed");
+    }
+}
+
+/// What objects of a rule or a policy are selected by.
+#[derive(Clone, Debug, Default)]
+pub struct Origin<'o> {
+    /// The policy, `NAME` or `NAMESPACE/NAME`.
+    pub policy: &'o str,
+    /// The rule; `None` = all.
+    pub rule: Option<&'o str>,
+    /// The trigger; `None` = all.
+    pub trigger: Option<&'o Trigger>,
+}
+
+impl Origin<'_> {
+    /// The selector of labels.
+    fn selector(&self) -> String {
+        let (namespace, name) = self.policy.split_once('/').unwrap_or(("", self.policy));
+        let mut all = vec![
+            "app.kubernetes.io/managed-by=kyverno".to_string(),
+            format!("{PREFIX}policy-name={name}"),
+            format!("{PREFIX}policy-namespace={namespace}"),
+        ];
+        all.extend(self.rule.map(|rule| format!("{PREFIX}rule-name={rule}")));
+        if let Some(trigger) = self.trigger {
+            let group = trigger.api_version.split_once('/').map_or("", |(group, _)| group);
+            let wanted = [
+                ("kind", &*trigger.kind),
+                ("group", group),
+                ("namespace", &trigger.namespace),
+                ("uid", &trigger.uid),
+            ];
+            all.extend(wanted.map(|(key, value)| format!("{PREFIX}trigger-{key}={value}")));
+        }
+        all.join(",")
+    }
+}
+
+/// The resources of the kinds that a rule generates; kinds that are only known with a trigger are left out.
+fn resources<'k>(kinds: &'k crate::kubernetes::Kinds, wanted: &[(String, String)]) -> Vec<&'k Resource> {
+    let of = |(api_version, kind): &(String, String)| {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        kinds.kind(group, version, kind)
+    };
+    wanted.iter().filter_map(of).collect()
+}
+
+/// The generated objects of an origin.
+///
+/// # Errors
+/// The cluster does not answer. Kinds that may not be listed are left out, with a line in the log.
+pub fn generated(
+    cluster: &Cluster,
+    kinds: &[(String, String)],
+    origin: &Origin<'_>,
+) -> Result<Vec<Value>, Failure> {
+    let served = cluster.kinds()?;
+    let mut found = Vec::new();
+    for resource in resources(&served, kinds) {
+        match cluster.select(resource, "", &origin.selector()) {
+            Ok(objects) => found.extend(objects),
+            Err(e) if matches!(e.code, 403 | 404) => {
+                tracing::warn!(kind = &*resource.kind, policy = origin.policy, error = %e, "generated objects cannot be listed");
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(found)
+}
+
+/// Deletes generated objects.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn delete(cluster: &Cluster, objects: &[Value]) -> Result<(), Failure> {
+    for object in objects {
+        match cluster.remove(object, None) {
+            Ok(()) => {
+                let at = |key: &str| object.text_at(&["metadata", key]);
+                let kind = object.text_at(&["kind"]);
+                tracing::info!(
+                    kind,
+                    namespace = at("namespace"),
+                    name = at("name"),
+                    "generated object deleted"
+                );
+            }
+            Err(e) if e.is_not_found() || e.is_conflict() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Removes the labels that say which policy generated objects: they belong to no policy then.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn orphan(cluster: &Cluster, objects: &[Value]) -> Result<(), Failure> {
+    let gone = ["policy-name", "policy-namespace", "rule-name"];
+    let labels = gone.map(|key| (format!("{PREFIX}{key}").into(), Value::Null));
+    let patch =
+        Value::map([("metadata", Value::map([("labels", Value::Map(labels.into_iter().collect()))]))]);
+    for object in objects {
+        match cluster.merge(object, &patch, MANAGER) {
+            Err(e) if !e.is_not_found() => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The trigger of a generated object, by its labels.
+pub fn trigger_of(object: &Value) -> Trigger {
+    let label = |key: &str| {
+        let key = format!("{PREFIX}trigger-{key}");
+        object.at(&["metadata", "labels", &key]).and_then(Value::as_str).unwrap_or_default().to_string()
+    };
+    let (group, version) = (label("group"), label("version"));
+    let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+    Trigger {
+        api_version,
+        kind: label("kind"),
+        namespace: label("namespace"),
+        name: label("name"),
+        uid: label("uid"),
+    }
+}
+
+/// The copies of an object: those of its kind whose labels name it.
+///
+/// # Errors
+/// The cluster does not answer.
+pub fn copies(cluster: &Cluster, source: &Value) -> Result<Vec<Value>, Failure> {
+    let api_version = source.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kinds = cluster.kinds()?;
+    let Some(resource) = kinds.kind(group, version, source.text_at(&["kind"])) else { return Ok(Vec::new()) };
+    let uid = source.text_at(&["metadata", "uid"]);
+    cluster.select(resource, "", &format!("{PREFIX}source-uid={uid}"))
+}
+
+/// The policy, `NAME` or `NAMESPACE/NAME`, and the rule that generated an object, by its labels.
+pub fn origin_of(object: &Value) -> Option<(String, String)> {
+    let label = |key: &str| {
+        let key = format!("{PREFIX}{key}");
+        object.at(&["metadata", "labels", &key]).and_then(Value::as_str).unwrap_or_default().to_string()
+    };
+    let (name, namespace) = (label("policy-name"), label("policy-namespace"));
+    if name.is_empty() {
+        return None;
+    }
+    Some((if namespace.is_empty() { name } else { format!("{namespace}/{name}") }, label("rule-name")))
+}
+
+/// Writes an object that a rule has changed; `kinds` are those of its targets, some with a subresource.
+///
+/// # Errors
+/// The cluster refuses; a conflict when it has changed since it was read.
+pub fn replace(cluster: &Cluster, object: &Value, facts: &RuleFacts) -> Result<(), Failure> {
+    let kind = object.text_at(&["kind"]);
+    let part = facts.kinds.iter().filter_map(|(_, of)| of.split_once('/')).find(|(of, _)| *of == kind);
+    match part {
+        Some((_, "status")) => cluster.replace_part(object, "status", super::MUTATE_MANAGER).map(drop),
+        _ => cluster.replace(object, super::MUTATE_MANAGER).map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+
+    #[test]
+    fn an_object_is_as_wanted_until_somebody_else_changes_it() {
+        let wanted =
+            yaml_value("{kind: ConfigMap, metadata: {name: a, labels: {l: v}}, data: {k: v}}").unwrap();
+        let current = |manager: &str, data: &str| {
+            let text = format!(
+                "{{kind: ConfigMap, metadata: {{name: a, labels: {{l: v}}, uid: u, managedFields: [{{manager: {manager}}}]}}, data: {data}, immutable: false}}"
+            );
+            yaml_value(&text).unwrap()
+        };
+        assert!(is_as_wanted(&current("generate", "{k: v}"), &wanted));
+        assert!(!is_as_wanted(&current("generate", "{k: other}"), &wanted));
+        assert!(!is_as_wanted(&current("kubectl", "{k: v, more: m}"), &wanted));
+    }
+
+    #[test]
+    fn what_is_replaced_is_the_object_that_was_read() {
+        let wanted = yaml_value("{kind: ConfigMap, metadata: {name: a, uid: other}, data: {}}").unwrap();
+        let current =
+            yaml_value("{kind: ConfigMap, metadata: {name: a, uid: u, resourceVersion: '7'}}").unwrap();
+        let replacing = replacing(&wanted, &current);
+        assert_eq!(replacing.text_at(&["metadata", "uid"]), "u");
+        assert_eq!(replacing.text_at(&["metadata", "resourceVersion"]), "7");
+    }
+}

@@ -1,0 +1,142 @@
+//! Work of requests, written down before they are answered.
+//!
+//! In: a request that policies allow. Out: an UpdateRequest for each policy with work for it, so that a server which ends right after
+//! its answer loses nothing. Where that cannot be written, the failure policy decides about the request. Semantics: `docs/cluster.md`,
+//! "Background work".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admit::{Deadline, Gate, Incoming, Route};
+use crate::background_facts::{RuleFacts, RuleWork, Trigger, Work, WorkKind};
+use crate::cluster::{Cluster, Failure};
+use crate::decide::Request;
+use crate::value::Value;
+
+use super::MANAGER;
+use super::apply::{self, CLONE_SOURCE};
+use super::requests;
+
+/// How often a request is written at most, and the pause between two tries.
+const TRIES: u32 = 3;
+/// See [`TRIES`].
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Takes the work of requests.
+pub struct WorkIntake {
+    cluster: Arc<Cluster>,
+    namespace: String,
+    /// The accounts of the controllers.
+    own: Vec<String>,
+}
+
+/// Work that could not be written down.
+#[derive(Debug, thiserror::Error)]
+#[error("policy {policy}: its work after this request cannot be written down: {cause}")]
+pub struct NotTaken {
+    policy: String,
+    #[source]
+    cause: Failure,
+    /// Whether the request must not go through without it.
+    pub required: bool,
+}
+
+impl WorkIntake {
+    /// Writes UpdateRequests to a namespace of a cluster. `accounts` are those of the controllers: their own requests do not
+    /// bring what they generated in step again.
+    pub fn new(cluster: Arc<Cluster>, namespace: String, accounts: &[&Cluster]) -> WorkIntake {
+        let mut own = Vec::new();
+        for account in accounts {
+            match account.user_name() {
+                Ok(name) => own.push(name),
+                Err(error) => tracing::warn!(error = %error, "the account of a controller is not known"),
+            }
+        }
+        WorkIntake { cluster, namespace, own }
+    }
+
+    /// Takes the work of a request that policies allow.
+    ///
+    /// # Errors
+    /// The first work that cannot be written down; work that is required comes first.
+    pub fn take(
+        &self,
+        gate: &Gate,
+        route: &Route,
+        incoming: &Incoming,
+        request: &Request,
+        deadline: &Deadline,
+    ) -> Result<(), NotTaken> {
+        if incoming.dry_run() {
+            return Ok(());
+        }
+        let user = incoming.text(&["userInfo", "username"]);
+        let is_own = self.own.iter().any(|own| own == user);
+        let mut all = gate.work(route, incoming, request, is_own, deadline);
+        if !is_own && incoming.text(&["subResource"]).is_empty() {
+            all.extend(self.of_generated(gate, route, incoming)?);
+        }
+        all.sort_by_key(|work| !work.required);
+        all.iter().try_for_each(|work| self.write(work, incoming, deadline))
+    }
+
+    fn write(&self, work: &Work, incoming: &Incoming, deadline: &Deadline) -> Result<(), NotTaken> {
+        let document = requests::document(work, Some(incoming), &self.namespace);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.cluster.create(&document, MANAGER) {
+                Ok(_) => return Ok(()),
+                Err(e) if tries < TRIES && !deadline.is_over() && is_passing(&e) => std::thread::sleep(PAUSE),
+                Err(cause) => {
+                    tracing::error!(policy = work.policy, error = %cause, "work after a request cannot be written down");
+                    return Err(NotTaken { policy: work.policy.clone(), cause, required: work.required });
+                }
+            }
+        }
+    }
+
+    /// The work of a change to an object that a rule copied or generated.
+    fn of_generated(&self, gate: &Gate, route: &Route, incoming: &Incoming) -> Result<Vec<Work>, NotTaken> {
+        let old = incoming.object("oldObject");
+        let mut found: BTreeMap<String, Vec<RuleWork>> = BTreeMap::new();
+        let mut add = |object: &Value, deletes: bool| {
+            let Some((policy, rule)) = apply::origin_of(object) else { return };
+            let facts = gate.background(&policy).and_then(|facts| RuleFacts::find(facts, &rule));
+            let is_synchronized = facts.is_some_and(|f| f.kind == WorkKind::Generate && f.synchronize);
+            if !is_synchronized || !gate.takes(&policy, route) {
+                return;
+            }
+            let trigger: Trigger = apply::trigger_of(object);
+            if !trigger.is(&old) {
+                let work = RuleWork { rule: rule.into(), trigger, deletes, synchronize: true };
+                let works = found.entry(policy).or_default();
+                if !works.contains(&work) {
+                    works.push(work);
+                }
+            }
+        };
+        if old.at(&["metadata", "labels", CLONE_SOURCE]).is_some() {
+            let of = |key: &str| incoming.text(&["kind", key]);
+            let api_version = match of("group") {
+                "" => of("version").to_string(),
+                group => format!("{group}/{}", of("version")),
+            };
+            let source = old.with("apiVersion", (&*api_version).into()).with("kind", of("kind").into());
+            let copies = apply::copies(&self.cluster, &source);
+            let copies =
+                copies.map_err(|cause| NotTaken { policy: "of copies".into(), cause, required: false })?;
+            let deletes = incoming.text(&["operation"]) == "DELETE";
+            copies.iter().for_each(|copy| add(copy, deletes));
+        }
+        add(&old, false);
+        let work = |(policy, rules)| Work { kind: WorkKind::Generate, policy, rules, required: false };
+        Ok(found.into_iter().map(work).collect())
+    }
+}
+
+/// Whether an error may pass.
+pub(super) fn is_passing(error: &Failure) -> bool {
+    matches!(error.code, 0 | 409 | 429 | 500..)
+}

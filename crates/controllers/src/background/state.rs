@@ -1,0 +1,176 @@
+//! What rules with background work were written as when they were last acted on.
+//!
+//! In: the rules of policies. Out: a ConfigMap that holds a line for each rule, so that a rule that went while no controller ran is
+//! noticed: what it generated is found by it. Semantics: `docs/cluster.md`, "Background work".
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use crate::background_facts::{RuleFacts, WorkKind};
+use crate::cluster::{Cluster, Failure};
+use crate::document::json;
+use crate::value::{Value, print};
+
+use super::MANAGER;
+
+/// The name of the ConfigMap.
+const NAME: &str = "ephor-background";
+
+/// A rule as it was acted on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub rule: String,
+    /// Whether it generates objects.
+    pub generates: bool,
+    /// Whether these are synchronised.
+    pub synchronize: bool,
+    /// Whether they outlive it.
+    pub orphans: bool,
+    /// Their kinds.
+    pub kinds: Vec<(String, String)>,
+    /// A hash of where they are.
+    pub place: String,
+    /// A hash of the whole rule.
+    pub whole: String,
+}
+
+fn hash(value: &Value) -> String {
+    let mut hasher = DefaultHasher::new();
+    print::json(value).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+impl Known {
+    /// A rule as it is written.
+    pub fn of(facts: &RuleFacts) -> Known {
+        Known {
+            rule: facts.rule.to_string(),
+            generates: facts.kind == WorkKind::Generate,
+            synchronize: facts.synchronize,
+            orphans: facts.orphans,
+            kinds: facts.kinds.clone(),
+            place: hash(&facts.place),
+            whole: hash(&Value::list(vec![facts.written.clone(), facts.on_policy_change.into()])),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let pair =
+            |(version, kind): &(String, String)| Value::list(vec![(&**version).into(), (&**kind).into()]);
+        Value::map([
+            ("rule", (&*self.rule).into()),
+            ("generates", self.generates.into()),
+            ("synchronize", self.synchronize.into()),
+            ("orphans", self.orphans.into()),
+            ("kinds", Value::list(self.kinds.iter().map(pair).collect())),
+            ("place", (&*self.place).into()),
+            ("whole", (&*self.whole).into()),
+        ])
+    }
+
+    fn read(value: &Value) -> Known {
+        let flag = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
+        let kinds = value.get("kinds").and_then(Value::as_list).unwrap_or_default();
+        let pair = |pair: &Value| match pair.as_list() {
+            Some([version, kind]) => {
+                Some((version.as_str().unwrap_or_default().into(), kind.as_str().unwrap_or_default().into()))
+            }
+            _ => None,
+        };
+        Known {
+            rule: value.text_at(&["rule"]).into(),
+            generates: flag("generates"),
+            synchronize: flag("synchronize"),
+            orphans: flag("orphans"),
+            kinds: kinds.iter().filter_map(pair).collect(),
+            place: value.text_at(&["place"]).into(),
+            whole: value.text_at(&["whole"]).into(),
+        }
+    }
+}
+
+/// The rules of all policies as they were acted on, by the key of the policy.
+pub type State = BTreeMap<String, Vec<Known>>;
+
+fn reference(namespace: &str) -> Value {
+    Value::map([
+        ("apiVersion", "v1".into()),
+        ("kind", "ConfigMap".into()),
+        ("metadata", Value::map([("name", NAME.into()), ("namespace", namespace.into())])),
+    ])
+}
+
+/// Keys of ConfigMaps have no slash, names of policies no underscore.
+fn key(policy: &str) -> String {
+    policy.replace('/', "_")
+}
+
+/// Reads the state.
+///
+/// # Errors
+/// The cluster does not answer.
+pub fn read(cluster: &Cluster, namespace: &str) -> Result<State, Failure> {
+    let Some(map) = cluster.current(&reference(namespace))? else { return Ok(State::new()) };
+    let entries = map.get("data").and_then(Value::as_map);
+    let entry = |(policy, text): (&crate::value::Str, &Value)| {
+        let rules = json::parse(text.as_str()?).ok()?;
+        let rules = rules.as_list()?.iter().map(Known::read).collect();
+        Some((policy.replace('_', "/"), rules))
+    };
+    Ok(entries.into_iter().flat_map(|entries| entries.iter()).filter_map(entry).collect())
+}
+
+/// Writes the rules of a policy; none = the policy is gone.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn write(cluster: &Cluster, namespace: &str, policy: &str, rules: &[Known]) -> Result<(), Failure> {
+    let text = match rules {
+        [] => Value::Null,
+        rules => print::json(&Value::list(rules.iter().map(Known::to_value).collect())).into(),
+    };
+    let data = Value::Map([(key(policy).into(), text.clone())].into_iter().collect());
+    let patch = Value::map([("data", data.clone())]);
+    match cluster.merge(&reference(namespace), &patch, MANAGER) {
+        Err(e) if e.is_not_found() && !text.is_null() => {
+            cluster.create(&reference(namespace).with("data", data), MANAGER).map(drop)
+        }
+        Err(e) if e.is_not_found() => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::background_facts::facts;
+    use crate::document::yaml_value;
+
+    fn known(generate: &str) -> Known {
+        let policy = format!(
+            "{{kind: ClusterPolicy, metadata: {{name: p}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Namespace]}}}}]}}, generate: {generate}}}]}}}}"
+        );
+        Known::of(facts(&yaml_value(&policy).unwrap()).first().unwrap())
+    }
+
+    #[test]
+    fn a_rule_is_read_as_it_was_written() {
+        let rule =
+            known("{apiVersion: v1, kind: ConfigMap, name: a, namespace: b, synchronize: true, data: {}}");
+        assert_eq!(Known::read(&rule.to_value()), rule);
+        assert_eq!(rule.kinds, [("v1".to_string(), "ConfigMap".to_string())]);
+    }
+
+    #[test]
+    fn other_content_is_another_rule_at_the_same_place() {
+        let first = known("{apiVersion: v1, kind: ConfigMap, name: a, namespace: b, data: {data: {k: v}}}");
+        let content = known("{apiVersion: v1, kind: ConfigMap, name: a, namespace: b, data: {data: {k: w}}}");
+        let place = known("{apiVersion: v1, kind: ConfigMap, name: c, namespace: b, data: {data: {k: v}}}");
+        assert!(first.place == content.place && first.whole != content.whole);
+        assert!(first.place != place.place);
+    }
+}

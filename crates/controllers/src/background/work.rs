@@ -1,0 +1,251 @@
+//! The work of an UpdateRequest.
+//!
+//! In: a request, the policies as they are now. Out: objects as the rules want them, or why not. What is done depends on what is there
+//! now, not on what was there when the request was made: a trigger that matches again keeps what it generated. Semantics:
+//! `docs/cluster.md`, "Background work".
+
+use crate::admit::{Gate, Incoming};
+use crate::background_facts::{RuleFacts, RuleWork, Trigger, WorkKind};
+use crate::cluster::{Failure, api_version};
+use crate::decide::{Effect, Request, RuleOutcome, Status};
+use crate::ir::{Policy, Rule};
+use crate::kubernetes::Kinds;
+use crate::value::{Map, Value};
+
+use super::apply::{self, InCluster, Origin};
+use super::requests::UpdateRequest;
+use super::trigger::{self, Change, SETTLES, TriggerError};
+use super::{Reconciler, now};
+
+/// Why work is not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WorkError {
+    /// What the request asks for is not stored yet.
+    #[error("the change is not stored yet")]
+    Early,
+    /// The cluster refuses.
+    #[error(transparent)]
+    Cluster(#[from] Failure),
+    /// A rule fails.
+    #[error("{0}")]
+    Rules(String),
+}
+
+/// A rule with what it is evaluated with.
+struct Case<'c> {
+    gate: &'c Gate,
+    policy: &'c Policy,
+    rule: &'c Rule,
+    facts: &'c RuleFacts,
+    key: &'c str,
+}
+
+impl Reconciler {
+    /// Does the work of all rules of a request; one that fails does not hold up the others.
+    pub(super) fn work(&self, request: &UpdateRequest) -> Result<(), WorkError> {
+        let change = trigger::change(&self.setup.cluster, request, now())?;
+        if change == Change::Pending {
+            return Err(WorkError::Early);
+        }
+        let in_use = (self.setup.source)();
+        let mut failures = Vec::new();
+        for work in &request.work.rules {
+            match self.rule(in_use.gate(), request, work, change) {
+                Ok(()) => {}
+                Err(WorkError::Rules(text)) => failures.push(text),
+                Err(error) => return Err(error),
+            }
+        }
+        if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
+    }
+
+    fn rule(
+        &self,
+        gate: &Gate,
+        request: &UpdateRequest,
+        work: &RuleWork,
+        change: Change,
+    ) -> Result<(), WorkError> {
+        let key = &*request.work.policy;
+        let facts = gate.background(key).and_then(|facts| RuleFacts::find(facts, &work.rule));
+        let policy = gate.policy_of_rules(key);
+        let rule = policy.and_then(|p| p.all_rules().find(|rule| *rule.name == *work.rule));
+        // What a rule that is gone has generated goes with the change of the policy.
+        let (Some(facts), Some(policy), Some(rule)) = (facts, policy, rule) else { return Ok(()) };
+        let case = Case { gate, policy, rule, facts, key };
+        let incoming = request.incoming.as_ref();
+        let about = incoming.filter(|incoming| trigger::is_about(incoming, &work.trigger));
+        if let Some(incoming) = incoming.filter(|_| work.deletes && about.is_none()) {
+            return self.without_source(incoming, &case, change);
+        }
+        let found = match trigger::find(&self.setup.cluster, request, &work.trigger, change) {
+            Ok(found) => found,
+            Err(TriggerError::Cluster(e)) => return Err(e.into()),
+            Err(TriggerError::NotFound(_)) if work.deletes => {
+                return self.without_trigger(&case, &work.trigger);
+            }
+            Err(TriggerError::NotFound(_)) if now().saturating_sub(request.created) < SETTLES => {
+                return Err(WorkError::Early);
+            }
+            Err(error) => return Err(WorkError::Rules(error.to_string())),
+        };
+        if work.deletes && about.is_some_and(|incoming| incoming.text(&["operation"]) == "DELETE") {
+            return self.without_trigger(&case, &work.trigger);
+        }
+        match facts.kind {
+            WorkKind::Generate => self.generate(&case, about, &found, work),
+            WorkKind::Mutate => self.mutate(&case, about, &found),
+        }
+    }
+
+    /// The request on a trigger: the one that was made about it, or one that creates it.
+    fn request_on(
+        &self,
+        case: &Case<'_>,
+        about: Option<&Incoming>,
+        found: &Value,
+    ) -> Result<Request, WorkError> {
+        let kinds = self.setup.cluster.kinds()?;
+        let made;
+        let incoming = match about {
+            Some(incoming) => incoming,
+            None => {
+                made = creation(found, &kinds);
+                &made
+            }
+        };
+        case.gate.request_on(incoming, found).map_err(|e| WorkError::Rules(e.to_string()))
+    }
+
+    fn generate(
+        &self,
+        case: &Case<'_>,
+        about: Option<&Incoming>,
+        found: &Value,
+        work: &RuleWork,
+    ) -> Result<(), WorkError> {
+        let Case { gate, policy, rule, facts, .. } = case;
+        let request = self.request_on(case, about, found)?;
+        let engine = gate.engine();
+        let verdict = engine.triggers(policy, rule, &request);
+        match verdict.as_ref().map(|verdict| verdict.status) {
+            Some(Status::Pass) => {}
+            Some(Status::Error) => {
+                let text = verdict.map(|v| v.message.to_string()).unwrap_or_default();
+                return Err(failed(rule, &text));
+            }
+            // Its trigger does not match any more.
+            _ if facts.synchronize && (work.deletes || verdict.is_some_and(|v| v.status == Status::Fail)) => {
+                return self.without_trigger(case, &work.trigger);
+            }
+            _ => return Ok(()),
+        }
+        let cluster = &self.setup.cluster;
+        let (wanted, error) = engine.wanted(policy, rule, &request, &InCluster(cluster));
+        let mut failures = Vec::new();
+        for wanted in &wanted {
+            match apply::apply(cluster, wanted, facts.applies) {
+                Ok(apply::Done::Nothing) => {}
+                Ok(done) => {
+                    let at = |path: &[&str]| wanted.object.text_at(path).to_string();
+                    let (kind, namespace, name) =
+                        (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]));
+                    let (policy, rule) = (case.key, &*rule.name);
+                    tracing::info!(policy, rule, kind, namespace, name, ?done, "object generated");
+                }
+                // A namespace that is gone takes what is in it along.
+                Err(e) if e.is_not_found() => {}
+                Err(e) if super::intake::is_passing(&e) => return Err(e.into()),
+                Err(e) => failures.push(e.text),
+            }
+        }
+        failures.extend(error.map(|error| error.to_string()));
+        if failures.is_empty() { Ok(()) } else { Err(failed(rule, &failures.join("; "))) }
+    }
+
+    fn mutate(&self, case: &Case<'_>, about: Option<&Incoming>, found: &Value) -> Result<(), WorkError> {
+        let Case { gate, policy, rule, facts, .. } = case;
+        let request = self.request_on(case, about, found)?;
+        let engine = gate.engine();
+        let verdict = engine.triggers(policy, rule, &request);
+        if verdict.is_none_or(|verdict| verdict.status != Status::Pass) {
+            return Ok(());
+        }
+        let mut failures = Vec::new();
+        for result in engine.changed_targets(policy, rule, &request) {
+            match (&result.status, result.effect.as_deref()) {
+                (Status::Pass, Some(Effect::Target(object))) => {
+                    apply::replace(&self.setup.cluster, object, facts)?;
+                    let at = |path: &[&str]| object.text_at(path).to_string();
+                    let (kind, namespace, name) =
+                        (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]));
+                    let (policy, rule) = (case.key, &*rule.name);
+                    tracing::info!(policy, rule, kind, namespace, name, "object changed");
+                }
+                (Status::Pass | Status::Skip, _) => {}
+                _ => failures.push(unchanged(rule, &result)),
+            }
+        }
+        if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
+    }
+
+    /// Deletes what a trigger that is gone, or does not match any more, has generated.
+    fn without_trigger(&self, case: &Case<'_>, trigger: &Trigger) -> Result<(), WorkError> {
+        if !case.facts.synchronize {
+            return Ok(());
+        }
+        let origin = Origin { policy: case.key, rule: None, trigger: Some(trigger) };
+        let objects = apply::generated(&self.setup.cluster, &case.facts.kinds, &origin)?;
+        Ok(apply::delete(&self.setup.cluster, &objects)?)
+    }
+
+    /// Deletes the copies of an object that is gone.
+    fn without_source(&self, incoming: &Incoming, case: &Case<'_>, change: Change) -> Result<(), WorkError> {
+        if change == Change::Missing {
+            return Ok(());
+        }
+        let copies = apply::copies(&self.setup.cluster, &incoming.object("oldObject"))?;
+        let is_of_rule = |copy: &&Value| {
+            apply::origin_of(copy)
+                .is_some_and(|(policy, rule)| policy == case.key && *case.rule.name == *rule)
+        };
+        let copies: Vec<Value> = copies.iter().filter(is_of_rule).cloned().collect();
+        Ok(apply::delete(&self.setup.cluster, &copies)?)
+    }
+}
+
+fn failed(rule: &Rule, text: &str) -> WorkError {
+    WorkError::Rules(format!("rule {} failed: {text}", rule.name))
+}
+
+fn unchanged(rule: &Rule, result: &RuleOutcome) -> String {
+    let (status, message) = (result.status.name(), &result.message);
+    format!("failed to mutate existing resource, rule {}, response {status}: {message}", rule.name)
+}
+
+/// A request that creates an object which is there.
+pub(super) fn creation(object: &Value, kinds: &Kinds) -> Incoming {
+    let written = object.text_at(&["apiVersion"]);
+    let (group, version) = written.split_once('/').unwrap_or(("", written));
+    let kind = object.text_at(&["kind"]);
+    let resource = kinds.kind(group, version, kind);
+    debug_assert!(resource.is_none_or(|r| api_version(r) == written));
+    let plural = resource.map(|r| &*r.plural).unwrap_or_default();
+    let of = |key: &'static str, value: &str| {
+        Value::map([("group", group.into()), ("version", version.into()), (key, value.into())])
+    };
+    let mut request = Map::new();
+    request.insert("uid", "".into());
+    request.insert("operation", "CREATE".into());
+    request.insert("kind", of("kind", kind));
+    request.insert("resource", of("resource", plural));
+    request.insert("name", object.text_at(&["metadata", "name"]).into());
+    request.insert("namespace", object.text_at(&["metadata", "namespace"]).into());
+    request.insert("userInfo", Value::map([]));
+    Incoming {
+        api_version: "admission.k8s.io/v1".into(),
+        kind: "AdmissionReview".into(),
+        uid: "".into(),
+        request,
+    }
+}
