@@ -43,6 +43,48 @@ pub enum WorkKind {
     Generate,
     /// It changes objects that exist.
     Mutate,
+    /// Its expressions generate objects.
+    CelGenerate,
+}
+
+/// Kinds of policies with work for controllers; names are unique in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// ClusterPolicies and Policies.
+    Rules,
+    /// GeneratingPolicies, namespaced ones included.
+    Generating,
+}
+
+impl WorkKind {
+    /// The kind of the policies that have such work.
+    pub fn class(self) -> Class {
+        match self {
+            WorkKind::Generate | WorkKind::Mutate => Class::Rules,
+            WorkKind::CelGenerate => Class::Generating,
+        }
+    }
+}
+
+impl Class {
+    /// The kind of a policy, by its kind as it is written.
+    pub fn of(kind: &str) -> Option<Class> {
+        match kind {
+            "ClusterPolicy" | "Policy" => Some(Class::Rules),
+            "GeneratingPolicy" | "NamespacedGeneratingPolicy" => Some(Class::Generating),
+            _ => None,
+        }
+    }
+
+    /// Group and kind of a policy, by its namespace.
+    pub fn kind(self, namespace: &str) -> (&'static str, &'static str) {
+        match (self, namespace) {
+            (Class::Rules, "") => ("kyverno.io", "ClusterPolicy"),
+            (Class::Rules, _) => ("kyverno.io", "Policy"),
+            (Class::Generating, "") => ("policies.kyverno.io", "GeneratingPolicy"),
+            (Class::Generating, _) => ("policies.kyverno.io", "NamespacedGeneratingPolicy"),
+        }
+    }
 }
 
 /// Parts of a generate rule that may change without another place of its objects.
@@ -51,6 +93,9 @@ const CONTENT: [&str; 5] =
 
 /// The facts about the rules of a policy that have work for controllers, as it is written.
 pub fn facts(policy: &Value) -> Vec<RuleFacts> {
+    if Class::of(policy.text_at(&["kind"])) == Some(Class::Generating) {
+        return vec![of_generating(policy)];
+    }
     items(policy.at(&["spec", "rules"])).iter().filter_map(|rule| of_rule(policy, rule)).collect()
 }
 
@@ -93,6 +138,32 @@ fn of_rule(policy: &Value, rule: &Value) -> Option<RuleFacts> {
         place: Value::Map(place.map(|(key, value)| (key.clone(), value.clone())).collect()),
         written: rule.clone(),
     })
+}
+
+/// The facts about a GeneratingPolicy: its one rule has its name. What it generates only its expressions say.
+fn of_generating(policy: &Value) -> RuleFacts {
+    let enabled = |key: &str| {
+        policy.at(&["spec", "evaluation", key, "enabled"]).and_then(Value::as_bool).unwrap_or(false)
+    };
+    let rules = items(policy.at(&["spec", "matchConstraints", "resourceRules"]));
+    RuleFacts {
+        rule: policy.text_at(&["metadata", "name"]).into(),
+        kind: WorkKind::CelGenerate,
+        synchronize: enabled("synchronize"),
+        orphans: enabled("orphanDownstreamOnPolicyDelete"),
+        on_policy_change: enabled("generateExisting"),
+        skips_own_requests: false,
+        on_deletion: rules
+            .iter()
+            .any(|rule| texts(rule, &["operations"]).any(|operation| operation == "DELETE")),
+        applies: policy
+            .at(&["spec", "evaluation", "useServerSideApply"])
+            .and_then(Value::as_bool)
+            .unwrap_or(false),
+        kinds: Vec::new(),
+        place: Value::Null,
+        written: policy.get("spec").cloned().unwrap_or_default(),
+    }
 }
 
 fn kind_of(described: &Value) -> (String, String) {

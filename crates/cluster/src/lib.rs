@@ -12,6 +12,7 @@ use ephor_value as value;
 
 pub mod access;
 pub mod cache;
+pub mod changes;
 mod client;
 mod discovery;
 pub mod live;

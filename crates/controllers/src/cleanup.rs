@@ -218,7 +218,15 @@ impl<'r> Judge<'r> {
 /// The resources that a policy is about, each once.
 fn resources<'k>(document: &Value, served: &'k Kinds) -> Vec<&'k Resource> {
     let mut found = selected(document.at(&["spec", "match"]), served);
-    for rule in items(document.at(&["spec", "matchConstraints", "resourceRules"])) {
+    let more = constrained(document.at(&["spec", "matchConstraints"]), served);
+    more.into_iter().for_each(|resource| add(&mut found, resource));
+    found
+}
+
+/// The resources that the rules of constraints are about, each once.
+pub fn constrained<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<&'k Resource> {
+    let mut found: Vec<&Resource> = Vec::new();
+    for rule in items(constraints.and_then(|constraints| constraints.get("resourceRules"))) {
         let has =
             |key: &'static str, own: &str| texts(rule, &[key]).any(|wanted| wildcard::matches(wanted, own));
         let fits = |r: &&Resource| {

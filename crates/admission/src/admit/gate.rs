@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::background::{self, RuleFacts, RuleWork, Trigger, Work, WorkKind};
+use crate::background::{self, Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::engine::request::NoObjects;
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::external::ExternalData;
@@ -36,7 +36,7 @@ pub struct Gate {
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
     /// What rules with work for controllers are written as, by the key of the policy.
-    background: HashMap<String, Arc<[RuleFacts]>>,
+    background: HashMap<(Class, String), Arc<[RuleFacts]>>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -202,23 +202,29 @@ impl Gate {
     }
 
     /// The rules of a policy, `NAME` or `NAMESPACE/NAME`, that have work for controllers.
-    pub fn background(&self, policy: &str) -> Option<&[RuleFacts]> {
-        self.background.get(policy).map(AsRef::as_ref)
+    pub fn background(&self, class: Class, policy: &str) -> Option<&[RuleFacts]> {
+        self.background.get(&(class, policy.to_string())).map(AsRef::as_ref)
     }
 
     /// All policies whose rules have work for controllers.
-    pub fn all_background(&self) -> impl Iterator<Item = (&str, &[RuleFacts])> {
-        self.background.iter().map(|(policy, facts)| (&**policy, &**facts))
+    pub fn all_background(&self) -> impl Iterator<Item = (Class, &str, &[RuleFacts])> {
+        self.background.iter().map(|((class, policy), facts)| (*class, &**policy, &**facts))
     }
 
     /// Whether a path selects a policy of rules.
     pub fn takes(&self, key: &str, route: &Route) -> bool {
-        self.policy_of_rules(key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
+        self.policy_of(Class::Rules, key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
     }
 
-    /// A policy of rules by its key, `NAME` or `NAMESPACE/NAME`.
-    pub fn policy_of_rules(&self, key: &str) -> Option<&Arc<Policy>> {
-        self.engine.set().policies().iter().find(|p| p.stage == Stage::Rules && p.key() == key)
+    /// A policy by its kind and its key, `NAME` or `NAMESPACE/NAME`.
+    pub fn policy_of(&self, class: Class, key: &str) -> Option<&Arc<Policy>> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let is = |p: &&Arc<Policy>| {
+            *p.name == *name
+                && p.namespace.as_deref().unwrap_or_default() == namespace
+                && Class::of(&p.api.kind) == Some(class)
+        };
+        self.engine.set().policies().iter().find(is)
     }
 
     /// The work that an allowed request causes for controllers. `is_own`: the request is one of the controllers themselves.
@@ -230,44 +236,69 @@ impl Gate {
         is_own: bool,
         deadline: &Deadline,
     ) -> Vec<Work> {
-        let operation = incoming.text(&["operation"]);
         let mut all = Vec::new();
-        for (key, facts) in self.all_background() {
-            let Some(policy) = self.policy_of_rules(key).filter(|p| self.selects(p, route, &request.target))
-            else {
-                continue;
-            };
-            let results = deadline.within(|| self.engine.triggered(policy, request));
-            let shown = if request.object.is_null() { &request.old_object } else { &request.object };
-            let trigger = || Trigger { name: request.target.name.to_string(), ..Trigger::of(shown) };
-            let work = |result: &RuleOutcome| {
-                let facts = RuleFacts::find(facts, &result.rule)?;
-                let is_left_out = is_own && facts.skips_own_requests;
-                let work = background::work(facts, result, operation, trigger()).filter(|_| !is_left_out);
-                Some((facts.kind, work?))
-            };
-            let rules: Vec<(WorkKind, RuleWork)> = results.iter().filter_map(work).collect();
-            let (policy, required) = (key.to_string(), policy.failure_policy.is_fail());
-            let generates = rules.iter().filter(|(kind, _)| *kind == WorkKind::Generate);
+        for (class, key, facts) in self.all_background() {
+            let policy = self.policy_of(class, key).filter(|p| self.selects(p, route, &request.target));
+            let Some(policy) = policy else { continue };
+            let required = policy.failure_policy.is_fail();
+            let work = deadline.within(|| match class {
+                Class::Rules => self.work_of_rules(policy, facts, incoming, request, is_own),
+                Class::Generating => self.work_of_expressions(policy, facts, incoming, request),
+            });
+            let policy = || key.to_string();
+            let generates = work.iter().filter(|(kind, _)| *kind != WorkKind::Mutate);
             let generates: Vec<RuleWork> = generates.map(|(_, work)| work.clone()).collect();
             if !generates.is_empty() {
-                all.push(Work {
-                    kind: WorkKind::Generate,
-                    policy: policy.clone(),
-                    rules: generates,
-                    required,
-                });
+                let kind = if class == Class::Rules { WorkKind::Generate } else { WorkKind::CelGenerate };
+                all.push(Work { kind, policy: policy(), rules: generates, required });
             }
-            let changes = rules.into_iter().filter(|(kind, _)| *kind == WorkKind::Mutate);
+            let changes = work.into_iter().filter(|(kind, _)| *kind == WorkKind::Mutate);
             all.extend(changes.map(|(kind, work)| Work {
                 kind,
-                policy: policy.clone(),
+                policy: policy(),
                 rules: vec![work],
                 required,
             }));
         }
         all.sort_by(|a, b| a.policy.cmp(&b.policy));
         all
+    }
+
+    fn work_of_rules(
+        &self,
+        policy: &Policy,
+        facts: &[RuleFacts],
+        incoming: &Incoming,
+        request: &Request,
+        is_own: bool,
+    ) -> Vec<(WorkKind, RuleWork)> {
+        let operation = incoming.text(&["operation"]);
+        let work = |result: &RuleOutcome| {
+            let facts = RuleFacts::find(facts, &result.rule)?;
+            let is_left_out = is_own && facts.skips_own_requests;
+            let work = background::work(facts, result, operation, trigger_of(request));
+            Some((facts.kind, work.filter(|_| !is_left_out)?))
+        };
+        self.engine.triggered(policy, request).iter().filter_map(work).collect()
+    }
+
+    /// Whether its conditions hold is found out when the work is done.
+    fn work_of_expressions(
+        &self,
+        policy: &Policy,
+        facts: &[RuleFacts],
+        incoming: &Incoming,
+        request: &Request,
+    ) -> Vec<(WorkKind, RuleWork)> {
+        let Some(facts) = facts.first().filter(|_| self.engine.concerns(policy, request)) else {
+            return Vec::new();
+        };
+        let deletes = incoming.text(&["operation"]) == "DELETE" && !facts.on_deletion;
+        if deletes && !facts.synchronize {
+            return Vec::new();
+        }
+        let (rule, synchronize) = (policy.key().into(), facts.synchronize);
+        vec![(facts.kind, RuleWork { rule, trigger: trigger_of(request), deletes, synchronize })]
     }
 
     /// A request of the past on its trigger as it is now: what rules with work for controllers are evaluated on.
@@ -367,10 +398,17 @@ impl Gate {
     }
 }
 
-fn background_facts(loaded: &LoadedPolicy) -> Option<(String, Arc<[RuleFacts]>)> {
-    let policy = loaded.policy.as_ref().filter(|p| p.stage == Stage::Rules)?;
+fn background_facts(loaded: &LoadedPolicy) -> Option<((Class, String), Arc<[RuleFacts]>)> {
+    let policy = loaded.policy.as_ref()?;
+    let class = Class::of(loaded.document.text_at(&["kind"]))?;
     let facts = background::facts(&loaded.document);
-    (!facts.is_empty()).then(|| (policy.key(), facts.into()))
+    (!facts.is_empty()).then(|| ((class, policy.key()), facts.into()))
+}
+
+/// The object of a request, as work finds it again.
+fn trigger_of(request: &Request) -> Trigger {
+    let shown = if request.object.is_null() { &request.old_object } else { &request.object };
+    Trigger { name: request.target.name.to_string(), ..Trigger::of(shown) }
 }
 
 fn finding(loaded: &LoadedPolicy) -> Option<Finding> {

@@ -4,7 +4,7 @@
 //! where it is not. Nothing is written that is as it should be, so what was done twice is done once. Semantics: `docs/cluster.md`,
 //! "Background work"; `docs/generate.md`.
 
-use crate::background_facts::{RuleFacts, Trigger};
+use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::cluster::{Cluster, Failure};
 use crate::decide::generate::{Key, Present, Wanted};
 use crate::external::LookupError;
@@ -15,6 +15,8 @@ use crate::value::{Map, Value};
 pub const MANAGER: &str = "generate";
 /// The label of objects that are copied.
 pub const CLONE_SOURCE: &str = "generate.kyverno.io/clone-source";
+/// The label that names the source of a copy.
+pub const SOURCE_UID: &str = "generate.kyverno.io/source-uid";
 /// The prefix of the labels of generated objects.
 pub const PREFIX: &str = "generate.kyverno.io/";
 
@@ -46,15 +48,33 @@ impl Present for InCluster<'_> {
     }
 }
 
-/// What was done to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was done to an object; the object as it is then.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Done {
     /// It was created.
-    Created,
+    Created(Value),
     /// It was brought in step.
-    Updated,
+    Updated(Value),
     /// It is as it should be, or may be as it is.
-    Nothing,
+    Nothing(Value),
+}
+
+impl Done {
+    /// The object as it is now.
+    pub fn object(&self) -> &Value {
+        match self {
+            Done::Created(object) | Done::Updated(object) | Done::Nothing(object) => object,
+        }
+    }
+
+    /// What was done, in a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Done::Created(_) => "created",
+            Done::Updated(_) => "updated",
+            Done::Nothing(_) => "unchanged",
+        }
+    }
 }
 
 /// Makes what a rule wants exist.
@@ -68,21 +88,19 @@ pub fn apply(cluster: &Cluster, wanted: &Wanted, by_server: bool) -> Result<Done
     let object = in_namespace(cluster, &wanted.object)?;
     let Some(current) = cluster.current(&object)? else {
         return match cluster.create(&object, MANAGER) {
-            Ok(_) => Ok(Done::Created),
+            Ok(created) => Ok(Done::Created(created)),
             // Another replica, or a try that was not finished, was faster.
-            Err(e) if e.is_conflict() => Ok(Done::Nothing),
+            Err(e) if e.is_conflict() => Ok(Done::Nothing(object)),
             Err(e) => Err(e),
         };
     };
     if !wanted.synchronize || is_as_wanted(&current, &object) {
-        return Ok(Done::Nothing);
+        return Ok(Done::Nothing(current));
     }
     if by_server {
-        cluster.write(&object, Some(&current), MANAGER)?;
-        return Ok(Done::Updated);
+        return Ok(Done::Updated(cluster.write(&object, Some(&current), MANAGER)?));
     }
-    cluster.replace(&replacing(&object, &current), MANAGER)?;
-    Ok(Done::Updated)
+    Ok(Done::Updated(cluster.replace(&replacing(&object, &current), MANAGER)?))
 }
 
 /// An object without namespace is written to `default`, where its kind needs one.
@@ -171,8 +189,10 @@ fn label_source(cluster: &Cluster, source: &Value) {
 }
 
 /// What objects of a rule or a policy are selected by.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Origin<'o> {
+    /// The kind of the policy.
+    pub class: Class,
     /// The policy, `NAME` or `NAMESPACE/NAME`.
     pub policy: &'o str,
     /// The rule; `None` = all.
@@ -185,11 +205,13 @@ impl Origin<'_> {
     /// The selector of labels.
     fn selector(&self) -> String {
         let (namespace, name) = self.policy.split_once('/').unwrap_or(("", self.policy));
-        let mut all = vec![
-            "app.kubernetes.io/managed-by=kyverno".to_string(),
-            format!("{PREFIX}policy-name={name}"),
-            format!("{PREFIX}policy-namespace={namespace}"),
-        ];
+        let mut all =
+            vec!["app.kubernetes.io/managed-by=kyverno".to_string(), format!("{PREFIX}policy-name={name}")];
+        all.push(match self.class {
+            Class::Rules => format!("{PREFIX}policy-namespace={namespace}"),
+            // Its objects name no rule; a namespaced policy generates in its namespace alone.
+            Class::Generating => format!("!{PREFIX}rule-name"),
+        });
         all.extend(self.rule.map(|rule| format!("{PREFIX}rule-name={rule}")));
         if let Some(trigger) = self.trigger {
             let group = trigger.api_version.split_once('/').map_or("", |(group, _)| group);
@@ -202,6 +224,14 @@ impl Origin<'_> {
             all.extend(wanted.map(|(key, value)| format!("{PREFIX}trigger-{key}={value}")));
         }
         all.join(",")
+    }
+
+    /// The namespace that its objects are in; empty = any.
+    fn namespace(&self) -> &str {
+        match self.class {
+            Class::Rules => "",
+            Class::Generating => self.policy.split_once('/').map_or("", |(namespace, _)| namespace),
+        }
     }
 }
 
@@ -226,7 +256,7 @@ pub fn generated(
     let served = cluster.kinds()?;
     let mut found = Vec::new();
     for resource in resources(&served, kinds) {
-        match cluster.select(resource, "", &origin.selector()) {
+        match cluster.select(resource, origin.namespace(), &origin.selector()) {
             Ok(objects) => found.extend(objects),
             Err(e) if matches!(e.code, 403 | 404) => {
                 tracing::warn!(kind = &*resource.kind, policy = origin.policy, error = %e, "generated objects cannot be listed");
@@ -296,6 +326,11 @@ pub fn trigger_of(object: &Value) -> Trigger {
     }
 }
 
+/// Whether a generated object is a copy.
+pub fn is_copy(object: &Value) -> bool {
+    object.at(&["metadata", "labels", SOURCE_UID]).is_some()
+}
+
 /// The copies of an object: those of its kind whose labels name it.
 ///
 /// # Errors
@@ -306,7 +341,7 @@ pub fn copies(cluster: &Cluster, source: &Value) -> Result<Vec<Value>, Failure> 
     let kinds = cluster.kinds()?;
     let Some(resource) = kinds.kind(group, version, source.text_at(&["kind"])) else { return Ok(Vec::new()) };
     let uid = source.text_at(&["metadata", "uid"]);
-    cluster.select(resource, "", &format!("{PREFIX}source-uid={uid}"))
+    cluster.select(resource, "", &format!("{SOURCE_UID}={uid}"))
 }
 
 /// The policy, `NAME` or `NAMESPACE/NAME`, and the rule that generated an object, by its labels.

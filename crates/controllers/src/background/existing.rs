@@ -5,11 +5,11 @@
 //! `docs/cluster.md`, "Background work".
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::admit::Gate;
-use crate::background_facts::{RuleFacts, RuleWork, Trigger, Work, WorkKind};
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cleanup;
 use crate::cluster::Failure;
 use crate::decide::Status;
@@ -36,6 +36,8 @@ impl Reconciler {
     pub(super) fn policies(&self) -> Result<Next, Error> {
         let in_use = (self.setup.source)();
         let known = state::read(&self.setup.cluster, &self.setup.namespace)?;
+        // Another replica may have led in between.
+        *self.kinds.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut last = self.existing.last.lock().unwrap_or_else(PoisonError::into_inner);
         let again = last.is_some_and(|last| last.elapsed() >= self.setup.interval);
         if again || last.is_none() {
@@ -43,22 +45,31 @@ impl Reconciler {
         }
         drop(last);
         let gate = in_use.gate();
-        let now: BTreeSet<&str> = gate.all_background().map(|(policy, _)| policy).collect();
+        let now = gate.all_background().map(|(class, policy, _)| (class, policy));
+        let all: BTreeSet<(Class, &str)> =
+            known.keys().map(|(class, key)| (*class, &**key)).chain(now).collect();
         let mut failures = Vec::new();
-        for policy in known.keys().map(String::as_str).chain(now.iter().copied()).collect::<BTreeSet<_>>() {
-            let before = known.get(policy).map(Vec::as_slice).unwrap_or_default();
-            if let Err(error) = self.policy(&*in_use, policy, before, again) {
+        for (class, policy) in all {
+            let before = known.get(&(class, policy.to_string())).map(Vec::as_slice).unwrap_or_default();
+            if let Err(error) = self.policy(&*in_use, class, policy, before, again) {
                 failures.push(format!("{policy}: {error}"));
             }
         }
         if failures.is_empty() { Ok(Next::After(AT_LEAST)) } else { Err(Error::Policies(failures)) }
     }
 
-    fn policy(&self, in_use: &dyn InUse, key: &str, before: &[Known], again: bool) -> Result<(), Failure> {
+    fn policy(
+        &self,
+        in_use: &dyn InUse,
+        class: Class,
+        key: &str,
+        before: &[Known],
+        again: bool,
+    ) -> Result<(), Failure> {
         let gate = in_use.gate();
-        let facts = gate.background(key).unwrap_or_default();
+        let facts = gate.background(class, key).unwrap_or_default();
         // One that cannot be used at the moment is not gone.
-        if facts.is_empty() && self.is_stored(in_use, key)? {
+        if facts.is_empty() && self.is_stored(in_use, class, key)? {
             return Ok(());
         }
         let now: Vec<Known> = facts.iter().map(Known::of).collect();
@@ -67,8 +78,16 @@ impl Reconciler {
         }
         for old in before.iter().filter(|old| old.generates) {
             let new = now.iter().find(|new| new.rule == old.rule && new.generates);
-            let origin = Origin { policy: key, rule: Some(&old.rule), trigger: None };
+            let rule = (class == Class::Rules).then_some(&*old.rule);
+            let origin = Origin { class, policy: key, rule, trigger: None };
             match new {
+                None if old.synchronize && !old.orphans && class == Class::Generating => {
+                    let kinds = self.generated_kinds(key)?;
+                    let mut objects = apply::generated(&self.setup.cluster, &kinds, &origin)?;
+                    // Copies outlive a policy of expressions.
+                    objects.retain(|object| !apply::is_copy(object));
+                    apply::delete(&self.setup.cluster, &objects)?;
+                }
                 None if old.synchronize && !old.orphans => {
                     let objects = apply::generated(&self.setup.cluster, &old.kinds, &origin)?;
                     apply::delete(&self.setup.cluster, &objects)?;
@@ -80,21 +99,22 @@ impl Reconciler {
                 _ => {}
             }
         }
-        if let Some(policy) = gate.policy_of_rules(key) {
+        if let Some(policy) = gate.policy_of(class, key) {
             for (facts, new) in facts.iter().zip(&now) {
                 if again || !before.contains(new) {
                     let is_known = before.iter().any(|old| old.rule == new.rule && old.place == new.place);
                     self.exists(gate, policy, key, facts, is_known || again)?;
+                    self.watch_generated(key, facts)?;
                 }
             }
         }
-        state::write(&self.setup.cluster, &self.setup.namespace, key, &now)
+        state::write(&self.setup.cluster, &self.setup.namespace, class, key, &now)
     }
 
     /// Whether a policy is stored in the cluster, served or not.
-    fn is_stored(&self, in_use: &dyn InUse, key: &str) -> Result<bool, Failure> {
+    fn is_stored(&self, in_use: &dyn InUse, class: Class, key: &str) -> Result<bool, Failure> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let kind = if namespace.is_empty() { "ClusterPolicy" } else { "Policy" };
+        let (group, kind) = class.kind(namespace);
         let mut stored = in_use.stored().iter();
         if let Some(policy) =
             stored.find(|p| p.key().kind == kind && p.key().name == name && p.key().namespace == namespace)
@@ -103,7 +123,7 @@ impl Reconciler {
             return Ok(policy.problem.is_some());
         }
         let kinds = self.setup.cluster.kinds()?;
-        let Some(resource) = kinds.named(kind).find(|r| &*r.group == "kyverno.io") else { return Ok(false) };
+        let Some(resource) = kinds.named(kind).find(|r| *r.group == *group) else { return Ok(false) };
         match self.setup.cluster.object(resource, namespace, name) {
             Ok(_) => Ok(true),
             Err(e) if e.is_not_found() => Ok(false),
@@ -121,20 +141,27 @@ impl Reconciler {
         is_known: bool,
     ) -> Result<(), Failure> {
         let mut triggers: Vec<Trigger> = Vec::new();
-        if facts.kind == WorkKind::Generate && facts.synchronize && is_known {
-            let origin = Origin { policy: key, rule: Some(&facts.rule), trigger: None };
-            let objects = apply::generated(&self.setup.cluster, &facts.kinds, &origin)?;
+        let class = facts.kind.class();
+        if facts.kind != WorkKind::Mutate && facts.synchronize && is_known {
+            let rule = (class == Class::Rules).then_some(&*facts.rule);
+            let origin = Origin { class, policy: key, rule, trigger: None };
+            let kinds = match class {
+                Class::Rules => facts.kinds.clone(),
+                Class::Generating => self.generated_kinds(key)?,
+            };
+            let objects = apply::generated(&self.setup.cluster, &kinds, &origin)?;
             triggers.extend(objects.iter().map(apply::trigger_of));
         }
         if facts.on_policy_change {
-            for rule in policy.all_rules().filter(|rule| is_of(rule, facts)) {
+            let is_own = |rule: &&Arc<Rule>| class == Class::Generating || is_of(rule, facts);
+            for rule in policy.all_rules().filter(is_own) {
                 triggers.extend(self.triggers(gate, policy, rule, facts)?);
             }
         }
         let mut seen = BTreeSet::new();
         triggers
             .retain(|t| seen.insert((t.kind.clone(), t.namespace.clone(), t.uid.clone(), t.name.clone())));
-        let together = if facts.kind == WorkKind::Generate { TOGETHER } else { 1 };
+        let together = if facts.kind == WorkKind::Mutate { 1 } else { TOGETHER };
         for some in triggers.chunks(together) {
             let rule = |trigger: &Trigger| RuleWork {
                 rule: facts.rule.clone(),
@@ -160,7 +187,11 @@ impl Reconciler {
         let served = self.setup.cluster.kinds()?;
         let own = policy.namespace.as_deref().unwrap_or_default();
         let mut found = Vec::new();
-        for resource in cleanup::selected(facts.written.get("match"), &served) {
+        let resources = match facts.kind.class() {
+            Class::Rules => cleanup::selected(facts.written.get("match"), &served),
+            Class::Generating => cleanup::constrained(facts.written.get("matchConstraints"), &served),
+        };
+        for resource in resources {
             if !own.is_empty() && !resource.namespaced {
                 continue;
             }
@@ -175,8 +206,13 @@ impl Reconciler {
             };
             let is_trigger = |object: &&Value| {
                 let request = gate.request_on(&work::creation(object, &served), object);
-                let verdict = request.ok().and_then(|request| gate.engine().triggers(policy, rule, &request));
-                verdict.is_some_and(|verdict| verdict.status == Status::Pass)
+                request.is_ok_and(|request| match facts.kind.class() {
+                    Class::Generating => gate.engine().concerns(policy, &request),
+                    Class::Rules => {
+                        let verdict = gate.engine().triggers(policy, rule, &request);
+                        verdict.is_some_and(|verdict| verdict.status == Status::Pass)
+                    }
+                })
             };
             found.extend(objects.iter().filter(is_trigger).map(Trigger::of));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admit::{Deadline, Gate, Incoming, Route};
-use crate::background_facts::{RuleFacts, RuleWork, Trigger, Work, WorkKind};
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cluster::{Cluster, Failure};
 use crate::decide::Request;
 use crate::value::Value;
@@ -103,7 +103,8 @@ impl WorkIntake {
         let mut found: BTreeMap<String, Vec<RuleWork>> = BTreeMap::new();
         let mut add = |object: &Value, deletes: bool| {
             let Some((policy, rule)) = apply::origin_of(object) else { return };
-            let facts = gate.background(&policy).and_then(|facts| RuleFacts::find(facts, &rule));
+            let facts =
+                gate.background(Class::Rules, &policy).and_then(|facts| RuleFacts::find(facts, &rule));
             let is_synchronized = facts.is_some_and(|f| f.kind == WorkKind::Generate && f.synchronize);
             if !is_synchronized || !gate.takes(&policy, route) {
                 return;

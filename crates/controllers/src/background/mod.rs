@@ -5,18 +5,21 @@
 //! about the same trigger are never worked on at the same time. Semantics: `docs/cluster.md`, "Background work".
 
 pub mod apply;
+mod cel;
 pub mod existing;
 pub mod intake;
 pub mod requests;
 pub mod state;
+mod sync;
 pub mod trigger;
 mod work;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::cluster::cache::Cache;
+use crate::cluster::changes::Changes;
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::Source;
 use crate::lease::Leader;
@@ -62,6 +65,10 @@ enum Task {
     Request(String),
     /// What has changed in policies.
     Policies,
+    /// An object that a policy of expressions generated has changed, or its source.
+    Sync(sync::Generated),
+    /// The source of copies is gone: its group and version, kind and identifier.
+    SourceGone(String, String, String),
 }
 
 /// What is to be done.
@@ -91,7 +98,12 @@ impl Background {
         let queue = tasks.0.clone();
         let changed = queue.clone();
         let cache = Cache::with_callback(Arc::new(move |_, _| changed.add(Task::Requests)));
+        let watched: Arc<sync::Watched> = Arc::default();
+        let (seen, adds) = (watched.clone(), queue.clone());
         let reconciler = Reconciler {
+            changes: Changes::new(Arc::new(move |change| seen.take(change, &adds))),
+            watched,
+            kinds: Mutex::default(),
             setup,
             leader,
             queue: queue.clone(),
@@ -118,6 +130,11 @@ struct Reconciler {
     /// Triggers in work, each with its policy.
     busy: Mutex<HashSet<String>>,
     existing: existing::Existing,
+    /// What is watched of the objects that policies of expressions generate.
+    changes: Changes,
+    watched: Arc<sync::Watched>,
+    /// The kinds of these, by the key of the policy; `None` = not read yet.
+    kinds: Mutex<Option<BTreeMap<String, Vec<state::Kind>>>>,
 }
 
 /// Why a task failed.
@@ -142,6 +159,10 @@ impl Reconciler {
             Task::Requests => self.requests(),
             Task::Request(name) => self.request(name),
             Task::Policies => self.policies(),
+            Task::Sync(generated) => self.synced(generated),
+            Task::SourceGone(version, kind, uid) => {
+                Ok(self.without_copies(&(version.clone(), kind.clone()), uid)?)
+            }
         }
     }
 
@@ -174,6 +195,18 @@ impl Reconciler {
             // The cluster does not answer; that does not count.
             Err(WorkError::Cluster(e)) if intake::is_passing(&e) => Err(e.into()),
             Err(error) => self.fail(&request, &error.to_string()),
+        }
+    }
+
+    /// Does the work of a policy again; what the policy itself says against it is logged alone.
+    fn synced(&self, generated: &sync::Generated) -> Result<Next, Error> {
+        match self.sync(generated) {
+            Ok(next) => Ok(next),
+            Err(WorkError::Cluster(e)) if intake::is_passing(&e) => Err(e.into()),
+            Err(error) => {
+                tracing::warn!(policy = generated.policy, error = %error, "a generated object is not in step");
+                Ok(Next::Done)
+            }
         }
     }
 

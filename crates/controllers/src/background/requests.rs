@@ -35,6 +35,7 @@ fn request_type(kind: WorkKind) -> &'static str {
     match kind {
         WorkKind::Generate => "generate",
         WorkKind::Mutate => "mutate",
+        WorkKind::CelGenerate => "cel-generate",
     }
 }
 
@@ -75,7 +76,7 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
     let (_, name) = work.policy.split_once('/').unwrap_or(("", &work.policy));
     let first = work.rules.first();
     let (label, resource, contexts) = match work.kind {
-        WorkKind::Generate => {
+        WorkKind::Generate | WorkKind::CelGenerate => {
             let contexts = work.rules.iter().map(rule).collect::<Vec<_>>();
             ("generate.kyverno.io/policy-name", Value::map([]), contexts)
         }
@@ -90,7 +91,7 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
         ("labels", Value::Map([(label.into(), name.into())].into_iter().collect())),
     ]);
     let rule = match work.kind {
-        WorkKind::Generate => "".into(),
+        WorkKind::Generate | WorkKind::CelGenerate => "".into(),
         WorkKind::Mutate => first.map(|work| work.rule.clone()).unwrap_or_default(),
     };
     let mut context = Map::new();
@@ -142,11 +143,12 @@ pub fn read(document: &Value) -> Option<UpdateRequest> {
     let kind = match spec.text_at(&["requestType"]) {
         "generate" => WorkKind::Generate,
         "mutate" => WorkKind::Mutate,
+        "cel-generate" => WorkKind::CelGenerate,
         _ => return None,
     };
     let flag = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
     let rules = match kind {
-        WorkKind::Generate => {
+        WorkKind::Generate | WorkKind::CelGenerate => {
             let contexts = spec.get("ruleContext").and_then(Value::as_list).unwrap_or_default();
             let context = |value: &Value| RuleWork {
                 rule: value.text_at(&["rule"]).into(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use crate::background_facts::{RuleFacts, WorkKind};
+use crate::background_facts::{Class, RuleFacts, WorkKind};
 use crate::cluster::{Cluster, Failure};
 use crate::document::json;
 use crate::value::{Value, print};
@@ -29,7 +29,7 @@ pub struct Known {
     /// Whether they outlive it.
     pub orphans: bool,
     /// Their kinds.
-    pub kinds: Vec<(String, String)>,
+    pub kinds: Vec<Kind>,
     /// A hash of where they are.
     pub place: String,
     /// A hash of the whole rule.
@@ -42,12 +42,26 @@ fn hash(value: &Value) -> String {
     format!("{:016x}", hasher.finish())
 }
 
+/// Group and version, and kind.
+pub type Kind = (String, String);
+
+fn kind_value((version, kind): &Kind) -> Value {
+    Value::list(vec![(&**version).into(), (&**kind).into()])
+}
+
+fn read_kind(pair: &Value) -> Option<Kind> {
+    match pair.as_list() {
+        Some([version, kind]) => Some((version.as_str()?.into(), kind.as_str()?.into())),
+        _ => None,
+    }
+}
+
 impl Known {
     /// A rule as it is written.
     pub fn of(facts: &RuleFacts) -> Known {
         Known {
             rule: facts.rule.to_string(),
-            generates: facts.kind == WorkKind::Generate,
+            generates: facts.kind != WorkKind::Mutate,
             synchronize: facts.synchronize,
             orphans: facts.orphans,
             kinds: facts.kinds.clone(),
@@ -57,14 +71,12 @@ impl Known {
     }
 
     fn to_value(&self) -> Value {
-        let pair =
-            |(version, kind): &(String, String)| Value::list(vec![(&**version).into(), (&**kind).into()]);
         Value::map([
             ("rule", (&*self.rule).into()),
             ("generates", self.generates.into()),
             ("synchronize", self.synchronize.into()),
             ("orphans", self.orphans.into()),
-            ("kinds", Value::list(self.kinds.iter().map(pair).collect())),
+            ("kinds", Value::list(self.kinds.iter().map(kind_value).collect())),
             ("place", (&*self.place).into()),
             ("whole", (&*self.whole).into()),
         ])
@@ -73,26 +85,20 @@ impl Known {
     fn read(value: &Value) -> Known {
         let flag = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
         let kinds = value.get("kinds").and_then(Value::as_list).unwrap_or_default();
-        let pair = |pair: &Value| match pair.as_list() {
-            Some([version, kind]) => {
-                Some((version.as_str().unwrap_or_default().into(), kind.as_str().unwrap_or_default().into()))
-            }
-            _ => None,
-        };
         Known {
             rule: value.text_at(&["rule"]).into(),
             generates: flag("generates"),
             synchronize: flag("synchronize"),
             orphans: flag("orphans"),
-            kinds: kinds.iter().filter_map(pair).collect(),
+            kinds: kinds.iter().filter_map(read_kind).collect(),
             place: value.text_at(&["place"]).into(),
             whole: value.text_at(&["whole"]).into(),
         }
     }
 }
 
-/// The rules of all policies as they were acted on, by the key of the policy.
-pub type State = BTreeMap<String, Vec<Known>>;
+/// The rules of all policies as they were acted on, by the kind and the key of the policy.
+pub type State = BTreeMap<(Class, String), Vec<Known>>;
 
 fn reference(namespace: &str) -> Value {
     Value::map([
@@ -102,9 +108,25 @@ fn reference(namespace: &str) -> Value {
     ])
 }
 
+/// What names of policies of expressions begin with.
+const GENERATING: &str = "gpol__";
+/// What lists of kinds begin with.
+const KINDS: &str = "kinds__";
+
 /// Keys of ConfigMaps have no slash, names of policies no underscore.
-fn key(policy: &str) -> String {
-    policy.replace('/', "_")
+fn key(class: Class, policy: &str) -> String {
+    let policy = policy.replace('/', "_");
+    match class {
+        Class::Rules => policy,
+        Class::Generating => format!("{GENERATING}{policy}"),
+    }
+}
+
+fn policy_of(key: &str) -> (Class, String) {
+    match key.strip_prefix(GENERATING) {
+        Some(policy) => (Class::Generating, policy.replace('_', "/")),
+        None => (Class::Rules, key.replace('_', "/")),
+    }
 }
 
 /// Reads the state.
@@ -112,26 +134,66 @@ fn key(policy: &str) -> String {
 /// # Errors
 /// The cluster does not answer.
 pub fn read(cluster: &Cluster, namespace: &str) -> Result<State, Failure> {
-    let Some(map) = cluster.current(&reference(namespace))? else { return Ok(State::new()) };
+    let entry = |(key, list): (String, Value)| {
+        let rules = list.as_list()?.iter().map(Known::read).collect();
+        Some((policy_of(&key), rules))
+    };
+    let entries = entries(cluster, namespace)?.into_iter().filter(|(key, _)| !key.starts_with(KINDS));
+    Ok(entries.filter_map(entry).collect())
+}
+
+fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<(String, Value)>, Failure> {
+    let Some(map) = cluster.current(&reference(namespace))? else { return Ok(Vec::new()) };
     let entries = map.get("data").and_then(Value::as_map);
-    let entry = |(policy, text): (&crate::value::Str, &Value)| {
-        let rules = json::parse(text.as_str()?).ok()?;
-        let rules = rules.as_list()?.iter().map(Known::read).collect();
-        Some((policy.replace('_', "/"), rules))
+    let entry = |(key, text): (&crate::value::Str, &Value)| {
+        Some((key.to_string(), json::parse(text.as_str()?).ok()?))
     };
     Ok(entries.into_iter().flat_map(|entries| entries.iter()).filter_map(entry).collect())
+}
+
+/// The kinds of objects that policies of expressions have generated, by the key of the policy.
+///
+/// # Errors
+/// The cluster does not answer.
+pub fn read_kinds(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Vec<Kind>>, Failure> {
+    let entry = |(key, list): (String, Value)| {
+        let policy = key.strip_prefix(KINDS)?.replace('_', "/");
+        Some((policy, list.as_list()?.iter().filter_map(read_kind).collect()))
+    };
+    Ok(entries(cluster, namespace)?.into_iter().filter_map(entry).collect())
+}
+
+/// Writes the kinds of objects that a policy of expressions generates.
+///
+/// # Errors
+/// The cluster refuses.
+pub fn write_kinds(cluster: &Cluster, namespace: &str, policy: &str, kinds: &[Kind]) -> Result<(), Failure> {
+    let key = format!("{KINDS}{}", policy.replace('/', "_"));
+    let text = print::json(&Value::list(kinds.iter().map(kind_value).collect()));
+    set(cluster, namespace, &key, text.into())
 }
 
 /// Writes the rules of a policy; none = the policy is gone.
 ///
 /// # Errors
 /// The cluster refuses.
-pub fn write(cluster: &Cluster, namespace: &str, policy: &str, rules: &[Known]) -> Result<(), Failure> {
+pub fn write(
+    cluster: &Cluster,
+    namespace: &str,
+    class: Class,
+    policy: &str,
+    rules: &[Known],
+) -> Result<(), Failure> {
     let text = match rules {
         [] => Value::Null,
         rules => print::json(&Value::list(rules.iter().map(Known::to_value).collect())).into(),
     };
-    let data = Value::Map([(key(policy).into(), text.clone())].into_iter().collect());
+    set(cluster, namespace, &key(class, policy), text)
+}
+
+/// Sets an entry; null removes it.
+fn set(cluster: &Cluster, namespace: &str, key: &str, text: Value) -> Result<(), Failure> {
+    let data = Value::Map([(key.into(), text.clone())].into_iter().collect());
     let patch = Value::map([("data", data.clone())]);
     match cluster.merge(&reference(namespace), &patch, MANAGER) {
         Err(e) if e.is_not_found() && !text.is_null() => {

@@ -5,7 +5,7 @@
 //! `docs/cluster.md`, "Background work".
 
 use crate::admit::{Gate, Incoming};
-use crate::background_facts::{RuleFacts, RuleWork, Trigger, WorkKind};
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
 use crate::cluster::{Failure, api_version};
 use crate::decide::{Effect, Request, RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
@@ -32,12 +32,12 @@ pub(super) enum WorkError {
 }
 
 /// A rule with what it is evaluated with.
-struct Case<'c> {
-    gate: &'c Gate,
-    policy: &'c Policy,
-    rule: &'c Rule,
-    facts: &'c RuleFacts,
-    key: &'c str,
+pub(super) struct Case<'c> {
+    pub gate: &'c Gate,
+    pub policy: &'c Policy,
+    pub rule: &'c Rule,
+    pub facts: &'c RuleFacts,
+    pub key: &'c str,
 }
 
 impl Reconciler {
@@ -66,10 +66,17 @@ impl Reconciler {
         work: &RuleWork,
         change: Change,
     ) -> Result<(), WorkError> {
-        let key = &*request.work.policy;
-        let facts = gate.background(key).and_then(|facts| RuleFacts::find(facts, &work.rule));
-        let policy = gate.policy_of_rules(key);
-        let rule = policy.and_then(|p| p.all_rules().find(|rule| *rule.name == *work.rule));
+        let (class, key) = (request.work.kind.class(), &*request.work.policy);
+        let facts = gate.background(class, key);
+        let policy = gate.policy_of(class, key);
+        let (facts, rule) = match class {
+            Class::Rules => (
+                facts.and_then(|facts| RuleFacts::find(facts, &work.rule)),
+                policy.and_then(|p| p.all_rules().find(|rule| *rule.name == *work.rule)),
+            ),
+            // They have one rule, which has their name.
+            Class::Generating => (facts.and_then(<[_]>::first), policy.and_then(|p| p.rules.first())),
+        };
         // What a rule that is gone has generated goes with the change of the policy.
         let (Some(facts), Some(policy), Some(rule)) = (facts, policy, rule) else { return Ok(()) };
         let case = Case { gate, policy, rule, facts, key };
@@ -95,11 +102,12 @@ impl Reconciler {
         match facts.kind {
             WorkKind::Generate => self.generate(&case, about, &found, work),
             WorkKind::Mutate => self.mutate(&case, about, &found),
+            WorkKind::CelGenerate => self.generate_by_expressions(&case, about, &found, work.deletes),
         }
     }
 
     /// The request on a trigger: the one that was made about it, or one that creates it.
-    fn request_on(
+    pub(super) fn request_on(
         &self,
         case: &Case<'_>,
         about: Option<&Incoming>,
@@ -145,14 +153,7 @@ impl Reconciler {
         let mut failures = Vec::new();
         for wanted in &wanted {
             match apply::apply(cluster, wanted, facts.applies) {
-                Ok(apply::Done::Nothing) => {}
-                Ok(done) => {
-                    let at = |path: &[&str]| wanted.object.text_at(path).to_string();
-                    let (kind, namespace, name) =
-                        (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]));
-                    let (policy, rule) = (case.key, &*rule.name);
-                    tracing::info!(policy, rule, kind, namespace, name, ?done, "object generated");
-                }
+                Ok(done) => case.log(&done),
                 // A namespace that is gone takes what is in it along.
                 Err(e) if e.is_not_found() => {}
                 Err(e) if super::intake::is_passing(&e) => return Err(e.into()),
@@ -190,13 +191,23 @@ impl Reconciler {
     }
 
     /// Deletes what a trigger that is gone, or does not match any more, has generated.
-    fn without_trigger(&self, case: &Case<'_>, trigger: &Trigger) -> Result<(), WorkError> {
+    pub(super) fn without_trigger(&self, case: &Case<'_>, trigger: &Trigger) -> Result<(), WorkError> {
         if !case.facts.synchronize {
             return Ok(());
         }
-        let origin = Origin { policy: case.key, rule: None, trigger: Some(trigger) };
-        let objects = apply::generated(&self.setup.cluster, &case.facts.kinds, &origin)?;
-        Ok(apply::delete(&self.setup.cluster, &objects)?)
+        Ok(apply::delete(&self.setup.cluster, &self.downstream(case, trigger)?)?)
+    }
+
+    /// What a trigger has generated.
+    pub(super) fn downstream(&self, case: &Case<'_>, trigger: &Trigger) -> Result<Vec<Value>, Failure> {
+        let class = case.facts.kind.class();
+        let origin = Origin { class, policy: case.key, rule: None, trigger: Some(trigger) };
+        match class {
+            Class::Rules => apply::generated(&self.setup.cluster, &case.facts.kinds, &origin),
+            Class::Generating => {
+                apply::generated(&self.setup.cluster, &self.generated_kinds(case.key)?, &origin)
+            }
+        }
     }
 
     /// Deletes the copies of an object that is gone.
@@ -211,6 +222,22 @@ impl Reconciler {
         };
         let copies: Vec<Value> = copies.iter().filter(is_of_rule).cloned().collect();
         Ok(apply::delete(&self.setup.cluster, &copies)?)
+    }
+}
+
+impl Case<'_> {
+    /// Logs what was done to an object.
+    pub fn log(&self, done: &apply::Done) {
+        let object = done.object();
+        let (kind, at) = (object.text_at(&["kind"]), |key: &str| object.text_at(&["metadata", key]));
+        let (policy, rule, namespace, name, done) =
+            (self.key, &*self.rule.name, at("namespace"), at("name"), done.word());
+        match done {
+            "unchanged" => {
+                tracing::debug!(policy, rule, kind, namespace, name, "generated object is as it should be")
+            }
+            _ => tracing::info!(policy, rule, kind, namespace, name, done, "object generated"),
+        }
     }
 }
 

@@ -34,6 +34,18 @@ impl Engine {
         self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
     }
 
+    /// The result of a policy whose expressions generate objects, with the objects; `None` = it does not match.
+    pub fn generated(&self, policy: &Policy, request: &Request) -> Option<RuleOutcome> {
+        let rules = policy.rules.iter().map(AsRef::as_ref);
+        self.run(Phase::Generate, policy, rules, request).rules.pop()
+    }
+
+    /// Whether a policy matches a request, or matched it with the former object, whatever its conditions say.
+    pub fn concerns(&self, policy: &Policy, request: &Request) -> bool {
+        let applies = |request: &Request| policy.rules.iter().any(|rule| run::applies(rule, request));
+        applies(request) || (!request.old_object.is_null() && applies(&request.of_former()))
+    }
+
     /// The results of a rule on the objects that its targets name, each with the object as the rule changes it.
     pub fn changed_targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Vec<RuleOutcome> {
         self.run(Phase::Mutate, policy, std::iter::once(rule), request).rules

@@ -250,9 +250,9 @@ pub(super) fn operation(incoming: &Incoming) -> &'static str {
     }
 }
 
-/// Whether nothing carries a rule out. Controllers do the work of rules, but not yet that of GeneratingPolicies.
+/// Whether nothing carries a rule out.
 pub(super) fn is_not_run(rule: &crate::ir::Rule, has_controllers: bool) -> bool {
-    rule.kind == crate::ir::rule::RuleKind::Generation && (!has_controllers || rule.expressions.is_some())
+    rule.kind == crate::ir::rule::RuleKind::Generation && !has_controllers
 }
 
 pub(super) fn policy_type(policy: &Policy) -> &'static str {

@@ -251,7 +251,7 @@ pub async fn until(
             tracing::warn!(
                 policy = policy.key(),
                 rule = &*rule.name,
-                "nothing is generated: rules of GeneratingPolicies are not carried out, others only with policies of the cluster (--kinds)"
+                "nothing is generated without policies of the cluster (--kinds)"
             );
         }
     }

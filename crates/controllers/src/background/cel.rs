@@ -1,0 +1,212 @@
+//! GeneratingPolicies: objects that expressions generate.
+//!
+//! In: a policy and a trigger. Out: the objects that its expressions hand over, with the labels by which they are found again; what the
+//! trigger generated before and does not any more is deleted. Which kinds a policy generates only its expressions say, so they are
+//! written down before the first object of a kind. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`,
+//! "Generation".
+
+use std::sync::PoisonError;
+
+use crate::admit::Incoming;
+use crate::background_facts::{RuleFacts, Trigger, WorkKind};
+use crate::cluster::Failure;
+use crate::decide::generate::{Key, Wanted};
+use crate::decide::{Effect, RuleOutcome, Status};
+use crate::value::{Map, Str, Value};
+
+use super::apply::{self, PREFIX, SOURCE_UID};
+use super::state::{self, Kind};
+use super::work::{Case, WorkError};
+use super::{Reconciler, intake};
+
+/// The longest value of a label.
+const LONGEST: usize = 63;
+
+impl Reconciler {
+    /// Does the work of a policy for a trigger. `about` is the request that was made about it; without one the trigger is as it was.
+    pub(super) fn generate_by_expressions(
+        &self,
+        case: &Case<'_>,
+        about: Option<&Incoming>,
+        found: &Value,
+        deletes: bool,
+    ) -> Result<(), WorkError> {
+        let Case { gate, policy, facts, key, .. } = case;
+        let trigger = Trigger::of(found);
+        if deletes && about.is_some_and(|incoming| incoming.text(&["operation"]) == "DELETE") {
+            return self.without_trigger(case, &trigger);
+        }
+        let request = self.request_on(case, about, found)?;
+        let Some(result) = gate.engine().generated(policy, &request) else {
+            // It does not match any more.
+            return match about.is_some_and(|incoming| incoming.text(&["operation"]) == "UPDATE") {
+                true => self.without_trigger(case, &trigger),
+                false => Ok(()),
+            };
+        };
+        let objects = match (result.status, result.effect.as_deref()) {
+            (Status::Pass, Some(Effect::Generated(objects))) => objects.as_slice(),
+            (Status::Pass | Status::Skip, _) => &[],
+            _ => return Err(WorkError::Rules(failed(key, &result, &trigger))),
+        };
+        self.note_kinds(key, facts, objects)?;
+        let mut wanted = Vec::with_capacity(objects.len());
+        for object in objects {
+            wanted.push(self.labelled(case, object, &trigger)?);
+        }
+        let mut failures = Vec::new();
+        for wanted in &wanted {
+            match self.apply(wanted, &trigger, facts) {
+                Ok(Some(done)) => {
+                    self.settled(done.object());
+                    case.log(&done);
+                }
+                Ok(None) => {}
+                Err(e) if e.is_not_found() => {}
+                Err(e) if intake::is_passing(&e) => return Err(e.into()),
+                Err(e) => failures.push(e.text),
+            }
+        }
+        if !failures.is_empty() {
+            let text = RuleOutcome { message: failures.join("; ").into(), status: Status::Error, ..result };
+            return Err(WorkError::Rules(failed(key, &text, &trigger)));
+        }
+        if facts.synchronize {
+            let mut former = self.downstream(case, &trigger)?;
+            former.retain(|object| !wanted.iter().any(|wanted| is_same(&wanted.object, object)));
+            apply::delete(&self.setup.cluster, &former)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an object exist; `None` = another one is in its place, which no one may replace.
+    fn apply(
+        &self,
+        wanted: &Wanted,
+        trigger: &Trigger,
+        facts: &RuleFacts,
+    ) -> Result<Option<apply::Done>, Failure> {
+        let policy = wanted.object.at(&["metadata", "labels", &format!("{PREFIX}policy-name")]);
+        let current = self.setup.cluster.current(&wanted.object)?;
+        let is_foreign = current.is_some_and(|current| {
+            let label = |key: &str| current.at(&["metadata", "labels", &format!("{PREFIX}{key}")]).cloned();
+            label("policy-name").as_ref() != policy
+                || label("trigger-uid").as_ref().and_then(Value::as_str) != Some(&trigger.uid)
+        });
+        if is_foreign {
+            return Ok(None);
+        }
+        apply::apply(&self.setup.cluster, wanted, facts.applies).map(Some)
+    }
+
+    /// An object that a policy has handed over, as it is written.
+    fn labelled(&self, case: &Case<'_>, object: &Value, trigger: &Trigger) -> Result<Wanted, WorkError> {
+        let key = Key::of(object);
+        let (group, version) = key.api_version.split_once('/').unwrap_or(("", key.api_version));
+        let kinds = self.setup.cluster.kinds()?;
+        let is_namespaced = kinds.kind(group, version, key.kind).is_none_or(|r| r.namespaced);
+        let own = case.policy.namespace.as_deref();
+        if let Some(own) = own.filter(|_| !is_namespaced) {
+            let (version, kind) = (key.api_version, key.kind);
+            return Err(WorkError::Rules(format!(
+                "cross-scope generation denied: a policy scoped to namespace {own:?} cannot generate cluster-scoped resource {version}/{kind}"
+            )));
+        }
+        let given = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+        let of = |key: &str| given.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_copy = !of("resourceVersion").is_empty();
+        let mut labels = given.get("labels").and_then(Value::as_map).cloned().unwrap_or_default();
+        labels.insert("app.kubernetes.io/managed-by", "kyverno".into());
+        let (group, version) = trigger.api_version.split_once('/').unwrap_or(("", &trigger.api_version));
+        let mut label = |key: &str, value: &str| {
+            labels.insert(Str::from(format!("{PREFIX}{key}")), shortened(value).into());
+        };
+        label("policy-name", &case.policy.name);
+        label("trigger-name", &trigger.name);
+        label("trigger-namespace", &trigger.namespace);
+        label("trigger-uid", &trigger.uid);
+        label("trigger-kind", &trigger.kind);
+        label("trigger-group", group);
+        label("trigger-version", version);
+        if is_copy {
+            labels.insert(SOURCE_UID, of("uid").into());
+        }
+        let mut metadata: Map = given.clone();
+        for own in
+            ["uid", "selfLink", "creationTimestamp", "managedFields", "resourceVersion", "ownerReferences"]
+        {
+            metadata.remove(own);
+        }
+        if !is_namespaced {
+            metadata.remove("namespace");
+        }
+        metadata.insert("labels", Value::Map(labels));
+        let source = is_copy.then(|| object.clone());
+        let object = object.with("metadata", Value::Map(metadata)).with_whole_numbers();
+        Ok(Wanted { object, source, synchronize: case.facts.synchronize })
+    }
+
+    /// The kinds of objects that a policy has generated.
+    pub(super) fn generated_kinds(&self, key: &str) -> Result<Vec<Kind>, Failure> {
+        let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            *known = Some(state::read_kinds(&self.setup.cluster, &self.setup.namespace)?);
+        }
+        Ok(known.as_ref().and_then(|known| known.get(key)).cloned().unwrap_or_default())
+    }
+
+    /// Writes down which kinds a policy generates, and begins to watch them where it is synchronised.
+    fn note_kinds(&self, key: &str, facts: &RuleFacts, objects: &[Value]) -> Result<(), Failure> {
+        let mut kinds = self.generated_kinds(key)?;
+        let before = kinds.len();
+        for object in objects {
+            let kind = (object.text_at(&["apiVersion"]).to_string(), object.text_at(&["kind"]).to_string());
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if kinds.len() > before {
+            state::write_kinds(&self.setup.cluster, &self.setup.namespace, key, &kinds)?;
+            let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get_or_insert_default().insert(key.to_string(), kinds);
+            drop(known);
+            self.watch_generated(key, facts)?;
+        }
+        Ok(())
+    }
+
+    /// Begins to watch what a synchronised policy generates.
+    pub(super) fn watch_generated(&self, key: &str, facts: &RuleFacts) -> Result<(), Failure> {
+        if facts.kind != WorkKind::CelGenerate || !facts.synchronize {
+            return Ok(());
+        }
+        let served = self.setup.cluster.kinds()?;
+        for (api_version, kind) in self.generated_kinds(key)? {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+            if let Some(resource) = served.kind(group, version, &kind) {
+                self.changes.watch(&self.setup.cluster, resource)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text that is short enough for a label.
+fn shortened(text: &str) -> &str {
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text).trim_end_matches(['-', '.', '_'])
+}
+
+/// Whether two objects are the same one.
+fn is_same(a: &Value, b: &Value) -> bool {
+    Key::of(a) == Key::of(b)
+}
+
+fn failed(key: &str, result: &RuleOutcome, trigger: &Trigger) -> String {
+    let (status, message) = (result.status.name(), &result.message);
+    let trigger = match &*trigger.namespace {
+        "" => format!("{}/{}", trigger.kind, trigger.name),
+        namespace => format!("{}/{namespace}/{}", trigger.kind, trigger.name),
+    };
+    format!("gpol {key} rule {} {status} for trigger {trigger}: {message}", result.rule)
+}

@@ -1,0 +1,211 @@
+//! Generated objects of GeneratingPolicies that somebody has changed.
+//!
+//! In: changes of the kinds that synchronised policies generate. Out: the work of the policy for the trigger again: what it generated is
+//! restored, copies follow their source. Nothing of this is written down: when a replica begins to lead, all generated objects come as
+//! changes. Semantics: `docs/cluster.md`, "Background work".
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use crate::background_facts::{Class, Trigger, WorkKind};
+use crate::cluster::Failure;
+use crate::cluster::changes::Change;
+use crate::queue::{Next, Queue};
+use crate::value::Value;
+
+use super::apply::{self, PREFIX, SOURCE_UID};
+use super::work::{Case, WorkError};
+use super::{Reconciler, Task, intake, trigger};
+
+/// What is known of generated objects and of the objects that they are copies of.
+#[derive(Default)]
+pub(super) struct Watched {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The versions that are as they should be, by identifier.
+    settled: HashMap<String, String>,
+    /// What was generated of a source, by its identifier.
+    copies: HashMap<String, HashSet<Generated>>,
+    /// The versions of objects that may be sources, by identifier.
+    versions: HashMap<String, String>,
+}
+
+/// What an object was generated for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Generated {
+    /// The name of the policy.
+    pub policy: String,
+    /// The namespace of the object.
+    pub namespace: String,
+    /// The trigger.
+    pub trigger: Trigger,
+}
+
+/// What a generated object was generated for, if a GeneratingPolicy did.
+fn generated(change: &Change) -> Option<Generated> {
+    let label = |key: &str| change.labels.get(&format!("{PREFIX}{key}"));
+    if label("rule-name").is_some() {
+        return None;
+    }
+    let text = |key: &str| label(key).cloned().unwrap_or_default();
+    let (group, version) = (text("trigger-group"), text("trigger-version"));
+    let trigger = Trigger {
+        api_version: if group.is_empty() { version } else { format!("{group}/{version}") },
+        kind: text("trigger-kind"),
+        namespace: text("trigger-namespace"),
+        name: text("trigger-name"),
+        uid: text("trigger-uid"),
+    };
+    let policy = label("policy-name").filter(|name| !name.is_empty())?;
+    Some(Generated { policy: policy.clone(), namespace: change.namespace.clone(), trigger })
+}
+
+impl Watched {
+    /// Takes a change, and adds what it asks for.
+    pub fn take(&self, change: &Change, queue: &Queue<Task>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(generated) = generated(change) {
+            if let Some(source) = change.labels.get(SOURCE_UID) {
+                state.copies.entry(source.clone()).or_default().insert(generated.clone());
+            }
+            let is_settled = state.settled.get(&change.uid) == Some(&change.version);
+            if change.is_gone {
+                state.settled.remove(&change.uid);
+            }
+            if change.is_gone || !is_settled {
+                queue.add(Task::Sync(generated));
+            }
+        }
+        if change.is_gone {
+            state.versions.remove(&change.uid);
+            if state.copies.remove(&change.uid).is_some() {
+                queue.add(Task::SourceGone(
+                    change.api_version.clone(),
+                    change.kind.clone(),
+                    change.uid.clone(),
+                ));
+            }
+            return;
+        }
+        let before = state.versions.insert(change.uid.clone(), change.version.clone());
+        if before.is_some_and(|before| before != change.version) {
+            let copies = state.copies.get(&change.uid).into_iter().flatten();
+            copies.for_each(|copy| queue.add(Task::Sync(copy.clone())));
+        }
+    }
+}
+
+impl Reconciler {
+    /// Notes that an object is as it should be.
+    pub(super) fn settled(&self, object: &Value) {
+        let at = |key: &str| object.text_at(&["metadata", key]).to_string();
+        let mut state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.settled.insert(at("uid"), at("resourceVersion"));
+        if let Some(source) = object.at(&["metadata", "labels", SOURCE_UID]).and_then(Value::as_str) {
+            let label = |key: &str| {
+                let label = object.at(&["metadata", "labels", &format!("{PREFIX}{key}")]);
+                label.and_then(Value::as_str).unwrap_or_default().to_string()
+            };
+            let (policy, namespace) = (label("policy-name"), at("namespace"));
+            let copy = Generated { policy, namespace, trigger: apply::trigger_of(object) };
+            state.copies.entry(source.to_string()).or_default().insert(copy);
+        }
+    }
+
+    /// Does the work of a policy for a trigger again.
+    pub(super) fn sync(&self, generated: &Generated) -> Result<Next, WorkError> {
+        let in_use = (self.setup.source)();
+        let gate = in_use.gate();
+        let own = format!("{}/{}", generated.namespace, generated.policy);
+        let key = [&own, &generated.policy]
+            .into_iter()
+            .find(|key| gate.background(Class::Generating, key).is_some());
+        let Some(key) = key else { return Ok(Next::Done) };
+        let facts = gate.background(Class::Generating, key).and_then(<[_]>::first);
+        let policy = gate.policy_of(Class::Generating, key);
+        let rule = policy.and_then(|policy| policy.rules.first());
+        let (Some(facts), Some(policy), Some(rule)) = (facts, policy, rule) else { return Ok(Next::Done) };
+        if !facts.synchronize {
+            return Ok(Next::Done);
+        }
+        let Some(found) = trigger::live(&self.setup.cluster, &generated.trigger)? else {
+            return Ok(Next::Done);
+        };
+        let case = Case { gate, policy, rule, facts, key };
+        debug_assert_eq!(facts.kind, WorkKind::CelGenerate);
+        self.generate_by_expressions(&case, None, &found, false)?;
+        Ok(Next::Done)
+    }
+
+    /// Deletes the copies of a source that is gone, of the policies that are synchronised.
+    pub(super) fn without_copies(&self, kind: &(String, String), uid: &str) -> Result<Next, Failure> {
+        let source = Value::map([
+            ("apiVersion", (&*kind.0).into()),
+            ("kind", (&*kind.1).into()),
+            ("metadata", Value::map([("uid", uid.into())])),
+        ]);
+        let in_use = (self.setup.source)();
+        let gate = in_use.gate();
+        let is_synchronized = |copy: &Value| {
+            let Some((policy, rule)) = apply::origin_of(copy) else { return false };
+            let own = format!("{}/{policy}", copy.text_at(&["metadata", "namespace"]));
+            let facts = [&own, &policy].into_iter().find_map(|key| gate.background(Class::Generating, key));
+            rule.is_empty() && facts.and_then(<[_]>::first).is_some_and(|facts| facts.synchronize)
+        };
+        let mut copies = apply::copies(&self.setup.cluster, &source)?;
+        copies.retain(is_synchronized);
+        match apply::delete(&self.setup.cluster, &copies) {
+            Err(e) if !intake::is_passing(&e) => {
+                tracing::warn!(error = %e, "copies of an object that is gone are not deleted");
+                Ok(Next::Done)
+            }
+            done => done.map(|()| Next::Done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(uid: &str, version: &str, labels: &[(&str, &str)]) -> Change {
+        Change {
+            api_version: "v1".into(),
+            kind: "Secret".into(),
+            namespace: "shop".into(),
+            name: uid.into(),
+            uid: uid.into(),
+            version: version.into(),
+            labels: labels.iter().map(|(k, v)| (format!("{PREFIX}{k}"), v.to_string())).collect(),
+            is_gone: false,
+        }
+    }
+
+    const COPY: [(&str, &str); 3] = [("policy-name", "p"), ("trigger-uid", "t"), ("source-uid", "s")];
+
+    #[test]
+    fn a_source_that_changes_brings_its_copies_in_step_once_per_version() {
+        let (watched, queue) = (Watched::default(), Queue::default());
+        watched.take(&change("s", "1", &[]), &queue);
+        watched.take(&change("c", "1", &COPY), &queue);
+        assert!(matches!(queue.take(), Some(Task::Sync(copy)) if copy.policy == "p"));
+        watched.take(&change("s", "1", &[]), &queue);
+        assert!(queue.is_empty());
+        watched.take(&change("s", "2", &[]), &queue);
+        // The same work is not done, so it waits until it is.
+        let copy = generated(&change("c", "1", &COPY)).map(Task::Sync);
+        queue.done(copy.as_ref().unwrap_or(&Task::Requests), Some(Next::Done));
+        assert_eq!(queue.take(), copy);
+    }
+
+    #[test]
+    fn objects_that_rules_generate_are_left_to_their_own_way() {
+        let (watched, queue) = (Watched::default(), Queue::default());
+        let labels = [("policy-name", "p"), ("rule-name", "r"), ("trigger-uid", "t")];
+        watched.take(&change("c", "1", &labels), &queue);
+        assert!(queue.is_empty());
+    }
+}
