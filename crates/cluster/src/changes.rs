@@ -50,6 +50,18 @@ impl Changes {
         Changes { on_each, tasks: Mutex::default() }
     }
 
+    /// Stops watching all but some groups and kinds.
+    pub fn retain(&self, wanted: impl Fn(&str, &str) -> bool) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|(group, kind), task| {
+            let is_wanted = wanted(group, kind);
+            if !is_wanted {
+                task.abort();
+            }
+            is_wanted
+        });
+    }
+
     /// Begins to watch a resource, unless it is watched; all its objects come first.
     ///
     /// # Errors

@@ -21,6 +21,8 @@ use crate::value::{Map, Value, print};
 pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
+/// The reason of requests for kinds that no cluster serves.
+const NO_MATCH: &str = "NoMatch";
 /// How long a request may take.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -60,6 +62,11 @@ impl Failure {
     /// Whether the object exists already, or another client has changed it since it was read.
     pub fn is_conflict(&self) -> bool {
         self.code == 409
+    }
+
+    /// Whether the same request may be granted later: there was no answer, the server has no time, or somebody else was faster.
+    pub fn is_passing(&self) -> bool {
+        self.reason != NO_MATCH && matches!(self.code, 0 | 409 | 429 | 500..)
     }
 
     /// Whether the object does not exist.
@@ -423,7 +430,8 @@ impl Cluster {
         let kind = object.text_at(&["kind"]);
         let kinds = self.kinds()?;
         let resource = kinds.kind(group, version, kind).ok_or_else(|| {
-            Failure::other(format!("no matches for kind {kind:?} in version {api_version:?}"))
+            let text = format!("no matches for kind {kind:?} in version {api_version:?}");
+            Failure { code: 0, reason: NO_MATCH.into(), text }
         })?;
         let namespace = object.text_at(&["metadata", "namespace"]);
         Ok(path_of(resource, namespace, name))

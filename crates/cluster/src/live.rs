@@ -13,7 +13,7 @@ use crate::value::quote::quote;
 use crate::value::{Map, Str, Value, wildcard};
 
 use crate::cache::Cache;
-use crate::client::{Cluster, Failure, SEGMENT};
+use crate::client::{Cluster, Failure, SEGMENT, named};
 
 /// The external data of a cluster.
 pub struct Live {
@@ -102,9 +102,10 @@ impl ExternalData for Live {
             answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
         };
         Some(match request.at {
-            Address::Objects(at) => {
-                path(at).map_err(|error| ApiError::from(error.to_string())).and_then(|path| call(&path))
-            }
+            Address::Objects(at) => path(at)
+                .map_err(|error| ApiError::from(error.to_string()))
+                .and_then(|path| call(&path))
+                .map(filled),
             Address::Path { path, .. } => call(path).map_err(|e| ApiError {
                 text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
                 ..e
@@ -140,6 +141,17 @@ impl Secrets for Cluster {
         self.get(&format!("/api/v1/namespaces/{}/secrets/{}", path(namespace), path(name)))
             .map_err(|e| e.text.into())
     }
+}
+
+/// A list whose items say their kind, which the API server leaves out.
+fn filled(found: Value) -> Value {
+    let kind = found.text_at(&["kind"]).strip_suffix("List").map(str::to_string);
+    let (Some(kind), Some(items)) = (kind, found.get("items").and_then(Value::as_list)) else { return found };
+    let api_version = found.text_at(&["apiVersion"]);
+    let is_bare = |item: &Value| item.text_at(&["kind"]).is_empty();
+    let item = |item: &Value| if is_bare(item) { named(item, api_version, &kind) } else { item.clone() };
+    let items = Value::list(items.iter().map(item).collect());
+    found.with("items", items)
 }
 
 /// A name that would lead to another place of the API; the text is that of the client of Kubernetes.

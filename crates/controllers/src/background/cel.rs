@@ -14,10 +14,10 @@ use crate::decide::generate::{Key, Wanted};
 use crate::decide::{Effect, RuleOutcome, Status};
 use crate::value::{Map, Str, Value};
 
+use super::Reconciler;
 use super::apply::{self, PREFIX, SOURCE_UID};
 use super::state::{self, Kind};
 use super::work::{Case, WorkError};
-use super::{Reconciler, intake};
 
 /// The longest value of a label.
 const LONGEST: usize = 63;
@@ -63,7 +63,7 @@ impl Reconciler {
                 }
                 Ok(None) => {}
                 Err(e) if e.is_not_found() => {}
-                Err(e) if intake::is_passing(&e) => return Err(e.into()),
+                Err(e) if e.is_passing() => return Err(e.into()),
                 Err(e) => failures.push(e.text),
             }
         }
@@ -141,9 +141,9 @@ impl Reconciler {
             metadata.remove("namespace");
         }
         metadata.insert("labels", Value::Map(labels));
-        let source = is_copy.then(|| object.clone());
         let object = object.with("metadata", Value::Map(metadata)).with_whole_numbers();
-        Ok(Wanted { object, source, synchronize: case.facts.synchronize })
+        // Its source is found by the label, and needs none itself: kinds that are generated are watched.
+        Ok(Wanted { object, source: None, synchronize: case.facts.synchronize })
     }
 
     /// The kinds of objects that a policy has generated.

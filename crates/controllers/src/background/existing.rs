@@ -55,7 +55,23 @@ impl Reconciler {
                 failures.push(format!("{policy}: {error}"));
             }
         }
+        self.unwatch(gate)?;
         if failures.is_empty() { Ok(Next::After(AT_LEAST)) } else { Err(Error::Policies(failures)) }
+    }
+
+    /// Stops watching kinds that no synchronised policy generates any more.
+    fn unwatch(&self, gate: &Gate) -> Result<(), Failure> {
+        let mut wanted = BTreeSet::new();
+        for (class, key, facts) in gate.all_background() {
+            if class == Class::Generating && facts.iter().any(|facts| facts.synchronize) {
+                for (api_version, kind) in self.generated_kinds(key)? {
+                    let group = api_version.split_once('/').map_or("", |(group, _)| group).to_string();
+                    wanted.insert((group, kind));
+                }
+            }
+        }
+        self.changes.retain(|group, kind| wanted.contains(&(group.to_string(), kind.to_string())));
+        Ok(())
     }
 
     fn policy(

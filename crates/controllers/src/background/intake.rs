@@ -88,7 +88,7 @@ impl WorkIntake {
             tries += 1;
             match self.cluster.create(&document, MANAGER) {
                 Ok(_) => return Ok(()),
-                Err(e) if tries < TRIES && !deadline.is_over() && is_passing(&e) => std::thread::sleep(PAUSE),
+                Err(e) if tries < TRIES && !deadline.is_over() && e.is_passing() => std::thread::sleep(PAUSE),
                 Err(cause) => {
                     tracing::error!(policy = work.policy, error = %cause, "work after a request cannot be written down");
                     return Err(NotTaken { policy: work.policy.clone(), cause, required: work.required });
@@ -135,9 +135,4 @@ impl WorkIntake {
         let work = |(policy, rules)| Work { kind: WorkKind::Generate, policy, rules, required: false };
         Ok(found.into_iter().map(work).collect())
     }
-}
-
-/// Whether an error may pass.
-pub(super) fn is_passing(error: &Failure) -> bool {
-    matches!(error.code, 0 | 409 | 429 | 500..)
 }

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::background_facts::{RuleWork, Trigger};
 use crate::cluster::cache::Cache;
 use crate::cluster::changes::Changes;
 use crate::cluster::{Cluster, Failure};
@@ -193,7 +194,7 @@ impl Reconciler {
             Ok(()) => self.end(&document),
             Err(WorkError::Early) => Ok(Next::After(SOON)),
             // The cluster does not answer; that does not count.
-            Err(WorkError::Cluster(e)) if intake::is_passing(&e) => Err(e.into()),
+            Err(WorkError::Cluster(e)) if e.is_passing() => Err(e.into()),
             Err(error) => self.fail(&request, &error.to_string()),
         }
     }
@@ -202,7 +203,7 @@ impl Reconciler {
     fn synced(&self, generated: &sync::Generated) -> Result<Next, Error> {
         match self.sync(generated) {
             Ok(next) => Ok(next),
-            Err(WorkError::Cluster(e)) if intake::is_passing(&e) => Err(e.into()),
+            Err(WorkError::Cluster(e)) if e.is_passing() => Err(e.into()),
             Err(error) => {
                 tracing::warn!(policy = generated.policy, error = %error, "a generated object is not in step");
                 Ok(Next::Done)
@@ -249,22 +250,25 @@ impl Reconciler {
 
     /// Claims the triggers of a request; `None` = one of them is in work.
     fn claim(&self, request: &UpdateRequest) -> Option<Claim<'_>> {
-        let key = |work: &crate::background_facts::RuleWork| {
-            let t = &work.trigger;
-            let object = if t.uid.is_empty() {
-                format!("{}/{}/{}", t.kind, t.namespace, t.name)
-            } else {
-                t.uid.clone()
-            };
-            format!("{} {object}", request.work.policy)
-        };
-        let keys: HashSet<String> = request.work.rules.iter().map(key).collect();
+        let of = |work: &RuleWork| claim_of(&request.work.policy, &work.trigger);
+        self.claim_all(request.work.rules.iter().map(of).collect())
+    }
+
+    fn claim_all(&self, keys: HashSet<String>) -> Option<Claim<'_>> {
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.iter().any(|key| busy.contains(key)) {
             return None;
         }
         busy.extend(keys.iter().cloned());
         Some(Claim { busy: &self.busy, keys })
+    }
+}
+
+/// What work on a trigger is claimed by.
+fn claim_of(policy: &str, trigger: &Trigger) -> String {
+    match &*trigger.uid {
+        "" => format!("{policy} {}/{}/{}", trigger.kind, trigger.namespace, trigger.name),
+        uid => format!("{policy} {uid}"),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::value::Value;
 
 use super::apply::{self, PREFIX, SOURCE_UID};
 use super::work::{Case, WorkError};
-use super::{Reconciler, Task, intake, trigger};
+use super::{Reconciler, SOON, Task, trigger};
 
 /// What is known of generated objects and of the objects that they are copies of.
 #[derive(Default)]
@@ -131,6 +131,8 @@ impl Reconciler {
         if !facts.synchronize {
             return Ok(Next::Done);
         }
+        let claim = HashSet::from([super::claim_of(key, &generated.trigger)]);
+        let Some(_claim) = self.claim_all(claim) else { return Ok(Next::After(SOON)) };
         let Some(found) = trigger::live(&self.setup.cluster, &generated.trigger)? else {
             return Ok(Next::Done);
         };
@@ -158,7 +160,7 @@ impl Reconciler {
         let mut copies = apply::copies(&self.setup.cluster, &source)?;
         copies.retain(is_synchronized);
         match apply::delete(&self.setup.cluster, &copies) {
-            Err(e) if !intake::is_passing(&e) => {
+            Err(e) if !e.is_passing() => {
                 tracing::warn!(error = %e, "copies of an object that is gone are not deleted");
                 Ok(Next::Done)
             }

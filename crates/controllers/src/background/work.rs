@@ -156,7 +156,7 @@ impl Reconciler {
                 Ok(done) => case.log(&done),
                 // A namespace that is gone takes what is in it along.
                 Err(e) if e.is_not_found() => {}
-                Err(e) if super::intake::is_passing(&e) => return Err(e.into()),
+                Err(e) if e.is_passing() => return Err(e.into()),
                 Err(e) => failures.push(e.text),
             }
         }

@@ -13,7 +13,7 @@ use crate::matching::Target;
 use crate::matching::filter::selects;
 use crate::request::{Request, resource_name};
 use crate::validate::{bind_element, elements};
-use crate::value::{Str, Value};
+use crate::value::{Map, Str, Value};
 
 use super::error::{ElementError, GenerationError};
 use super::present::{Key, Present};
@@ -140,10 +140,6 @@ impl<'s> Store<'s> {
             return self.copies(kinds, &filled, rule, d.synchronize, data.world.late);
         }
         let data = filled.get("data").cloned().unwrap_or_default();
-        // Nothing is described.
-        if data.is_null() && !self.present.only_new() {
-            return Ok(Vec::new());
-        }
         let object = self.labelled(&data, &place, rule, None);
         let wanted = Wanted { object, source: None, synchronize: d.synchronize };
         Ok(self.create(place.kind, wanted)?.into_iter().collect())
@@ -250,6 +246,10 @@ impl<'s> Store<'s> {
             meta.insert("namespace", Value::from(place.namespace));
         }
         let mut labels = meta.get("labels").and_then(Value::as_map).cloned().unwrap_or_default();
+        // Kyverno reads labels as texts, all or none; an API server refuses others.
+        if !self.present.only_new() && labels.values().any(|label| label.as_str().is_none()) {
+            labels = Map::new();
+        }
         labels.insert("app.kubernetes.io/managed-by", Value::from("kyverno"));
         let mut label = |name: &str, value: &str| {
             labels.insert(Str::from(format!("{LABEL}{name}")), Value::from(value));
