@@ -290,6 +290,16 @@ impl<'r> Data<'r> {
         Ok(())
     }
 
+    /// Loads the entries from a position on; one that fails has no value.
+    pub fn load_from(&mut self, first: usize) {
+        for at in first..self.entries.len() {
+            let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
+            if pending {
+                let _ = self.load(at);
+            }
+        }
+    }
+
     /// Loads the entry at a position; while it loads, only earlier ones can be loaded.
     fn load(&mut self, at: usize) -> Result<(), Box<EntryError>> {
         let Some(entry) = self.entries.get_mut(at) else { return Ok(()) };

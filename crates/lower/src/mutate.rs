@@ -25,10 +25,12 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
     let body = rule.get("mutate").unwrap_or(&Value::Null);
     let origin = origin.key("mutate");
     let targets = body.get("targets").and_then(Value::as_list).filter(|l| !l.is_empty());
+    let own = targets.map(|list| names_of(list, names));
     let targets = targets.map(|list| {
         let list = list.iter().enumerate();
         list.map(|(i, t)| target(t, names, origin.key("targets").index(i))).collect()
     });
+    let names = own.as_ref().unwrap_or(names);
     if let Some(loops) = written_loops(body) {
         let change = Change::ForEach(loops_of(loops, names, &origin.key("foreach")));
         return Mutation { change, other_templates: Box::default(), targets, existing: None };
@@ -144,6 +146,15 @@ fn patch_loop(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> PatchLoop {
         change,
         origin,
     }
+}
+
+/// The bindings in the scope of a change: those of the rule, and those of the first target that has some. Another target whose
+/// bindings have other names loads them all.
+fn names_of(targets: &[Value], outer: &Arc<[Str]>) -> Arc<[Str]> {
+    let mut contexts =
+        targets.iter().filter_map(|t| t.get("context")?.as_list().filter(|list| !list.is_empty()));
+    let own = contexts.next().into_iter().flatten().map(|entry| Str::from(entry.text_at(&["name"])));
+    outer.iter().cloned().chain(own).collect()
 }
 
 fn target(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> MutationTarget {

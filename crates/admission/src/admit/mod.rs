@@ -9,6 +9,7 @@ mod changing;
 pub mod decision;
 mod denial;
 pub mod gate;
+mod generate_changes;
 pub mod incoming;
 pub mod needs;
 pub mod policies;

@@ -13,6 +13,7 @@ use crate::value::ttl::Ttl;
 use crate::value::{Value, print};
 
 use super::answer::Answer;
+use super::generate_changes::{Change, change};
 use super::incoming::Incoming;
 
 /// What a review is about, by its path.
@@ -68,7 +69,7 @@ pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>) -> An
     }
     match about {
         About::Nothing => Answer::default(),
-        About::Policy => of_policy(&object),
+        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object),
         About::Cleanup => checked(&object, cleanup::lint),
         About::Exception => {
             let mut answer = checked(&object, exception::lint);
@@ -98,6 +99,20 @@ fn checked(object: &Value, lint: fn(&Value) -> Findings) -> Answer {
         Some(finding) => Answer::denied(finding.text),
         None => Answer { warnings: warnings(object), ..Answer::default() },
     }
+}
+
+/// A policy, and what has changed in it.
+fn of_changed_policy(old: &Value, object: &Value) -> Answer {
+    let mut answer = of_policy(object);
+    if answer.denial.is_some() || old.is_null() {
+        return answer;
+    }
+    match change(old, object) {
+        Change::Allowed => {}
+        Change::Warned(text) => answer.warnings.push(text.into()),
+        Change::Refused(text) => return Answer::denied(text),
+    }
+    answer
 }
 
 /// A policy is loaded as a server loads it.

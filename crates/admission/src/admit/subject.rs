@@ -57,11 +57,12 @@ pub fn request_on(
     profile: Profile,
     functions: &Context,
 ) -> Result<Request, NoObjects> {
-    let old = match incoming.text(&["operation"]) {
-        "UPDATE" => shaped(incoming, "oldObject"),
-        _ => Value::Null,
+    let (old, operation) = match incoming.text(&["operation"]) {
+        "UPDATE" => (shaped(incoming, "oldObject"), "UPDATE"),
+        // Variables of a deletion see the object that was deleted, by either name.
+        "DELETE" => (trigger.clone(), "CREATE"),
+        _ => (Value::Null, "CREATE"),
     };
-    let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     of_objects(incoming, trigger.clone(), old, operation, cluster, profile, functions)
 }
 

@@ -16,7 +16,7 @@ use crate::value::Value;
 
 use super::MANAGER;
 use super::apply::{self, CLONE_SOURCE};
-use super::requests;
+use super::{requests, rights};
 
 /// How often a request is written at most, and the pause between two tries.
 const TRIES: u32 = 3;
@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct WorkIntake {
     cluster: Arc<Cluster>,
     namespace: String,
+    /// The account that does the work.
+    background: Arc<Cluster>,
     /// The accounts of the controllers.
     own: Vec<String>,
 }
@@ -43,17 +45,26 @@ pub struct NotTaken {
 }
 
 impl WorkIntake {
-    /// Writes UpdateRequests to a namespace of a cluster. `accounts` are those of the controllers: their own requests do not
-    /// bring what they generated in step again.
-    pub fn new(cluster: Arc<Cluster>, namespace: String, accounts: &[&Cluster]) -> WorkIntake {
+    /// Writes UpdateRequests to a namespace of a cluster, for the account that does the work; its own requests, and those of the
+    /// server, do not bring what was generated in step again.
+    pub fn new(cluster: Arc<Cluster>, namespace: String, background: Arc<Cluster>) -> WorkIntake {
         let mut own = Vec::new();
-        for account in accounts {
+        for account in [&cluster, &background] {
             match account.user_name() {
                 Ok(name) => own.push(name),
                 Err(error) => tracing::warn!(error = %error, "the account of a controller is not known"),
             }
         }
-        WorkIntake { cluster, namespace, own }
+        WorkIntake { cluster, namespace, background, own }
+    }
+
+    /// Why a policy that is applied is refused: the account of background work may not do what it asks. What cannot be found
+    /// out refuses nothing.
+    pub fn refuses(&self, policy: &Value) -> Option<String> {
+        rights::missing(&self.background, policy).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "it is not known whether a policy may be carried out");
+            None
+        })
     }
 
     /// Takes the work of a request that policies allow.

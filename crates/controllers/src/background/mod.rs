@@ -9,6 +9,7 @@ mod cel;
 pub mod existing;
 pub mod intake;
 pub mod requests;
+mod rights;
 pub mod state;
 mod sync;
 pub mod trigger;

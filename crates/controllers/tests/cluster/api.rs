@@ -1,7 +1,7 @@
 //! An API server in memory: objects by path, with versions and conflicts.
 //!
-//! It knows enough of the API for controllers: discovery, GET, lists, POST, PUT, DELETE, the subresource `status`. Every request is
-//! logged as `METHOD PATH`.
+//! It knows enough of the API for controllers: discovery, GET, lists by labels, POST, PUT, merge patches, DELETE, the subresource
+//! `status`, and watches that say nothing. Every request is logged as `METHOD PATH`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,7 +31,7 @@ pub struct Api {
 /// Name, kind, and whether objects have a namespace.
 type Resource = (&'static str, &'static str, bool);
 
-const RESOURCES: [(&str, &[Resource]); 4] = [
+const RESOURCES: [(&str, &[Resource]); 5] = [
     (
         "/apis/admissionregistration.k8s.io/v1",
         &[
@@ -43,6 +43,7 @@ const RESOURCES: [(&str, &[Resource]); 4] = [
     ),
     ("/apis/coordination.k8s.io/v1", &[("leases", "Lease", true)]),
     ("/apis/kyverno.io/v1", &[("clusterpolicies", "ClusterPolicy", false)]),
+    ("/apis/kyverno.io/v2", &[("updaterequests", "UpdateRequest", true)]),
     ("/apis/policies.kyverno.io/v1", &[("validatingpolicies", "ValidatingPolicy", false)]),
 ];
 
@@ -89,6 +90,12 @@ impl Api {
         locked(&self.store).refused = Some(path);
     }
 
+    /// How often a path that contains a text was read since the last call of [`Api::writes`].
+    pub fn reads(&self, text: &str) -> usize {
+        let store = locked(&self.store);
+        store.log.iter().filter(|line| line.starts_with("GET ") && line.contains(text)).count()
+    }
+
     /// The writes since the last call, in order.
     pub fn writes(&self) -> Vec<String> {
         let log = std::mem::take(&mut locked(&self.store).log);
@@ -100,8 +107,11 @@ impl Store {
     fn write(&mut self, path: &str, object: &Value) -> Value {
         self.version += 1;
         let before = self.objects.get(path);
-        let uid =
-            before.map_or_else(|| format!("u{}", self.version), |o| o.text_at(&["metadata", "uid"]).into());
+        let given = match object.text_at(&["metadata", "uid"]) {
+            "" => format!("u{}", self.version),
+            given => given.to_string(),
+        };
+        let uid = before.map_or(given, |o| o.text_at(&["metadata", "uid"]).into());
         let metadata = object.get("metadata").cloned().unwrap_or_default();
         let metadata =
             metadata.with("resourceVersion", self.version.to_string().into()).with("uid", uid.into());
@@ -110,7 +120,40 @@ impl Store {
         object
     }
 
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
+    /// The objects of a resource, in a namespace or everywhere, whose labels fit.
+    fn list(&self, path: &str, query: &str) -> Value {
+        let (base, plural) = path.rsplit_once('/').unwrap();
+        let (base, within) = match base.split_once("/namespaces/") {
+            Some((base, namespace)) => (base, format!("{base}/namespaces/{namespace}/")),
+            None => (base, format!("{base}/")),
+        };
+        let selector = query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
+        let selector =
+            selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
+        let fits = |object: &Value| {
+            selector.split(',').filter(|wanted| !wanted.is_empty()).all(|wanted| {
+                let (key, value) = wanted.split_once('=').unwrap();
+                object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
+            })
+        };
+        let is_listed = |(at, object): &(&String, &Value)| {
+            let (parent, _) = at.rsplit_once('/').unwrap();
+            at.starts_with(base)
+                && at.starts_with(&within)
+                && parent.ends_with(&format!("/{plural}"))
+                && fits(object)
+        };
+        let items = self.objects.iter().filter(is_listed).map(|(_, object)| object.clone()).collect();
+        let version = self.version.to_string();
+        Value::map([
+            ("apiVersion", "v1".into()),
+            ("kind", "List".into()),
+            ("metadata", Value::map([("resourceVersion", version.into())])),
+            ("items", Value::list(items)),
+        ])
+    }
+
+    fn answer(&mut self, method: &str, path: &str, query: &str, body: &str) -> (u16, Value) {
         self.log.push(format!("{method} {path}"));
         let body = json::parse(body).unwrap_or_default();
         if let Some(found) = discovery(path) {
@@ -123,9 +166,19 @@ impl Store {
         match method {
             "GET" => match self.objects.get(path) {
                 Some(object) => (200, object.clone()),
+                None if is_collection(path) => (200, self.list(path, query)),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
             "POST" => {
+                let prefix = body.text_at(&["metadata", "generateName"]);
+                let body = match prefix {
+                    "" => body,
+                    prefix => {
+                        let name = format!("{prefix}{}", self.version);
+                        let metadata = body.get("metadata").cloned().unwrap_or_default();
+                        body.with("metadata", metadata.with("name", name.into()))
+                    }
+                };
                 let path = format!("{path}/{}", body.text_at(&["metadata", "name"]));
                 match self.objects.contains_key(&path) {
                     true => refusal(409, "AlreadyExists", &format!("{path} already exists")),
@@ -148,6 +201,10 @@ impl Store {
                 let next = if is_status { current.with("status", status) } else { body };
                 (200, self.write(target, &next))
             }
+            "PATCH" => match self.objects.get(path).cloned() {
+                Some(current) => (200, self.write(path, &merged(&current, &body))),
+                None => refusal(404, "NotFound", &format!("{path} not found")),
+            },
             "DELETE" => match self.objects.remove(path) {
                 Some(object) => (200, object),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
@@ -155,6 +212,29 @@ impl Store {
             _ => refusal(405, "MethodNotAllowed", method),
         }
     }
+}
+
+/// Whether a path is that of a resource, not of an object.
+fn is_collection(path: &str) -> bool {
+    let plural = path.rsplit('/').next().unwrap();
+    let known = RESOURCES.iter().flat_map(|(_, all)| all.iter().map(|(plural, ..)| *plural));
+    known.chain(["pods", "configmaps", "namespaces"]).any(|known| known == plural)
+}
+
+/// A JSON merge patch.
+fn merged(current: &Value, patch: &Value) -> Value {
+    let Some(changes) = patch.as_map() else { return patch.clone() };
+    let mut members = current.as_map().cloned().unwrap_or_default();
+    for (key, change) in changes.iter() {
+        match change.is_null() {
+            true => drop(members.remove(key)),
+            false => {
+                let next = merged(members.get(key).unwrap_or(&Value::Null), change);
+                members.insert(key.clone(), next);
+            }
+        }
+    }
+    Value::Map(members)
 }
 
 fn refusal(code: i64, reason: &str, message: &str) -> (u16, Value) {
@@ -174,16 +254,25 @@ fn discovery(path: &str) -> Option<Value> {
         return Some(Value::map([("versions", Value::list(vec!["v1".into()]))]));
     }
     if path == "/api/v1" {
-        return Some(resources(&[("pods", "Pod", true), ("configmaps", "ConfigMap", true)]));
+        let all =
+            [("pods", "Pod", true), ("configmaps", "ConfigMap", true), ("namespaces", "Namespace", false)];
+        return Some(resources(&all));
     }
     if path == "/apis" {
         let groups = RESOURCES.iter().map(|(path, _)| {
-            let (group, version) = path.trim_start_matches("/apis/").split_once('/').unwrap();
-            let version = Value::map([("version", version.into())]);
+            let (group, _) = path.trim_start_matches("/apis/").split_once('/').unwrap();
+            let own = RESOURCES.iter().filter_map(|(path, _)| {
+                path.trim_start_matches("/apis/").strip_prefix(group)?.strip_prefix('/')
+            });
+            let versions: Vec<Value> = own.map(|v| Value::map([("version", v.into())])).collect();
+            (group, versions)
+        });
+        let groups: BTreeMap<&str, Vec<Value>> = groups.collect();
+        let groups = groups.into_iter().map(|(group, versions)| {
             Value::map([
                 ("name", group.into()),
-                ("preferredVersion", version.clone()),
-                ("versions", Value::list(vec![version])),
+                ("preferredVersion", versions.first().cloned().unwrap()),
+                ("versions", Value::list(versions)),
             ])
         });
         return Some(Value::map([("groups", Value::list(groups.collect()))]));
@@ -223,8 +312,15 @@ fn serve(stream: TcpStream, store: &Mutex<Store>) {
         reader.read_exact(&mut body).unwrap();
         let mut words = first.split_whitespace();
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
-        let path = target.split('?').next().unwrap();
-        let (code, answer) = locked(store).answer(method, path, std::str::from_utf8(&body).unwrap());
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        if query.contains("watch=true") {
+            // Nothing ever happens; the client ends the connection.
+            let head = b"HTTP/1.1 200 Answer\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+            reader.get_mut().write_all(head).unwrap();
+            let _ = reader.read_to_end(&mut Vec::new());
+            return;
+        }
+        let (code, answer) = locked(store).answer(method, path, query, std::str::from_utf8(&body).unwrap());
         let text = print::json(&answer);
         let head = format!(
             "HTTP/1.1 {code} Answer\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

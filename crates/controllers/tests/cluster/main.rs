@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api;
+mod background;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -87,7 +87,11 @@ fn one(
 ) -> Option<RuleOutcome> {
     let result = |status, text: Str| Some(RuleOutcome::new(&rule.name, rule.kind, status, text));
     data.set(&Str::from("target"), object.clone());
+    let outer = data.bound();
     data.register(&target.bindings);
+    if !is_first_bound(mutation, target) {
+        data.load_from(outer);
+    }
     if let Some(admit) = &target.admit {
         match condition::evaluate(admit, data) {
             Ok(v) if v.holds => {}
@@ -96,6 +100,14 @@ fn one(
         }
     }
     Some(outcome(rule, change(mutation, object, data), Effect::Target))
+}
+
+/// Whether the change was lowered for the bindings of a target: those of the first one that has some.
+fn is_first_bound(mutation: &Mutation, target: &MutationTarget) -> bool {
+    let names =
+        |target: &MutationTarget| -> Vec<Str> { target.bindings.iter().map(|b| b.name.clone()).collect() };
+    let mut bound = mutation.targets.iter().flatten().filter(|target| !target.bindings.is_empty());
+    target.bindings.is_empty() || bound.next().is_none_or(|first| names(first) == names(target))
 }
 
 /// The objects that a target names, by namespace and name.

@@ -315,8 +315,7 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
         };
         let (reports, cleanup) = (account(&leading.reports)?, account(&leading.cleanup)?);
         let background = account(&leading.background)?;
-        let intake =
-            WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), &[&*cluster, &*background]);
+        let intake = WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), background.clone());
         let _ = took.work.set(intake);
         let interval = leading.interval;
         let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());

@@ -14,6 +14,7 @@ use axum::response::Response;
 use axum::routing::post;
 
 use crate::admit::Undecodable;
+use crate::admit::answer::Answer;
 use crate::admit::incoming::decode;
 use crate::admit::policies::{About, review};
 
@@ -47,9 +48,15 @@ async fn decided(
     let kind = content_type(headers).to_string();
     let exceptions = state.store.around().stored.as_ref().and_then(|stored| stored.exceptions.clone());
     let path = uri.path().to_string();
+    let of = state.clone();
     let work = move || {
         let incoming = decode(&kind, &body.bytes)?;
-        let answer = review(about, &incoming, exceptions.as_deref());
+        let mut answer = review(about, &incoming, exceptions.as_deref());
+        let is_changed =
+            about == About::Policy && answer.denial.is_none() && incoming.text(&["operation"]) != "DELETE";
+        if let Some(work) = of.work.get().filter(|_| is_changed) {
+            answer = work.refuses(&incoming.object("object")).map_or(answer, Answer::denied);
+        }
         if let Some(denial) = &answer.denial {
             let (kind, name) = (incoming.text(&["kind", "kind"]), incoming.text(&["name"]));
             let user = incoming.object("userInfo");

@@ -1,0 +1,92 @@
+//! Whether the account of background work may do what a policy asks of it.
+//!
+//! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger. A kind that a variable gives, and one
+//! that the cluster does not serve yet, is not looked at. Semantics: `docs/cluster.md`, "Background work".
+
+use crate::api::read::{items, texts};
+use crate::background_facts::{RuleFacts, WorkKind, facts};
+use crate::cluster::{Cluster, Failure, api_version};
+use crate::value::{Value, variables};
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// Why a policy is refused; `None` = the account may do all of it.
+///
+/// # Errors
+/// The cluster does not answer.
+pub fn missing(cluster: &Cluster, policy: &Value) -> Result<Option<String>, Failure> {
+    for facts in facts(policy) {
+        let (objects, verbs): (Vec<&Value>, &[&str]) = match facts.kind {
+            WorkKind::Generate => (described(&facts), verbs(&facts)),
+            WorkKind::Mutate => {
+                (items(facts.written.at(&["mutate", "targets"])).iter().collect(), &["get", "update"])
+            }
+            WorkKind::CelGenerate => continue,
+        };
+        for object in objects {
+            if let Some(text) = of_object(cluster, object, verbs)? {
+                return Ok(Some(match facts.kind {
+                    WorkKind::Mutate => format!(
+                        "auth check fails, additional privileges are required for the service account '{}': {text}",
+                        cluster.user_name()?
+                    ),
+                    _ => format!("{} {text}", cluster.user_name()?),
+                }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn verbs(facts: &RuleFacts) -> &'static [&'static str] {
+    if facts.synchronize { &["get", "create", "update", "delete"] } else { &["get", "create"] }
+}
+
+/// What a rule generates.
+fn described(facts: &RuleFacts) -> Vec<&Value> {
+    let Some(generate) = facts.written.get("generate") else { return Vec::new() };
+    match items(generate.get("foreach")) {
+        [] => vec![generate],
+        loops => loops.iter().collect(),
+    }
+}
+
+fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option<String>, Failure> {
+    let first = texts(object, &["cloneList", "kinds"]).next().and_then(|kind| kind.rsplit_once('/'));
+    let (written, kind) = first.unwrap_or((object.text_at(&["apiVersion"]), object.text_at(&["kind"])));
+    let (kind, part) = kind.split_once('/').unwrap_or((kind, ""));
+    let (group, version) = written.split_once('/').unwrap_or(("", written));
+    let kinds = cluster.kinds()?;
+    let Some(resource) = kinds.kind(group, version, kind) else { return Ok(None) };
+    let namespace = object.text_at(&["namespace"]);
+    let is_known =
+        resource.namespaced && !variables::is_variable(namespace) && !namespace.contains(['*', '?']);
+    let namespace = if is_known { namespace } else { "" };
+    let mut refused = Vec::new();
+    for verb in verbs {
+        let attributes = Value::map([
+            ("verb", (*verb).into()),
+            ("group", (&*resource.group).into()),
+            ("version", (&*resource.version).into()),
+            ("resource", (&*resource.plural).into()),
+            ("subresource", part.into()),
+            ("namespace", namespace.into()),
+        ]);
+        let review = Value::map([
+            ("apiVersion", "authorization.k8s.io/v1".into()),
+            ("kind", "SelfSubjectAccessReview".into()),
+            ("spec", Value::map([("resourceAttributes", attributes)])),
+        ]);
+        let answer = cluster.request("POST", REVIEWS, "application/json", Some(&review))?;
+        if answer.at(&["status", "allowed"]).and_then(Value::as_bool) != Some(true) {
+            refused.push(*verb);
+        }
+    }
+    if refused.is_empty() {
+        return Ok(None);
+    }
+    let within = if namespace.is_empty() { String::new() } else { format!(" in namespace {namespace}") };
+    let part = if part.is_empty() { String::new() } else { format!("/{part}") };
+    let (verbs, version) = (refused.join(","), api_version(resource));
+    Ok(Some(format!("requires permissions {verbs} for resource {version}/{kind}{part}{within}")))
+}
