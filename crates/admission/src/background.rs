@@ -156,10 +156,7 @@ fn of_generating(policy: &Value) -> RuleFacts {
         on_deletion: rules
             .iter()
             .any(|rule| texts(rule, &["operations"]).any(|operation| operation == "DELETE")),
-        applies: policy
-            .at(&["spec", "evaluation", "useServerSideApply"])
-            .and_then(Value::as_bool)
-            .unwrap_or(false),
+        applies: policy.at(&["spec", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false),
         kinds: Vec::new(),
         place: Value::Null,
         written: policy.get("spec").cloned().unwrap_or_default(),

@@ -142,8 +142,9 @@ impl Reconciler {
         }
         metadata.insert("labels", Value::Map(labels));
         let object = object.with("metadata", Value::Map(metadata)).with_whole_numbers();
-        // Its source is found by the label, and needs none itself: kinds that are generated are watched.
-        Ok(Wanted { object, source: None, synchronize: case.facts.synchronize })
+        // Its source is found by the label, and needs none itself: kinds that are generated are watched. What a policy has
+        // generated for a trigger it brings in step with every request about the trigger.
+        Ok(Wanted { object, source: None, synchronize: true })
     }
 
     /// The kinds of objects that a policy has generated.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::background_facts::{Class, Trigger, WorkKind};
 use crate::cluster::Failure;
 use crate::cluster::changes::Change;
+use crate::in_use::{InUse, StoredPolicy};
 use crate::queue::{Next, Queue};
 use crate::value::Value;
 
@@ -133,6 +134,10 @@ impl Reconciler {
         }
         let claim = HashSet::from([super::claim_of(key, &generated.trigger)]);
         let Some(_claim) = self.claim_all(claim) else { return Ok(Next::After(SOON)) };
+        // Who changes a policy and then an object expects the new policy to count.
+        if !self.is_current(&*in_use, key)? {
+            return Ok(Next::After(SOON * 5));
+        }
         let Some(found) = trigger::live(&self.setup.cluster, &generated.trigger)? else {
             return Ok(Next::Done);
         };
@@ -140,6 +145,21 @@ impl Reconciler {
         debug_assert_eq!(facts.kind, WorkKind::CelGenerate);
         self.generate_by_expressions(&case, None, &found, false)?;
         Ok(Next::Done)
+    }
+
+    /// Whether a policy is in use as it is stored; one that is stored nowhere is in use as it is.
+    fn is_current(&self, in_use: &dyn InUse, key: &str) -> Result<bool, Failure> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let (group, kind) = Class::Generating.kind(namespace);
+        let is_own = |policy: &&StoredPolicy| {
+            let own = policy.key();
+            own.group == group && own.kind == kind && own.namespace == namespace && own.name == name
+        };
+        let Some(used) = in_use.stored().iter().find(is_own) else { return Ok(true) };
+        let generation = |policy: &Value| policy.at(&["metadata", "generation"]).and_then(Value::as_int);
+        let stored = self.setup.cluster.current(&used.document)?;
+        // One that is gone leaves the policies in use soon.
+        Ok(stored.is_some_and(|stored| generation(&stored) == generation(&used.document)))
     }
 
     /// Deletes the copies of a source that is gone, of the policies that are synchronised.

@@ -19,6 +19,10 @@ struct Store {
     log: Vec<String>,
     /// Writes to paths that begin so are refused.
     refused: Option<&'static str>,
+    /// How many writes of objects that are no leases, configurations or policies are still answered; `None` = all.
+    left: Option<usize>,
+    /// The paths of the objects that were created, in order.
+    created: Vec<String>,
 }
 
 /// See the module page.
@@ -83,6 +87,21 @@ impl Api {
     /// Puts an object at a path, as another program would.
     pub fn put(&self, path: &str, object: &Value) -> Value {
         locked(&self.store).write(path, object)
+    }
+
+    /// Answers so many writes of objects more, then none: as if the server that writes ended there; `None` = all again.
+    pub fn allow(&self, writes: Option<usize>) {
+        locked(&self.store).left = writes;
+    }
+
+    /// How often an object was created at a path.
+    pub fn created(&self, path: &str) -> usize {
+        locked(&self.store).created.iter().filter(|created| **created == path).count()
+    }
+
+    /// How many of these are left.
+    pub fn left(&self) -> Option<usize> {
+        locked(&self.store).left
     }
 
     /// Refuses writes to paths that begin so, from now on.
@@ -162,6 +181,13 @@ impl Store {
         if method != "GET" && self.refused.is_some_and(|refused| path.starts_with(refused)) {
             return refusal(422, "Invalid", "spec.validations: Invalid value");
         }
+        let is_counted =
+            method != "GET" && ["/configmaps", "/updaterequests"].iter().any(|part| path.contains(part));
+        match self.left.as_mut().filter(|_| is_counted) {
+            Some(0) => return refusal(503, "ServiceUnavailable", "the server ends here"),
+            Some(left) => *left -= 1,
+            None => {}
+        }
         let version_of = |o: &Value| o.text_at(&["metadata", "resourceVersion"]).to_string();
         match method {
             "GET" => match self.objects.get(path) {
@@ -182,7 +208,10 @@ impl Store {
                 let path = format!("{path}/{}", body.text_at(&["metadata", "name"]));
                 match self.objects.contains_key(&path) {
                     true => refusal(409, "AlreadyExists", &format!("{path} already exists")),
-                    false => (201, self.write(&path, &body)),
+                    false => {
+                        self.created.push(path.clone());
+                        (201, self.write(&path, &body))
+                    }
                 }
             }
             "PUT" => {

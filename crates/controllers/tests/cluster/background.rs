@@ -158,3 +158,34 @@ fn a_request_whose_work_cannot_be_written_down_is_refused_unless_the_policy_igno
     let lenient = strict.replace("spec: {", "spec: {failurePolicy: Ignore, ");
     assert_eq!(take(&intake, &gate(&lenient)), Ok(()));
 }
+
+#[test]
+fn a_server_that_ends_after_any_of_its_writes_loses_nothing_and_the_next_one_does_nothing_twice() {
+    let copy = "{name: copy, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: limits, \
+                namespace: '{{request.object.metadata.name}}', synchronize: true, clone: {namespace: default, name: source}}}";
+    let source =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: source, namespace: default}, data: {pods: '4'}}";
+    let mut ends = 0;
+    for writes in 0.. {
+        let api = Api::start();
+        api.put("/api/v1/namespaces/default/configmaps/source", &yaml_value(source).unwrap());
+        let first = in_use(&[policy(copy)]);
+        created(&api, &first.gate);
+        let state = Arc::new(Mutex::new(first));
+        api.allow(Some(writes));
+        let running = controllers(&api, &state);
+        until("no write is left, or all is done", || api.left() == Some(0) || requests(&api) == 0);
+        let is_done = requests(&api) == 0;
+        drop(running);
+        ends += 1;
+        api.allow(None);
+        let _running = controllers(&api, &state);
+        until("all is done", || requests(&api) == 0);
+        assert_eq!(data(&api).as_deref(), Some("4"), "after {writes} writes");
+        assert_eq!(api.created(TARGET), 1, "after {writes} writes");
+        if is_done {
+            break;
+        }
+    }
+    assert!(ends > 3, "the work has fewer writes than expected: {ends}");
+}
