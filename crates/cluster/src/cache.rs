@@ -180,7 +180,7 @@ fn fingerprint(store: &Store<DynamicObject>) -> u64 {
 }
 
 /// An object as rules see it.
-fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
+pub(crate) fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
     let found = serde_json::to_value(object).map(from_serde).unwrap_or_default();
     named(&found, &resource.api_version, &resource.kind)
 }

@@ -1,12 +1,13 @@
 //! An API server in memory: objects by path, with versions and conflicts.
 //!
-//! It knows enough of the API for controllers: discovery, GET, lists, POST, PUT, DELETE, the subresource `status`. Every request is
-//! logged as `METHOD PATH`.
+//! It knows enough of the API for controllers: discovery, GET, lists, watches, POST, PUT, apply, DELETE, the subresource `status`. Every
+//! request is logged as `METHOD PATH`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::json;
@@ -19,11 +20,20 @@ struct Store {
     log: Vec<String>,
     /// Writes to paths that begin so are refused.
     refused: Option<&'static str>,
+    /// What watches show: version, type, path and object.
+    changes: Vec<(i64, &'static str, String, Value)>,
+}
+
+/// A store, and who waits for its changes.
+#[derive(Default)]
+struct Shared {
+    store: Mutex<Store>,
+    changed: Condvar,
 }
 
 /// See the module page.
 pub struct Api {
-    store: Arc<Mutex<Store>>,
+    store: Arc<Shared>,
     pub cluster: Arc<Cluster>,
     _folder: tempfile::TempDir,
 }
@@ -31,7 +41,14 @@ pub struct Api {
 /// Name, kind, and whether objects have a namespace.
 type Resource = (&'static str, &'static str, bool);
 
-const RESOURCES: [(&str, &[Resource]); 4] = [
+const CORE: [Resource; 4] = [
+    ("pods", "Pod", true),
+    ("configmaps", "ConfigMap", true),
+    ("secrets", "Secret", true),
+    ("namespaces", "Namespace", false),
+];
+
+const RESOURCES: [(&str, &[Resource]); 6] = [
     (
         "/apis/admissionregistration.k8s.io/v1",
         &[
@@ -39,22 +56,29 @@ const RESOURCES: [(&str, &[Resource]); 4] = [
             ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false),
             ("validatingadmissionpolicies", "ValidatingAdmissionPolicy", false),
             ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false),
+            ("mutatingadmissionpolicies", "MutatingAdmissionPolicy", false),
+            ("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", false),
         ],
+    ),
+    ("/apis/events.k8s.io/v1", &[("events", "Event", true)]),
+    (
+        "/apis/wgpolicyk8s.io/v1alpha2",
+        &[("policyreports", "PolicyReport", true), ("clusterpolicyreports", "ClusterPolicyReport", false)],
     ),
     ("/apis/coordination.k8s.io/v1", &[("leases", "Lease", true)]),
     ("/apis/kyverno.io/v1", &[("clusterpolicies", "ClusterPolicy", false)]),
     ("/apis/policies.kyverno.io/v1", &[("validatingpolicies", "ValidatingPolicy", false)]),
 ];
 
-fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
-    store.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(shared: &Shared) -> MutexGuard<'_, Store> {
+    shared.store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Api {
     pub fn start() -> Api {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let store: Arc<Mutex<Store>> = Arc::default();
+        let store: Arc<Shared> = Arc::default();
         let of = store.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -81,7 +105,21 @@ impl Api {
 
     /// Puts an object at a path, as another program would.
     pub fn put(&self, path: &str, object: &Value) -> Value {
-        locked(&self.store).write(path, object)
+        let written = locked(&self.store).write(path, object);
+        self.store.changed.notify_all();
+        written
+    }
+
+    /// Removes an object, as another program would.
+    pub fn remove(&self, path: &str) {
+        locked(&self.store).remove(path);
+        self.store.changed.notify_all();
+    }
+
+    /// The objects whose paths begin so.
+    pub fn below(&self, path: &str) -> Vec<Value> {
+        let store = locked(&self.store);
+        store.objects.iter().filter(|(of, _)| of.starts_with(path)).map(|(_, object)| object.clone()).collect()
     }
 
     /// Refuses writes to paths that begin so, from now on.
@@ -100,6 +138,7 @@ impl Store {
     fn write(&mut self, path: &str, object: &Value) -> Value {
         self.version += 1;
         let before = self.objects.get(path);
+        let change = if before.is_some() { "MODIFIED" } else { "ADDED" };
         let uid =
             before.map_or_else(|| format!("u{}", self.version), |o| o.text_at(&["metadata", "uid"]).into());
         let metadata = object.get("metadata").cloned().unwrap_or_default();
@@ -107,7 +146,25 @@ impl Store {
             metadata.with("resourceVersion", self.version.to_string().into()).with("uid", uid.into());
         let object = object.with("metadata", metadata);
         self.objects.insert(path.into(), object.clone());
+        self.changes.push((self.version, change, path.into(), object.clone()));
         object
+    }
+
+    fn remove(&mut self, path: &str) -> Option<Value> {
+        self.version += 1;
+        let object = self.objects.remove(path)?;
+        self.changes.push((self.version, "DELETED", path.into(), object.clone()));
+        Some(object)
+    }
+
+    /// Applies an object (server-side apply by the only manager there is): what it has replaces what is there.
+    fn apply(&mut self, path: &str, body: &Value) -> Value {
+        let current = self.objects.get(path).cloned().unwrap_or_default();
+        let mut members = current.as_map().cloned().unwrap_or_default();
+        for (key, value) in body.as_map().into_iter().flat_map(|body| body.iter()) {
+            members.insert(key.clone(), value.clone());
+        }
+        self.write(path, &Value::Map(members))
     }
 
     fn answer(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
@@ -121,12 +178,20 @@ impl Store {
         }
         let version_of = |o: &Value| o.text_at(&["metadata", "resourceVersion"]).to_string();
         match method {
+            "GET" if is_list(path) => {
+                let is_in = |of: &&String| list_of(of, path);
+                let items = self.objects.keys().filter(is_in).filter_map(|of| self.objects.get(of).cloned());
+                let items = Value::list(items.collect());
+                let metadata = Value::map([("resourceVersion", self.version.to_string().into())]);
+                (200, Value::map([("kind", "List".into()), ("metadata", metadata), ("items", items)]))
+            }
             "GET" => match self.objects.get(path) {
                 Some(object) => (200, object.clone()),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
             "POST" => {
                 let path = format!("{path}/{}", body.text_at(&["metadata", "name"]));
+                let path = path.trim_end_matches('/').to_string();
                 match self.objects.contains_key(&path) {
                     true => refusal(409, "AlreadyExists", &format!("{path} already exists")),
                     false => (201, self.write(&path, &body)),
@@ -148,7 +213,13 @@ impl Store {
                 let next = if is_status { current.with("status", status) } else { body };
                 (200, self.write(target, &next))
             }
-            "DELETE" => match self.objects.remove(path) {
+            "PATCH" => match self.objects.get(path).map(version_of) {
+                Some(version) if ![String::new(), version.clone()].contains(&version_of(&body)) => {
+                    refusal(409, "Conflict", "the object has been modified")
+                }
+                _ => (200, self.apply(path, &body)),
+            },
+            "DELETE" => match self.remove(path) {
                 Some(object) => (200, object),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
@@ -169,12 +240,29 @@ fn refusal(code: i64, reason: &str, message: &str) -> (u16, Value) {
     (u16::try_from(code).unwrap(), status)
 }
 
+/// Whether a path is that of all objects of a resource.
+fn is_list(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap();
+    let mut all = RESOURCES.iter().flat_map(|(_, all)| all.iter()).chain(&CORE);
+    all.any(|(name, ..)| *name == last) && !path.ends_with(&format!("/namespaces/{last}"))
+}
+
+/// Whether the object of a path is in the list of another one.
+fn list_of(path: &str, list: &str) -> bool {
+    let (of, _) = path.rsplit_once('/').unwrap();
+    let everywhere = match of.split_once("/namespaces/") {
+        Some((root, rest)) => format!("{root}/{}", rest.split_once('/').map_or("", |(_, plural)| plural)),
+        None => of.to_string(),
+    };
+    of == list || everywhere == list
+}
+
 fn discovery(path: &str) -> Option<Value> {
     if path == "/api" {
         return Some(Value::map([("versions", Value::list(vec!["v1".into()]))]));
     }
     if path == "/api/v1" {
-        return Some(resources(&[("pods", "Pod", true), ("configmaps", "ConfigMap", true)]));
+        return Some(resources(&CORE));
     }
     if path == "/apis" {
         let groups = RESOURCES.iter().map(|(path, _)| {
@@ -202,7 +290,37 @@ fn resources(all: &[Resource]) -> Value {
     Value::map([("resources", Value::list(all.iter().map(one).collect()))])
 }
 
-fn serve(stream: TcpStream, store: &Mutex<Store>) {
+/// Shows what changes from a version on, until the client has gone.
+fn watch(stream: &mut TcpStream, shared: &Shared, path: &str, mut version: i64) {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+    if stream.write_all(head.as_bytes()).is_err() {
+        return;
+    }
+    loop {
+        let mut store = locked(shared);
+        let new = |store: &Store| -> Vec<(i64, &'static str, Value)> {
+            let is_new = |(at, _, of, _): &&(i64, &str, String, Value)| *at > version && list_of(of, path);
+            let shown = |(at, what, _, object): &(i64, &'static str, String, Value)| (*at, *what, object.clone());
+            store.changes.iter().filter(is_new).map(shown).collect()
+        };
+        let mut changes = new(&store);
+        if changes.is_empty() {
+            let waited = shared.changed.wait_timeout(store, Duration::from_millis(100));
+            store = waited.unwrap_or_else(PoisonError::into_inner).0;
+            changes = new(&store);
+        }
+        drop(store);
+        for (at, what, object) in changes {
+            version = at;
+            let line = Value::map([("type", what.into()), ("object", object)]);
+            if stream.write_all((print::json(&line) + "\n").as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn serve(stream: TcpStream, store: &Shared) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut first = String::new();
@@ -224,7 +342,16 @@ fn serve(stream: TcpStream, store: &Mutex<Store>) {
         let mut words = first.split_whitespace();
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
         let path = target.split('?').next().unwrap();
+        let (_, query) = target.split_once('?').unwrap_or((target, ""));
+        let given = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+        if given("watch") == Some("true") {
+            let version = given("resourceVersion").and_then(|v| v.parse().ok()).unwrap_or(0);
+            return watch(reader.get_mut(), store, path, version);
+        }
         let (code, answer) = locked(store).answer(method, path, std::str::from_utf8(&body).unwrap());
+        if method != "GET" {
+            store.changed.notify_all();
+        }
         let text = print::json(&answer);
         let head = format!(
             "HTTP/1.1 {code} Answer\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api;
+mod scans;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -149,6 +150,7 @@ fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
         background: api.cluster.clone(),
         interval: Duration::from_secs(3600),
         lifetimes: None,
+        scans: None,
         source,
         native: Made { validating: true, mutating: false },
         plan: plan(false),

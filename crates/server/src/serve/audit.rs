@@ -14,7 +14,7 @@ use crate::policy_set::outcomes::Outcomes;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::redact::Redactor;
+use crate::redact::Redactor;
 use super::refusals::Refused;
 
 /// Where lines go.
