@@ -269,8 +269,9 @@ mod tests {
     /// What the events of a ConfigMap without labels say: kind, reason, note.
     fn noted(policies: &str, blocked: bool) -> Vec<[String; 3]> {
         let engine = Engine::new(PolicySet::from_yaml(policies).unwrap());
-        let outcome =
-            engine.check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}").unwrap();
+        let outcome = engine
+            .check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}")
+            .unwrap();
         let about = yaml_value("{apiVersion: v1, kind: ConfigMap, namespace: n, name: a}").unwrap();
         let exceptions = engine.set().exceptions();
         let occasion = Occasion { object: &about, blocked, settings: None, exceptions };

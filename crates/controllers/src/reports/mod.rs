@@ -93,11 +93,7 @@ impl Reports {
     ///
     /// # Errors
     /// The cluster refuses, or others write the same report all the time.
-    pub fn update(
-        &self,
-        scope: &Value,
-        change: &dyn Fn(Vec<Value>) -> Vec<Value>,
-    ) -> Result<bool, Error> {
+    pub fn update(&self, scope: &Value, change: &dyn Fn(Vec<Value>) -> Vec<Value>) -> Result<bool, Error> {
         let (namespace, uid) = (scope.text_at(&["namespace"]), scope.text_at(&["uid"]));
         let kind = self.form.kind(namespace);
         let kinds = self.cluster.kinds()?;
@@ -129,6 +125,8 @@ impl Reports {
             match written {
                 Ok(()) => return Ok(true),
                 Err(e) if e.is_conflict() => {}
+                // The namespace goes, and the object with it.
+                Err(e) if e.code == 403 && e.text.contains("being terminated") => return Ok(false),
                 // It went away meanwhile: what should have been deleted is gone, what should have been written is new.
                 Err(e) if e.is_not_found() && current.is_some() => {}
                 Err(e) => return Err(e.into()),

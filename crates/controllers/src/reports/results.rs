@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_new_result_replaces_that_of_the_same_rule_or_of_a_policy_without_rules() {
-        let before = vec![entry("kyverno", "a", "fail"), entry("kyverno", "b", "fail"), entry("Cel", "", "pass")];
+        let before =
+            vec![entry("kyverno", "a", "fail"), entry("kyverno", "b", "fail"), entry("Cel", "", "pass")];
         let after = merged(before, &[entry("kyverno", "a", "pass"), entry("Cel", "exception", "skip")]);
         let shown: Vec<(&str, &str)> =
             after.iter().map(|e| (e.text_at(&["rule"]), e.text_at(&["result"]))).collect();

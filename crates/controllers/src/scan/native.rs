@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::cluster::cache::{Cache, OnChange};
 use crate::cluster::{Cluster, Failure};
 use crate::engine::load::{self, Reader};
-use crate::sources::files::SourceText;
 use crate::ir::Policy;
 use crate::kubernetes::{Kinds, Resource};
+use crate::sources::files::SourceText;
 use crate::value::{Value, print};
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -144,14 +144,16 @@ mod tests {
             );
             yaml_value(&text).unwrap()
         };
-        let patch = "mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]";
+        let patch =
+            "mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]";
         let documents = [
             policy(VALIDATING[0], "v1", "validations: [{expression: 'true'}]"),
             policy(MUTATING[0], "v1beta1", patch),
             binding(MUTATING[1]),
         ];
         let all = compile(&documents, Vec::new());
-        let bound = |policy: &Arc<Policy>| policy.rules.first().unwrap().bound.as_ref().unwrap().bindings.len();
+        let bound =
+            |policy: &Arc<Policy>| policy.rules.first().unwrap().bound.as_ref().unwrap().bindings.len();
         assert_eq!(all.iter().map(bound).collect::<Vec<_>>(), [0, 1]);
     }
 }

@@ -103,7 +103,8 @@ impl Objects {
 
     /// The objects of a resource.
     pub fn of(&self, resource: &Resource) -> Vec<Uid> {
-        let is_of = |known: &Known| known.resource.group == resource.group && known.resource.kind == resource.kind;
+        let is_of =
+            |known: &Known| known.resource.group == resource.group && known.resource.kind == resource.kind;
         self.known().iter().filter(|(_, known)| is_of(known)).map(|(uid, _)| uid.clone()).collect()
     }
 }

@@ -143,8 +143,7 @@ fn replaced(in_use: &dyn InUse) -> HashSet<String> {
 
 /// The keys of exceptions that do not count in scans.
 fn foreground(in_use: &dyn InUse) -> HashSet<Str> {
-    let is_foreground =
-        |e: &&Value| e.at(&["spec", "background"]).and_then(Value::as_bool) == Some(false);
+    let is_foreground = |e: &&Value| e.at(&["spec", "background"]).and_then(Value::as_bool) == Some(false);
     let key = |e: &Value| {
         let at = |key: &str| e.text_at(&["metadata", key]);
         Str::from(format!("{}/{}", at("namespace"), at("name")))

@@ -119,7 +119,12 @@ impl Api {
     /// The objects whose paths begin so.
     pub fn below(&self, path: &str) -> Vec<Value> {
         let store = locked(&self.store);
-        store.objects.iter().filter(|(of, _)| of.starts_with(path)).map(|(_, object)| object.clone()).collect()
+        store
+            .objects
+            .iter()
+            .filter(|(of, _)| of.starts_with(path))
+            .map(|(_, object)| object.clone())
+            .collect()
     }
 
     /// Refuses writes to paths that begin so, from now on.
@@ -300,7 +305,8 @@ fn watch(stream: &mut TcpStream, shared: &Shared, path: &str, mut version: i64) 
         let mut store = locked(shared);
         let new = |store: &Store| -> Vec<(i64, &'static str, Value)> {
             let is_new = |(at, _, of, _): &&(i64, &str, String, Value)| *at > version && list_of(of, path);
-            let shown = |(at, what, _, object): &(i64, &'static str, String, Value)| (*at, *what, object.clone());
+            let shown =
+                |(at, what, _, object): &(i64, &'static str, String, Value)| (*at, *what, object.clone());
             store.changes.iter().filter(is_new).map(shown).collect()
         };
         let mut changes = new(&store);

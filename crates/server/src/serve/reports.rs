@@ -170,10 +170,13 @@ fn scope(incoming: &Incoming) -> Value {
     let (group, version) = (incoming.text(&["kind", "group"]), incoming.text(&["kind", "version"]));
     let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
     let name = incoming.text(&["name"]);
+    // A request about a namespace is in that namespace; the object is in none.
+    let is_namespace = group.is_empty() && incoming.text(&["kind", "kind"]) == "Namespace";
+    let namespace = if is_namespace { "" } else { incoming.text(&["namespace"]) };
     object([
         ("apiVersion", text(&api_version)),
         ("kind", text(incoming.text(&["kind", "kind"]))),
-        ("namespace", text(incoming.text(&["namespace"]))),
+        ("namespace", text(namespace)),
         ("name", text(if name.is_empty() { at("name") } else { name })),
         ("uid", text(at("uid"))),
     ])
@@ -283,6 +286,10 @@ impl Writer {
         match self.cluster.object(resource, at("namespace"), at("name")) {
             Ok(object) => Ok(Some(object.text_at(&["metadata", "uid"]).to_string())),
             Err(e) if e.is_not_found() => Ok(None),
+            Err(e) if e.code == 403 => {
+                tracing::debug!(error = e.text, "an object may not be looked up for its report");
+                Ok(None)
+            }
             Err(e) => Err(e),
         }
     }
