@@ -4,12 +4,12 @@
 //! that breaks is restarted with backoff; the memory in use does not grow with the number of objects.
 
 use futures_util::StreamExt;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::cache::value;
-use crate::client::{Cluster, Failure, api_version, path_of};
+use crate::client::{Cluster, Failure, api_resource, path_of};
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
@@ -50,13 +50,7 @@ impl Follower {
     ) -> Result<Follower, Failure> {
         // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
-        let resource = ApiResource {
-            group: r.group.to_string(),
-            version: r.version.to_string(),
-            api_version: api_version(r),
-            kind: r.kind.to_string(),
-            plural: r.plural.to_string(),
-        };
+        let resource = api_resource(r);
         let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
         let events = watcher(api, watcher::Config::default()).default_backoff();
         let task = cluster.spawn(events.for_each(move |event| {

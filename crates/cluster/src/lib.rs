@@ -18,4 +18,4 @@ mod discovery;
 pub mod follow;
 pub mod live;
 
-pub use client::{Choice, Cluster, Failure, api_version, connect, path_of};
+pub use client::{Choice, Cluster, Failure, Page, api_version, connect, path_of};

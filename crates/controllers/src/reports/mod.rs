@@ -10,7 +10,7 @@ pub mod results;
 
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, Failure};
+use crate::cluster::{Cluster, Failure, Page};
 use crate::value::{Str, Value};
 use crate::webhooks::MANAGER;
 
@@ -135,25 +135,29 @@ impl Reports {
         Err(Error::Changed)
     }
 
-    /// The objects that Kyverno's reports are about, each with the results.
+    /// Shows the objects that Kyverno's reports are about, each with the results; the lists are never whole in memory.
     ///
     /// # Errors
     /// Reports cannot be listed.
-    pub fn all(&self) -> Result<Vec<(Value, Vec<Value>)>, Error> {
+    pub fn each(&self, see: &mut dyn FnMut(&Value, Vec<Value>)) -> Result<(), Error> {
         let kinds = self.cluster.kinds()?;
         let (group, version) = self.form.api();
-        let mut all = Vec::new();
         for kind in self.form.kinds() {
             let Some(resource) = kinds.kind(group, version, kind) else { continue };
-            let reports = self.cluster.select(resource, "", &format!("{}={}", OWN.0, OWN.1))?;
-            let about = |report: &Value| {
-                let scope = report.get("scope")?;
-                let name = report.text_at(&["metadata", "name"]);
-                (scope.text_at(&["uid"]) == name).then(|| (scope.clone(), results_of(report)))
-            };
-            all.extend(reports.iter().filter_map(about));
+            self.cluster.pages(resource, "", &format!("{}={}", OWN.0, OWN.1), &mut |page| {
+                let Page::Next(reports) = page else { return };
+                for report in &reports {
+                    let scope = report.get("scope");
+                    // Reports of another form are another program's.
+                    let own =
+                        |scope: &&Value| scope.text_at(&["uid"]) == report.text_at(&["metadata", "name"]);
+                    if let Some(scope) = scope.filter(own) {
+                        see(scope, results_of(report));
+                    }
+                }
+            })?;
         }
-        Ok(all)
+        Ok(())
     }
 }
 

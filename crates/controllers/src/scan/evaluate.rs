@@ -97,3 +97,70 @@ fn without_records(object: &Value) -> Value {
     let metadata = object.get("metadata").cloned().unwrap_or_default();
     object.with("metadata", metadata.with("annotations", Value::Map(annotations)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::policies::tests::Served;
+    use super::*;
+    use crate::document::yaml_value;
+
+    /// Policy, status and message of each result about a ConfigMap.
+    fn said(policies: &str, object: &str) -> Vec<String> {
+        let served = Served::of(policies);
+        let object = yaml_value(&format!("{{apiVersion: v1, kind: ConfigMap, {object}}}")).unwrap();
+        let found = evaluate(&Policies::of(&served, &[]), &object).unwrap();
+        let shown = |finding: &Finding, rule: &RuleOutcome| {
+            format!("{} {} {}", finding.policy.name, rule.status.name(), rule.message)
+        };
+        found.iter().flat_map(|finding| finding.rules.iter().map(|rule| shown(finding, rule))).collect()
+    }
+
+    fn with_expressions(kind: &str, name: &str, body: &str) -> String {
+        format!(
+            "---\napiVersion: policies.kyverno.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]}}\n  matchConditions: [{{name: c, expression: \"object.metadata.name != 'spared'\"}}]\n  {body}\n"
+        )
+    }
+
+    fn mutating() -> String {
+        let patch = "Object{metadata: Object.metadata{labels: Object.metadata.labels{team: 'a'}}}";
+        let body = format!(
+            "mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: \"{patch}\"}}}}]"
+        );
+        with_expressions("MutatingPolicy", "m", &body)
+    }
+
+    #[test]
+    fn a_policy_that_mutates_fails_where_it_would_change_the_object() {
+        let of = |labels: &str| said(&mutating(), &format!("metadata: {{name: a, labels: {labels}}}"));
+        assert_eq!(of("{}"), ["m fail mutation is not applied"]);
+        assert_eq!(of("{team: a}"), ["m pass success"]);
+    }
+
+    #[test]
+    fn unmet_conditions_are_a_result_of_policies_that_mutate_alone() {
+        let validating =
+            with_expressions("ValidatingPolicy", "v", "validations: [{expression: 'false', message: no}]");
+        let both = mutating() + &validating;
+        assert_eq!(said(&both, "metadata: {name: spared}"), ["m skip skip"]);
+        assert_eq!(said(&validating, "metadata: {name: a}"), ["v fail no"]);
+    }
+
+    #[test]
+    fn records_of_image_verification_are_not_seen() {
+        let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {message: no, pattern: {metadata: {X(annotations): {kyverno.io/verify-images: '*'}}}}\n";
+        let object = "metadata: {name: a, annotations: {kyverno.io/verify-images: '{}', other: x}}";
+        assert!(said(policy, object).iter().all(|line| line.starts_with("p pass")));
+    }
+
+    #[test]
+    fn values_of_secrets_stay_out_of_messages() {
+        let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Secret]}}]}\n    validate: {message: 'it is {{ request.object.data.password }}', deny: {}}\n";
+        let secret =
+            yaml_value("{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: aHVudGVyMg==}}");
+        let found = evaluate(&Policies::of(&Served::of(policy), &[]), &secret.unwrap()).unwrap();
+        let messages: Vec<&str> = found.iter().flat_map(|f| &f.rules).map(|rule| &*rule.message).collect();
+        assert_eq!(messages, ["it is **REDACTED**"]);
+    }
+}

@@ -3,7 +3,7 @@
 //! In: the policies, and the kinds of the cluster. Out: each kind that they are about is followed; objects that are new or have changed,
 //! and all of a kind whose policies have changed, are queued. Kinds that may not be listed are tried again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub struct Followed {
     objects: Arc<Objects>,
     queue: Arc<Queue<Work>>,
     kinds: Mutex<HashMap<Key, Kind>>,
+    /// Those that may not be listed, which the log has named.
+    unlisted: Mutex<HashSet<Key>>,
 }
 
 fn key(resource: &Resource) -> Key {
@@ -48,7 +50,7 @@ fn key(resource: &Resource) -> Key {
 impl Followed {
     /// Nothing is followed yet.
     pub fn new(cluster: Arc<Cluster>, objects: Arc<Objects>, queue: Arc<Queue<Work>>) -> Followed {
-        Followed { cluster, objects, queue, kinds: Mutex::default() }
+        Followed { cluster, objects, queue, kinds: Mutex::default(), unlisted: Mutex::default() }
     }
 
     fn kinds(&self) -> MutexGuard<'_, HashMap<Key, Kind>> {
@@ -93,8 +95,11 @@ impl Followed {
                     is_changed = true;
                 }
                 Err(error) => {
-                    let kind = &*resource.kind;
-                    tracing::debug!(kind, %error, "its objects are not scanned: they may not be listed");
+                    let is_new = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+                    if is_new {
+                        let kind = &*resource.kind;
+                        tracing::warn!(kind, %error, "its objects are not scanned as long as they cannot be listed");
+                    }
                 }
             }
         }

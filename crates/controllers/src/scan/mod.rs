@@ -200,7 +200,8 @@ impl Scanner {
     fn sweep(&self) -> Result<Next, Error> {
         let Some(plan) = self.plan() else { return Ok(Next::Done) };
         let (policies, kinds) = (&plan.policies, self.cluster.kinds()?);
-        for (scope, results) in self.reports.all()? {
+        let mut failed = None;
+        self.reports.each(&mut |scope, results| {
             let api_version = scope.text_at(&["apiVersion"]);
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             let resource = kinds.kind(group, version, scope.text_at(&["kind"]));
@@ -208,9 +209,14 @@ impl Scanner {
             let counts =
                 |entry: &Value| policies.alive.has(entry) && (is_scanned || !policies.answer_for(entry));
             if results.iter().all(counts) {
-                continue;
+                return;
             }
-            self.reports.update(&scope, &|results| results.into_iter().filter(counts).collect())?;
+            let done = self.reports.update(scope, &|results| results.into_iter().filter(counts).collect());
+            // One that cannot be written must not hold up the others.
+            failed = done.err().or(failed.take());
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
         }
         Ok(self.later())
     }

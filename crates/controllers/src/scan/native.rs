@@ -61,14 +61,21 @@ impl Native {
     /// The policies as they are now.
     ///
     /// # Errors
-    /// They may not be listed.
+    /// The cluster does not answer. Kinds that may not be listed are left out.
     pub fn policies(&self) -> Result<Vec<Arc<Policy>>, Failure> {
         let served = self.cluster.kinds()?;
         let mut documents = Vec::new();
         for kind in self.kinds() {
             // An older API server may not have the kind.
             let Some(resource) = resource(&served, kind) else { continue };
-            self.cache.add(&self.cluster, resource, PATIENCE)?;
+            match self.cache.add(&self.cluster, resource, PATIENCE) {
+                Ok(()) => {}
+                Err(error) if error.code == 403 => {
+                    tracing::debug!(kind, %error, "not scanned with: they may not be listed");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
             let is_binding = kind.ends_with("Binding");
             let counts = |o: &Value| is_binding || o.text_at(&["metadata", "labels", LABEL]) == "true";
             documents.extend(self.cache.all(GROUP, kind).into_iter().filter(counts).map(|o| content(&o)));

@@ -150,3 +150,129 @@ fn foreground(in_use: &dyn InUse) -> HashSet<Str> {
     };
     in_use.exceptions().iter().filter(is_foreground).map(key).collect()
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::admit::Gate;
+    use crate::document::yaml_value;
+    use crate::engine::load::{Reader, argument_for};
+    use crate::external::NoData;
+    use crate::in_use::StoredPolicy;
+    use crate::ir::policy::Cleanup;
+    use crate::kubernetes::Kinds;
+    use crate::reports::object;
+    use crate::settings::Settings;
+    use crate::sources::files::SourceText;
+
+    /// Policies as a server has loaded them.
+    pub struct Served {
+        gate: Gate,
+        stored: Vec<StoredPolicy>,
+        exceptions: Vec<Value>,
+    }
+
+    impl Served {
+        /// Those of a text.
+        pub fn of(policies: &str) -> Served {
+            let source = SourceText { name: "policies".into(), text: policies.into() };
+            let loaded = argument_for(&[source], Reader::Server);
+            assert_eq!(loaded.problems, []);
+            let gate = Gate::new(loaded, Arc::new(NoData), &[]);
+            Served { gate, stored: Vec::new(), exceptions: Vec::new() }
+        }
+    }
+
+    impl InUse for Served {
+        fn stored(&self) -> &[StoredPolicy] {
+            &self.stored
+        }
+
+        fn exceptions(&self) -> &[Value] {
+            &self.exceptions
+        }
+
+        fn cleanups(&self) -> &[Cleanup] {
+            &[]
+        }
+
+        fn settings(&self) -> Option<&Settings> {
+            None
+        }
+
+        fn gate(&self) -> &Gate {
+            &self.gate
+        }
+    }
+
+    fn policy(name: &str, background: bool, rules: &str) -> String {
+        format!(
+            "---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  background: {background}\n  rules:\n{rules}"
+        )
+    }
+
+    fn rule(name: &str, kind: &str, body: &str) -> String {
+        format!("  - name: {name}\n    match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    {body}\n")
+    }
+
+    const CHECK: &str = "validate: {message: m, pattern: {metadata: {labels: {a: b}}}}";
+    const CHANGE: &str = "mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}";
+
+    fn entry(policy: &str, rule: &str) -> Value {
+        object([("source", "kyverno".into()), ("policy", policy.into()), ("rule", rule.into())])
+    }
+
+    #[test]
+    fn rules_that_check_are_scanned_with_unless_their_policy_is_for_requests_alone() {
+        let both = rule("check", "ConfigMap", CHECK) + &rule("change", "ConfigMap", CHANGE);
+        let text = policy("p", true, &both)
+            + &policy("q", false, &rule("r", "ConfigMap", CHECK))
+            + &policy("c", true, &rule("r", "Secret", CHANGE));
+        let policies = Policies::of(&Served::of(&text), &[]);
+        let names: Vec<&str> = policies.all().flat_map(|p| p.all_rules().map(|rule| &*rule.name)).collect();
+        assert_eq!(names, ["check"]);
+        let answers =
+            [("p", "check"), ("p", "change"), ("q", "r")].map(|(p, r)| policies.answer_for(&entry(p, r)));
+        assert_eq!(answers, [true, false, false]);
+        assert!(policies.alive.has(&entry("q", "r")));
+        let kinds = Kinds::built_in();
+        let about = |plural: &str| policies.are_about(kinds.resource("", "v1", plural).unwrap());
+        assert_eq!((about("configmaps"), about("secrets")), (true, false));
+    }
+
+    #[test]
+    fn generated_rules_are_for_controllers_of_pods() {
+        let check = "validate: {message: m, pattern: {spec: {hostNetwork: false}}}";
+        let policies = Policies::of(&Served::of(&policy("p", true, &rule("r", "Pod", check))), &[]);
+        let deployments = Kinds::built_in().resource("apps", "v1", "deployments").unwrap();
+        assert!(policies.are_about(deployments) && policies.answer_for(&entry("p", "autogen-r")));
+    }
+
+    #[test]
+    fn a_policy_that_the_api_server_evaluates_is_not_scanned_with_and_its_old_results_go() {
+        let text = policy("p", true, &rule("r", "ConfigMap", CHECK));
+        let mut served = Served::of(&text);
+        let document = yaml_value(&text).unwrap();
+        let status = yaml_value("{validatingadmissionpolicy: {generated: true}}").unwrap();
+        served.stored = vec![StoredPolicy { document: document.with("status", status), problem: None }];
+        let policies = Policies::of(&served, &[]);
+        assert_eq!(policies.all().count(), 0);
+        assert!(policies.answer_for(&entry("p", "r")));
+    }
+
+    #[test]
+    fn the_digest_of_a_kind_changes_with_the_policies_about_it_alone() {
+        let digests = |text: &str| {
+            let policies = Policies::of(&Served::of(text), &[]);
+            ["configmaps", "secrets"]
+                .map(|plural| policies.digest(Kinds::built_in().resource("", "v1", plural).unwrap()))
+        };
+        let one = policy("p", true, &rule("r", "ConfigMap", CHECK));
+        let (before, after) =
+            (digests(&one), digests(&(one.clone() + &policy("q", true, &rule("r", "Secret", CHECK)))));
+        assert_eq!(before[0], after[0]);
+        assert_ne!(before[1], after[1]);
+    }
+}

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ephor_admission::admit::Gate;
 use ephor_cluster::Cluster;
 use ephor_controllers::events::Journal;
 use ephor_controllers::in_use::{InUse, Source};
@@ -11,7 +12,9 @@ use ephor_controllers::reports::{Form, Reports};
 use ephor_controllers::scan::native::Reported;
 use ephor_controllers::scan::{Scans, Setup, Work};
 use ephor_document::yaml_value;
-use ephor_policies::{Engine, PolicySet, Profile};
+use ephor_external::NoData;
+use ephor_policies::load::{Reader, argument_for};
+use ephor_sources::files::SourceText;
 use ephor_value::Value;
 
 use super::api::Api;
@@ -27,12 +30,11 @@ fn policy(name: &str, label: &str, more: &str) -> String {
 }
 
 fn state(policies: &str) -> Arc<State> {
-    let set = PolicySet::from_yaml(policies).unwrap();
-    Arc::new(State {
-        stored: Vec::new(),
-        exceptions: Vec::new(),
-        engine: Engine::new(set).with_profile(Profile::cluster()),
-    })
+    let source = SourceText { name: "policies".into(), text: policies.into() };
+    let loaded = argument_for(&[source], Reader::Server);
+    assert_eq!(loaded.problems, []);
+    let gate = Gate::new(loaded, Arc::new(NoData), &[]);
+    Arc::new(State { stored: Vec::new(), exceptions: Vec::new(), gate })
 }
 
 /// A replica that leads, with policies that may change.
