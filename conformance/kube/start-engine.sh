@@ -27,6 +27,7 @@ if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then flags+=(--native-
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
 if [ "$(given mutatingAdmissionPolicyReports reports)" = true ]; then flags+=(--native-reports mutating --native-reports validating); fi
 if [ "$(given openreportsEnabled reports)" = true ]; then flags+=(--openreports); fi
+flags+=(--omit-events "$(given omitEvents)")
 
 mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \

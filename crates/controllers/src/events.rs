@@ -142,7 +142,7 @@ impl Occasion<'_> {
             self.violation(policy, &about, rule, &mut all);
         }
         for rule in rules.iter().filter(|r| r.status == Status::Skip && policy.report.names_rules) {
-            self.exemption(policy, &about, rule, &mut all);
+            self.exception(policy, &about, rule, &mut all);
         }
         let passed = !rules.is_empty() && rules.iter().all(|r| r.status == Status::Pass);
         let changed = rules.iter().all(|r| r.kind == RuleKind::Mutation);
@@ -187,7 +187,7 @@ impl Occasion<'_> {
     }
 
     /// A rule that exceptions exempt the object from.
-    fn exemption(&self, policy: &Policy, about: &Value, rule: &RuleOutcome, all: &mut Vec<Event>) {
+    fn exception(&self, policy: &Policy, about: &Value, rule: &RuleOutcome, all: &mut Vec<Event>) {
         let key = policy.key();
         let of_result = |e: &&Exception| rule.exceptions.contains(&e.name) && e.covers(&key, &rule.rule);
         let exceptions: Vec<&Exception> = self.exceptions.iter().filter(of_result).collect();

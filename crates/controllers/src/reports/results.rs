@@ -40,7 +40,7 @@ pub fn entries(policy: &Policy, rules: &[RuleOutcome], seconds: u64) -> Vec<Valu
     rules.iter().filter_map(entry).collect()
 }
 
-/// The results of a report after some were made anew: those with the same key are replaced.
+/// The results of a report with new ones: those with the same key are replaced.
 pub fn merged(before: Vec<Value>, new: &[Value]) -> Vec<Value> {
     let keys: Vec<Key> = new.iter().map(key_of).collect();
     let mut all: Vec<Value> = before.into_iter().filter(|entry| !keys.contains(&key_of(entry))).collect();

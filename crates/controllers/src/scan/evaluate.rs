@@ -1,6 +1,6 @@
 //! Evaluating policies on a stored object.
 //!
-//! In: the policies, an object as it is stored. Out: what each policy says, as if the object were created now by nobody. Policies
+//! In: the policies, an object as it is stored. Out: what each policy says, as if the object were created now, by no user. Policies
 //! that change objects say whether they would change this one. Semantics: `docs/cluster.md`, "Background scans".
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Finding {
 /// What the policies say about an object; those that do not match it are left out. Values of Secrets are left out of texts.
 ///
 /// # Errors
-/// No request can be made of the object.
+/// The object gives no request.
 pub fn evaluate(policies: &Policies, object: &Value) -> Result<Vec<Finding>, NoObjects> {
     let mut findings = Vec::new();
     let object = without_records(object);

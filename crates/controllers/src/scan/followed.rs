@@ -119,10 +119,10 @@ impl Followed {
                     queue.add_after(Work::Object(uid), pause);
                 }
             }
-            Change::Gone(object) => objects.forget(object.text_at(&["metadata", "uid"])),
+            Change::Gone(object) => objects.remove(object.text_at(&["metadata", "uid"])),
             Change::Complete => {
                 is_listed = true;
-                objects.forget_before(&of, round);
+                objects.remove_before(&of, round);
             }
         })
     }

@@ -261,7 +261,7 @@ impl Scanner {
     }
 
     fn gone(&self, uid: &Uid) -> Next {
-        self.objects.forget(uid);
+        self.objects.remove(uid);
         Next::Done
     }
 

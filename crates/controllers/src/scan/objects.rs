@@ -1,4 +1,4 @@
-//! The objects that are scanned, as far as scans remember them.
+//! The objects that are scanned, as far as they are known.
 //!
 //! In: what a watch shows of objects. Out: which of them are new or have changed in what policies look at. Of each object its name,
 //! a hash of its content and when it was scanned are in memory, never the object.
@@ -15,7 +15,7 @@ use crate::value::{Map, Str, Value};
 /// What identifies an object.
 pub type Uid = Arc<str>;
 
-/// What is remembered of an object.
+/// What is known of an object.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// Its resource.
@@ -74,29 +74,29 @@ impl Objects {
         Some(uid)
     }
 
-    /// What is remembered of an object.
+    /// What is known of an object.
     pub fn get(&self, uid: &str) -> Option<Known> {
         self.known().get(uid).cloned()
     }
 
-    /// Remembers a scan, unless the object is gone.
+    /// Notes a scan, unless the object is gone.
     pub fn scanned(&self, uid: &str, scan: Scan) {
         if let Some(known) = self.known().get_mut(uid) {
             known.scan = Some(scan);
         }
     }
 
-    /// Forgets an object.
-    pub fn forget(&self, uid: &str) {
+    /// Removes an object.
+    pub fn remove(&self, uid: &str) {
         self.known().remove(uid);
     }
 
-    /// Forgets the objects of a resource that a complete list did not show.
-    pub fn forget_before(&self, resource: &Arc<Resource>, round: u64) {
+    /// Removes the objects of a resource that a complete list did not show.
+    pub fn remove_before(&self, resource: &Arc<Resource>, round: u64) {
         self.known().retain(|_, known| !Arc::ptr_eq(&known.resource, resource) || known.round >= round);
     }
 
-    /// Forgets the objects of all resources but some.
+    /// Removes the objects of all resources but some.
     pub fn retain(&self, is_followed: impl Fn(&Resource) -> bool) {
         self.known().retain(|_, known| is_followed(&known.resource));
     }
@@ -151,17 +151,17 @@ mod tests {
         assert!(objects.see(&pods, &pod("u", "x", "1"), 0).is_some());
         assert_eq!(objects.see(&pods, &pod("u", "x", "2"), 0), None, "it runs on another node");
         assert!(objects.see(&pods, &pod("u", "y", "2"), 0).is_some());
-        objects.forget("u");
+        objects.remove("u");
         assert!(objects.get("u").is_none());
     }
 
     #[test]
-    fn objects_that_a_complete_list_does_not_show_are_forgotten() {
+    fn objects_that_a_complete_list_does_not_show_are_removed() {
         let (objects, pods) = (Objects::default(), pods());
         objects.see(&pods, &pod("a", "x", "1"), 1);
         objects.see(&pods, &pod("b", "x", "1"), 1);
         objects.see(&pods, &pod("b", "x", "1"), 2);
-        objects.forget_before(&pods, 2);
+        objects.remove_before(&pods, 2);
         assert_eq!(objects.of(&pods), [Uid::from("b")]);
         objects.retain(|_| false);
         assert!(objects.of(&pods).is_empty());

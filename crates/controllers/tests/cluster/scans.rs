@@ -225,7 +225,7 @@ fn a_policy_of_kubernetes_with_the_label_has_results_with_and_without_bindings()
 }
 
 #[test]
-fn a_change_of_an_object_is_seen_and_a_deleted_one_is_forgotten() {
+fn a_change_of_an_object_is_seen_and_a_deleted_one_has_no_report_any_more() {
     let api = Api::start();
     let report = path_of_report(&config_map(&api, "{}"));
     let replica = Replica::start(&api.cluster, &policy("p", "team", ""), NONE);
