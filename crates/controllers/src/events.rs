@@ -130,12 +130,7 @@ impl Occasion<'_> {
         if self.object.text_at(&["name"]).is_empty() {
             return Vec::new();
         }
-        let about = object([
-            ("apiVersion", format!("{}/v1", policy.api.group).into()),
-            ("kind", Value::Str(policy.api.kind.clone())),
-            ("namespace", policy.namespace.clone().map_or(Value::Null, Value::Str)),
-            ("name", Value::Str(policy.name.clone())),
-        ]);
+        let about = about_policy(policy);
         let mut all = Vec::new();
         let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
         for rule in rules.iter().filter(violated) {
@@ -226,8 +221,20 @@ impl Occasion<'_> {
     }
 }
 
+/// A policy as [`Event::regarding`] names it.
+pub(crate) fn about_policy(policy: &Policy) -> Value {
+    // The version in which Kyverno reads policies with expressions.
+    let version = if &*policy.api.group == "policies.kyverno.io" { "v1beta1" } else { "v1" };
+    object([
+        ("apiVersion", format!("{}/{version}", policy.api.group).into()),
+        ("kind", Value::Str(policy.api.kind.clone())),
+        ("namespace", policy.namespace.clone().map_or(Value::Null, Value::Str)),
+        ("name", Value::Str(policy.name.clone())),
+    ])
+}
+
 /// Whether events are written for what passed with an action.
-fn wants(settings: &Settings, action: &str) -> bool {
+pub(crate) fn wants(settings: &Settings, action: &str) -> bool {
     settings.success_events
         && (settings.success_actions.is_empty() || settings.success_actions.iter().any(|a| a == action))
 }
