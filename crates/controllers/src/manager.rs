@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::background::outlet::Outlet;
 use crate::background::{self, Background, Tasks};
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
@@ -35,6 +36,8 @@ pub struct Setup {
     pub background: Arc<Cluster>,
     /// How often rules act again on all that exists.
     pub interval: Duration,
+    /// Where results of background work are written.
+    pub outlet: Outlet,
     /// How often labels that say how long objects live are read; `None` = never.
     pub lifetimes: Option<Duration>,
     /// Background scans; `None` = there are none.
@@ -102,6 +105,7 @@ impl Controllers {
             namespace: setup.place.namespace.clone(),
             source: setup.source.clone(),
             interval: setup.interval,
+            outlet: setup.outlet.clone(),
         };
         let background = Background::start(background, leader.clone(), tasks)?;
         let leads = leader.clone();

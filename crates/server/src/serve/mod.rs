@@ -44,6 +44,7 @@ use tokio::sync::watch as channel;
 
 use crate::cluster::{Choice, Cluster, connect};
 use crate::controllers::background::intake::WorkIntake;
+use crate::controllers::background::outlet::Outlet;
 use crate::controllers::in_use::{InUse, Source};
 use crate::controllers::lease::{Place, Times};
 use crate::controllers::manager::{Controllers, Setup};
@@ -266,7 +267,7 @@ pub async fn until(
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
     started(addresses, &first);
     let controllers = match settings.controllers.clone() {
-        Some(leading) => controllers(&state, leading, scanner).await?.map(Arc::new),
+        Some(leading) => controllers(&state, leading, scanner, &settings.written).await?.map(Arc::new),
         None => None,
     };
     let watched = watch::policies(state.clone(), controllers.clone(), logged);
@@ -312,9 +313,12 @@ async fn controllers(
     state: &Arc<State>,
     leading: Leading,
     reports: Option<Arc<Cluster>>,
+    written: &Wanted,
 ) -> Result<Option<Controllers>, Error> {
     let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
     let (Some(cluster), Some(reports)) = (cluster, reports) else { return Ok(None) };
+    let form = written.reports.then_some(written.form);
+    let outlet = Outlet::new(reports.clone(), form, written.journal("kyverno-generate"));
     let (of, took) = (state.clone(), state.clone());
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {
@@ -338,6 +342,7 @@ async fn controllers(
             cleanup,
             background,
             interval,
+            outlet,
             lifetimes,
             scans,
             source,
