@@ -88,6 +88,15 @@ impl Reports {
         Reports { cluster, form }
     }
 
+    /// Whether the cluster has reports of this form.
+    ///
+    /// # Errors
+    /// Its kinds are not known.
+    pub fn are_served(&self) -> Result<bool, Error> {
+        let (kinds, (group, version)) = (self.cluster.kinds()?, self.form.api());
+        Ok(self.form.kinds().into_iter().all(|kind| kinds.kind(group, version, kind).is_some()))
+    }
+
     /// Changes the results about an object: `scope` names it, `change` makes the new results of the present ones.
     /// Returns whether something was written.
     ///

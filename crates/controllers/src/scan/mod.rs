@@ -13,6 +13,7 @@ pub mod policies;
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -22,6 +23,7 @@ use crate::decide::request::NoObjects;
 use crate::events::{Journal, Occasion};
 use crate::in_use::{InUse, Source};
 use crate::ir::Policy;
+use crate::kubernetes::Kinds;
 use crate::queue::{Next, Queue, Workers};
 use crate::reports::results::entries;
 use crate::reports::{self, Reports, object, text};
@@ -102,6 +104,8 @@ impl Scans {
             queue: queue.clone(),
             objects,
             plan: Mutex::default(),
+            kinds: Mutex::default(),
+            has_no_reports: AtomicBool::new(false),
             pace: Pace::per_second(PER_SECOND),
         };
         let workers = Workers::start("scans", WORKERS, queue.clone(), move |work| scanner.run(work))?;
@@ -143,6 +147,10 @@ struct Scanner {
     objects: Arc<Objects>,
     followed: Followed,
     plan: Mutex<Option<Arc<Plan>>>,
+    /// The kinds of the cluster, as the server knows them.
+    kinds: Mutex<Option<Arc<Kinds>>>,
+    /// Whether there is nothing to write to, which the log has said.
+    has_no_reports: AtomicBool,
     pace: Pace,
 }
 
@@ -174,7 +182,18 @@ impl Scanner {
 
     /// Follows the objects that the policies are about.
     fn policies(&self) -> Result<Next, Error> {
-        let (in_use, native) = ((self.source)(), self.native.policies()?);
+        let in_use = (self.source)();
+        self.renew_kinds(&*in_use)?;
+        if !self.reports.are_served()? {
+            if !self.has_no_reports.swap(true, Ordering::Relaxed) {
+                let (group, version) = self.setup.form.api();
+                tracing::warn!(group, version, "nothing is scanned: the cluster has no such reports");
+            }
+            self.followed.end();
+            return Ok(Next::After(AT_LEAST));
+        }
+        self.has_no_reports.store(false, Ordering::Relaxed);
+        let native = self.native.policies()?;
         let before = self.plan();
         let is_same = |plan: &&Arc<Plan>| {
             std::ptr::addr_eq(Arc::as_ptr(&plan.in_use), Arc::as_ptr(&in_use)) && plan.native == native
@@ -194,6 +213,17 @@ impl Scanner {
             self.queue.add(Work::Sweep);
         }
         Ok(Next::After(AT_LEAST))
+    }
+
+    /// Discovers the kinds of the cluster again when the server has.
+    fn renew_kinds(&self, in_use: &dyn InUse) -> Result<(), Error> {
+        let now = in_use.engine().external().known_kinds();
+        let before = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if before.as_ref().is_some_and(|before| !Arc::ptr_eq(before, &now)) {
+            self.cluster.renew_kinds()?;
+        }
+        *self.kinds.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(())
     }
 
     /// Removes results whose policies are gone, or are not about their objects any more.
