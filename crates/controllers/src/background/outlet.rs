@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_noted_always_and_successes_on_demand() {
+    fn failures_are_noted_always_and_successes_when_operators_want_them() {
         assert_eq!(noted(Status::Error, "{}"), ["ClusterPolicy PolicyError policy p/r error: no quota"]);
         assert!(noted(Status::Pass, "{}").is_empty());
         assert_eq!(
