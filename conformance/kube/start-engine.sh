@@ -15,9 +15,9 @@ if [ -f "$state/pid/ephor.pid" ]; then
   for _ in $(seq 50); do kill -0 "$(cat "$state/pid/ephor.pid")" 2> /dev/null || break; sleep 0.2; done
 fi
 
-# A flag of the admission controller, as the chart sets it.
+# A flag of a controller (default the admission controller), as the chart sets it.
 given() {
-  "$kubectl" --kubeconfig "$state/boot.kubeconfig" get deployment kyverno-admission-controller -n kyverno \
+  "$kubectl" --kubeconfig "$state/boot.kubeconfig" get deployment "kyverno-${2:-admission}-controller" -n kyverno \
     -o jsonpath='{range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' | sed -n "s/^--$1=//p" | tail -1
 }
 
@@ -25,6 +25,9 @@ flags=()
 if [ "$(given enablePolicyException)" = true ]; then flags+=(--exceptions "$(given exceptionNamespace)"); fi
 if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then flags+=(--native-policies mutating --native-policies validating); fi
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
+if [ "$(given mutatingAdmissionPolicyReports reports)" = true ]; then flags+=(--native-reports mutating --native-reports validating); fi
+if [ "$(given openreportsEnabled reports)" = true ]; then flags+=(--openreports); fi
+flags+=(--omit-events "$(given omitEvents)")
 
 mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \
@@ -36,7 +39,7 @@ POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \
   --service-namespace kyverno --service-name kyverno-svc --lease kyverno/kyverno \
   --listen "$address:443" --metrics-listen "$address:8000" \
   --tls-self-signed "$state/ephor" --tls-name kyverno-svc.kyverno.svc \
-  --shutdown-delay 0s --events "${flags[@]}" > "$state/log/ephor.log" 2>&1 < /dev/null &
+  --shutdown-delay 0s --reports --events "${flags[@]}" > "$state/log/ephor.log" 2>&1 < /dev/null &
 echo $! > "$state/pid/ephor.pid"
 
 configurations() {

@@ -11,6 +11,8 @@ use tracing_subscriber::EnvFilter;
 use ephor_cluster::Choice;
 use ephor_controllers::lease::Place;
 use ephor_controllers::native::Made;
+use ephor_controllers::reports::Form;
+use ephor_controllers::scan::{self, native::Reported};
 use ephor_controllers::webhooks::Plan;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
@@ -109,6 +111,9 @@ struct ClusterOptions {
     /// PolicyReports of admitted objects in the cluster
     #[arg(long)]
     reports: bool,
+    /// reports of openreports.io instead of PolicyReports
+    #[arg(long)]
+    openreports: bool,
     /// events about violated policies in the cluster
     #[arg(long)]
     events: bool,
@@ -136,9 +141,18 @@ struct StoredOptions {
     /// namespace and name of the lease that the leading replica holds (default ephor in the namespace of the service)
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     lease: Option<Namespaced>,
-    /// kubeconfig file of the account that scans objects for reports (default the same as for everything else)
+    /// kubeconfig file of the account that scans objects and writes reports (default the same as for everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     reports_kubeconfig: Option<String>,
+    /// PolicyReports of the objects that are in the cluster already
+    #[arg(long, value_name = "SWITCH", default_value = "on", value_parser = PossibleValuesParser::new(["on", "off"]))]
+    background_scan: String,
+    /// how often objects are scanned even if nothing changes, 0 for never
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = time)]
+    background_scan_interval: Duration,
+    /// policies of Kubernetes with the label reports.kyverno.io/enabled that are part of scans
+    #[arg(long, value_name = "KIND", default_value = "validating", value_parser = PossibleValuesParser::new(["validating", "mutating", "none"]))]
+    native_reports: Vec<String>,
     /// kubeconfig file of the account that deletes objects (default the same as for everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     cleanup_kubeconfig: Option<String>,
@@ -390,7 +404,8 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
         return Err(Conflict::Buffer.into());
     }
     let named = |name: &Namespaced| (name.0.clone(), name.1.clone());
-    let controllers = stored.as_ref().map(|stored| leading(args, stored));
+    let written = written(&args.cluster, cluster.is_some())?;
+    let controllers = stored.as_ref().map(|stored| leading(args, stored, &written));
     let audit = given(&args.logs.audit_log).map(|path| AuditLog {
         path: path.into(),
         largest: (args.logs.audit_log_maxsize as u64).saturating_mul(1 << 20),
@@ -413,7 +428,7 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
         },
         stored,
         controllers,
-        written: written(&args.cluster, cluster.is_some())?,
+        written,
         registry: args.images.registry,
         pull_secrets: pull_secrets(&args.images, cluster.is_some())?,
         cluster,
@@ -457,7 +472,7 @@ fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, 
 }
 
 /// What the leading replica keeps in step.
-fn leading(args: &Args, stored: &Chosen) -> Leading {
+fn leading(args: &Args, stored: &Chosen, written: &Wanted) -> Leading {
     let StoredOptions { server, webhooks, lease, take_over, native_policies, .. } = &args.stored;
     let makes = |kind: &str| native_policies.iter().any(|word| word == kind);
     let native = Made { validating: makes("validating"), mutating: makes("mutating") };
@@ -488,7 +503,17 @@ fn leading(args: &Args, stored: &Chosen) -> Leading {
     let (lifetimes, interval) = (args.stored.ttl_interval, args.stored.background_interval);
     let identity = format!("{identity}_{}", std::process::id());
     let lease = Place { namespace, name, identity };
-    Leading { plan, native, lease, reports, cleanup, background, interval, lifetimes }
+    let scans = scans(&args.stored, written);
+    Leading { plan, native, lease, reports, cleanup, background, interval, lifetimes, scans }
+}
+
+/// How objects are scanned, if they are.
+fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::Setup> {
+    let has = |kind: &str| options.native_reports.iter().any(|word| word == kind);
+    let native = Reported { validating: has("validating"), mutating: has("mutating") };
+    let journal = written.journal("kyverno-scan");
+    let interval = options.background_scan_interval;
+    (options.background_scan == "on").then_some(scan::Setup { interval, native, form: written.form, journal })
 }
 
 /// The Secrets with credentials for registries.
@@ -505,7 +530,9 @@ fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Confli
     if (options.reports || options.events) && !has_cluster {
         return Err(Conflict::NoCluster);
     }
-    Ok(Wanted { reports: options.reports, events: options.events, omitted: fields(&options.omit_events) })
+    let form = if options.openreports { Form::OpenReports } else { Form::PolicyReports };
+    let omitted = fields(&options.omit_events);
+    Ok(Wanted { reports: options.reports, form, events: options.events, omitted })
 }
 
 fn tls(options: &Listeners) -> Result<Tls, Conflict> {

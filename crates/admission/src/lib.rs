@@ -19,6 +19,7 @@ use ephor_value as value;
 pub mod admit;
 pub mod background;
 pub mod native;
+pub mod redact;
 pub mod registration;
 pub mod settings;
 pub mod webhooks;

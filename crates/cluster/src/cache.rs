@@ -20,7 +20,7 @@ use crate::document::json::from_serde;
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
-use crate::client::{Cluster, Failure, api_version, named, path_of};
+use crate::client::{Cluster, Failure, api_resource, named, path_of};
 
 /// The watched objects of a kind.
 struct Watched {
@@ -80,13 +80,7 @@ impl Cache {
         }
         // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
-        let resource = ApiResource {
-            group: r.group.to_string(),
-            version: r.version.to_string(),
-            api_version: api_version(r),
-            kind: r.kind.to_string(),
-            plural: r.plural.to_string(),
-        };
+        let resource = api_resource(r);
         let writer = reflector::store::Writer::<DynamicObject>::new(resource.clone());
         let store = writer.as_reader();
         let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
@@ -180,7 +174,7 @@ fn fingerprint(store: &Store<DynamicObject>) -> u64 {
 }
 
 /// An object as rules see it.
-fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
+pub(crate) fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
     let found = serde_json::to_value(object).map(from_serde).unwrap_or_default();
     named(&found, &resource.api_version, &resource.kind)
 }

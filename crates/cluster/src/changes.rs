@@ -11,7 +11,7 @@ use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
-use crate::client::{Cluster, Failure, api_version};
+use crate::client::{Cluster, Failure, api_resource};
 use crate::kubernetes::Resource;
 
 /// An object that has changed.
@@ -72,13 +72,7 @@ impl Changes {
         if tasks.contains_key(&key) {
             return Ok(());
         }
-        let resource = ApiResource {
-            group: r.group.to_string(),
-            version: r.version.to_string(),
-            api_version: api_version(r),
-            kind: r.kind.to_string(),
-            plural: r.plural.to_string(),
-        };
+        let resource = api_resource(r);
         let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(cluster.client.clone(), &resource);
         let mut seen = Seen { resource, on_each: self.on_each.clone(), known: HashMap::new(), listed: None };
         let events = watcher(api, Config::default()).default_backoff();

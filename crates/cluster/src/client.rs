@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use http::Request;
+use kube::api::ApiResource;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -99,6 +100,15 @@ fn chain(e: &dyn std::error::Error) -> String {
         cause = e.source();
     }
     text
+}
+
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub enum Page {
+    /// More objects.
+    Next(Vec<Value>),
+    /// The list begins anew: what was given before comes again, as it is now.
+    Anew,
 }
 
 /// See the module page.
@@ -268,12 +278,31 @@ impl Cluster {
     /// # Errors
     /// See [`Cluster::request`].
     pub fn select(&self, resource: &Resource, namespace: &str, labels: &str) -> Result<Vec<Value>, Failure> {
+        let mut items = Vec::new();
+        self.pages(resource, namespace, labels, &mut |page| match page {
+            Page::Next(more) => items.extend(more),
+            Page::Anew => items.clear(),
+        })?;
+        Ok(items)
+    }
+
+    /// As [`Cluster::select`], page by page.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn pages(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        labels: &str,
+        take: &mut dyn FnMut(Page),
+    ) -> Result<(), Failure> {
         let selector = match labels {
             "" => String::new(),
             labels => format!("labelSelector={}&", utf8_percent_encode(labels, SEGMENT)),
         };
         let path = path_of(resource, namespace, "");
-        let (mut items, mut more) = (Vec::new(), String::new());
+        let mut more = String::new();
         let api_version = api_version(resource);
         loop {
             let token = if more.is_empty() {
@@ -284,7 +313,7 @@ impl Cluster {
             let page = match self.get(&format!("{path}?{selector}limit={PAGE}{token}")) {
                 // The token has become too old: from the beginning, without pages.
                 Err(e) if e.code == 410 && !more.is_empty() => {
-                    items.clear();
+                    take(Page::Anew);
                     match selector.trim_end_matches('&') {
                         "" => self.get(&path)?,
                         selector => self.get(&format!("{path}?{selector}"))?,
@@ -292,12 +321,11 @@ impl Cluster {
                 }
                 page => page?,
             };
-            for item in page.get("items").and_then(Value::as_list).unwrap_or_default() {
-                items.push(named(item, &api_version, &resource.kind));
-            }
+            let items = page.get("items").and_then(Value::as_list).unwrap_or_default();
+            take(Page::Next(items.iter().map(|item| named(item, &api_version, &resource.kind)).collect()));
             more = page.text_at(&["metadata", "continue"]).to_string();
             if more.is_empty() {
-                return Ok(items);
+                return Ok(());
             }
         }
     }
@@ -443,6 +471,17 @@ pub fn api_version(resource: &Resource) -> String {
     match &*resource.group {
         "" => resource.version.to_string(),
         group => format!("{group}/{}", resource.version),
+    }
+}
+
+/// A resource as watches name it.
+pub(crate) fn api_resource(resource: &Resource) -> ApiResource {
+    ApiResource {
+        group: resource.group.to_string(),
+        version: resource.version.to_string(),
+        api_version: api_version(resource),
+        kind: resource.kind.to_string(),
+        plural: resource.plural.to_string(),
     }
 }
 

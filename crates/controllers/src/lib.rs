@@ -5,7 +5,9 @@
 //! what is there with what should be there, so that it may be stopped at any point. Semantics: `docs/cluster.md`.
 #![forbid(unsafe_code)]
 
-use ephor_admission::{admit, background as background_facts, native as convert, registration, settings};
+use ephor_admission::{
+    admit, background as background_facts, native as convert, redact, registration, settings,
+};
 use ephor_api as api;
 use ephor_cluster as cluster;
 use ephor_document as document;
@@ -16,15 +18,20 @@ use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
 use ephor_policies as engine;
+use ephor_report as report;
+use ephor_sources as sources;
 use ephor_value as value;
 
 pub mod background;
 pub mod cleanup;
+pub mod events;
 pub mod in_use;
 pub mod lease;
 pub mod lifetime;
 pub mod manager;
 pub mod native;
 pub mod queue;
+pub mod reports;
+pub mod scan;
 pub mod status;
 pub mod webhooks;

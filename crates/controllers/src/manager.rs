@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::background::outlet::Outlet;
 use crate::background::{self, Background, Tasks};
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, Place, Times};
 use crate::native::{self, Made, State};
 use crate::queue::{Next, Queue, Workers};
+use crate::scan::{self, Scans};
 use crate::status::{self, Rights};
 use crate::webhooks::{self, Plan};
 use crate::{cleanup, lifetime};
@@ -34,8 +36,12 @@ pub struct Setup {
     pub background: Arc<Cluster>,
     /// How often rules act again on all that exists.
     pub interval: Duration,
+    /// Where results of background work are written.
+    pub outlet: Outlet,
     /// How often labels that say how long objects live are read; `None` = never.
     pub lifetimes: Option<Duration>,
+    /// Background scans; `None` = there are none.
+    pub scans: Option<scan::Setup>,
     /// The policies in use.
     pub source: Source,
     /// Which policies of Kubernetes are generated from Kyverno's.
@@ -68,6 +74,7 @@ pub struct Controllers {
     // The lease is given back before the workers end, and they do nothing without it.
     _leader: Arc<Leader>,
     _workers: Workers<Work>,
+    scans: Option<Scans>,
 }
 
 impl Controllers {
@@ -80,7 +87,10 @@ impl Controllers {
         let begins = queue.clone();
         let tasks: Arc<Tasks> = Arc::default();
         let begun = tasks.clone();
+        let scanned: Arc<Queue<scan::Work>> = Arc::default();
+        let scans_begin = scanned.clone();
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
+            scans_begin.add(scan::Work::Policies);
             if leads {
                 begins.add(Work::Webhooks);
                 begins.add(Work::Lifetimes);
@@ -95,8 +105,15 @@ impl Controllers {
             namespace: setup.place.namespace.clone(),
             source: setup.source.clone(),
             interval: setup.interval,
+            outlet: setup.outlet.clone(),
         };
         let background = Background::start(background, leader.clone(), tasks)?;
+        let leads = leader.clone();
+        let scans = |of| {
+            let (cluster, source) = (setup.reports.clone(), setup.source.clone());
+            Scans::start(of, cluster, source, scanned, Arc::new(move || leads.is_leading()))
+        };
+        let scans = setup.scans.clone().map(scans).transpose()?;
         let work = Reconciler {
             rights: Rights::of(setup.reports.clone()),
             setup,
@@ -106,13 +123,14 @@ impl Controllers {
             native: Mutex::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
-        Ok(Controllers { queue, background, _leader: leader, _workers: workers })
+        Ok(Controllers { queue, background, _leader: leader, _workers: workers, scans })
     }
 
     /// Says that the policies in use, the settings or the kinds of the cluster have changed.
     pub fn notify(&self) {
         self.queue.add(Work::Webhooks);
         self.background.notify();
+        self.scans.iter().for_each(Scans::notify);
     }
 }
 

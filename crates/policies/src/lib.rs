@@ -18,6 +18,7 @@ use ephor_value as value;
 pub mod load;
 pub mod policy_set;
 pub mod scan;
+pub mod subjects;
 pub mod violation;
 
 pub use crate::ir::facts::Severity;

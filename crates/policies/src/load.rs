@@ -215,6 +215,8 @@ pub enum Reader {
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
     /// server refuses, and leaves out nothing that may be a policy without naming it.
     Server,
+    /// What scans the objects of a cluster: admission policies of Kubernetes as commands evaluate them, in all versions.
+    Scan,
 }
 
 /// Loads the texts of one argument; a fatal problem in one of them empties it whole.
@@ -508,7 +510,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
     let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
     let kind = value.text_at(&["kind"]);
     let takes = match reader {
-        Reader::Server => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
+        Reader::Server | Reader::Scan => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
         Reader::Command if kind.starts_with("Mutating") => version == "v1alpha1",
         Reader::Command => version == "v1",
     };
@@ -523,7 +525,9 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(match reader {
                     Reader::Server => lower::admission::offline::policy(&defaulted(value), Place::Server),
-                    Reader::Command => lower::admission::offline::policy(value, Place::Kyverno),
+                    Reader::Command | Reader::Scan => {
+                        lower::admission::offline::policy(value, Place::Kyverno)
+                    }
                 })),
                 document: value.clone(),
                 source: d.source.clone(),
@@ -541,7 +545,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 return Some(left(d, &[], text.to_string(), false));
             }
             let binding = match reader {
-                Reader::Command => lower::admission::offline::binding(value),
+                Reader::Command | Reader::Scan => lower::admission::offline::binding(value),
                 Reader::Server => match refusal(value) {
                     Some(text) => return Some(left(d, &[], text, false)),
                     None => lower::admission::binding(&defaulted(value)),

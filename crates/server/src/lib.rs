@@ -1,7 +1,7 @@
 //! The webhook server.
 #![forbid(unsafe_code)]
 
-use ephor_admission::{admit, settings};
+use ephor_admission::{admit, redact, settings};
 use ephor_analysis as analysis;
 use ephor_cluster as cluster;
 use ephor_controllers as controllers;
@@ -13,7 +13,6 @@ use ephor_kubernetes as kubernetes;
 use ephor_matching as matching;
 use ephor_patch as patch;
 use ephor_policies::{load, policy_set};
-use ephor_report as report;
 use ephor_sources as sources;
 use ephor_value as value;
 

@@ -13,11 +13,9 @@ use crate::cli::{Error, Global, given};
 use ephor_cluster::{self as cluster, Cluster};
 use ephor_document::Document;
 use ephor_engine::Profile;
-use ephor_ir::constraints::ResourceRule;
-use ephor_ir::matcher::Filter;
-use ephor_ir::{Matcher, Rule};
 use ephor_kubernetes::Resource;
 use ephor_policies::load::Policies;
+use ephor_policies::subjects;
 use ephor_value::{Value, environment};
 
 use super::log::Log;
@@ -143,34 +141,11 @@ fn document(mut object: Value, profile: Profile) -> Document {
 
 /// Whether a policy is about objects of a resource.
 fn concerns(policies: &Policies, resource: &Resource) -> bool {
-    let filter = |f: &Filter| {
-        f.kinds.iter().any(|k| {
-            k.kind.matches(&resource.kind)
-                && k.group.matches(&resource.group)
-                && k.version.matches(&resource.version)
-                && k.subresource.matches("")
-        })
-    };
-    let rule = |r: &ResourceRule| {
-        r.groups.has(&resource.group)
-            && r.versions.has(&resource.version)
-            && r.resources.iter().any(|path| {
-                path.resource.as_ref().is_none_or(|plural| *plural == resource.plural)
-                    && path.subresource.as_ref().is_none_or(|sub| sub.is_empty())
-            })
-    };
-    let matcher = |m: &Matcher| match m {
-        Matcher::Constraints(c) => c.rules.iter().any(rule),
-        other => other.filters().iter().any(filter),
-    };
     let lowered = policies.policies.iter().filter_map(|p| p.policy.as_ref());
     let mut rules = lowered.flat_map(|p| p.all_rules());
-    let bound = |r: &Rule| {
-        let constraints = r.bound.as_ref().and_then(|b| b.constraints.as_ref());
-        constraints.is_some_and(|c| c.rules.iter().any(rule))
-    };
-    rules.any(|r| matcher(&r.when) || bound(r))
-        || policies.cleanups.iter().any(|c| matcher(&c.when) || c.unless.as_ref().is_some_and(matcher))
+    let selects = |matcher| subjects::may_select(matcher, resource);
+    rules.any(|rule| subjects::is_about(rule, resource))
+        || policies.cleanups.iter().any(|c| selects(&c.when) || c.unless.as_ref().is_some_and(selects))
 }
 
 /// Prints that there is no object of a name; returns the error.

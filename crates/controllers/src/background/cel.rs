@@ -15,7 +15,7 @@ use crate::decide::{Effect, RuleOutcome, Status};
 use crate::value::{Map, Str, Value};
 
 use super::Reconciler;
-use super::apply::{self, PREFIX, SOURCE_UID};
+use super::apply::{self, Done, PREFIX, SOURCE_UID};
 use super::state::{self, Kind};
 use super::work::{Case, WorkError};
 
@@ -44,22 +44,29 @@ impl Reconciler {
                 false => Ok(()),
             };
         };
+        let says = |result: &RuleOutcome, done: &[Done]| {
+            self.setup.outlet.generated(policy, gate.settings(), found, result, done);
+        };
         let objects = match (result.status, result.effect.as_deref()) {
             (Status::Pass, Some(Effect::Generated(objects))) => objects.as_slice(),
             (Status::Pass | Status::Skip, _) => &[],
-            _ => return Err(WorkError::Rules(failed(key, &result, &trigger))),
+            _ => {
+                says(&result, &[]);
+                return Err(WorkError::Rules(failed(key, &result, &trigger)));
+            }
         };
         self.note_kinds(key, facts, objects)?;
         let mut wanted = Vec::with_capacity(objects.len());
         for object in objects {
             wanted.push(self.labelled(case, object, &trigger)?);
         }
-        let mut failures = Vec::new();
+        let (mut failures, mut all) = (Vec::new(), Vec::new());
         for wanted in &wanted {
             match self.apply(wanted, &trigger, facts) {
                 Ok(Some(done)) => {
                     self.settled(done.object());
                     case.log(&done);
+                    all.push(done);
                 }
                 Ok(None) => {}
                 Err(e) if e.is_not_found() => {}
@@ -69,8 +76,10 @@ impl Reconciler {
         }
         if !failures.is_empty() {
             let text = RuleOutcome { message: failures.join("; ").into(), status: Status::Error, ..result };
+            says(&text, &all);
             return Err(WorkError::Rules(failed(key, &text, &trigger)));
         }
+        says(&result, &all);
         if facts.synchronize {
             let mut former = self.downstream(case, &trigger)?;
             former.retain(|object| !wanted.iter().any(|wanted| is_same(&wanted.object, object)));

@@ -8,6 +8,7 @@ pub mod apply;
 mod cel;
 pub mod existing;
 pub mod intake;
+pub mod outlet;
 pub mod requests;
 mod rights;
 pub mod state;
@@ -28,6 +29,7 @@ use crate::lease::Leader;
 use crate::queue::{Next, Queue, Workers};
 use crate::value::Value;
 
+use outlet::Outlet;
 use requests::{KIND, TRIES, UpdateRequest};
 use work::WorkError;
 
@@ -56,6 +58,8 @@ pub struct Setup {
     pub source: Source,
     /// How often rules act again on all that exists.
     pub interval: Duration,
+    /// Where results are written.
+    pub outlet: Outlet,
 }
 
 /// A piece of work.

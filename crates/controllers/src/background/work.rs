@@ -12,7 +12,7 @@ use crate::ir::{Policy, Rule};
 use crate::kubernetes::Kinds;
 use crate::value::{Map, Value};
 
-use super::apply::{self, InCluster, Origin};
+use super::apply::{self, Done, InCluster, Origin};
 use super::requests::UpdateRequest;
 use super::trigger::{self, Change, SETTLES, TriggerError};
 use super::{Reconciler, now};
@@ -136,10 +136,15 @@ impl Reconciler {
         let request = self.request_on(case, about, found)?;
         let engine = gate.engine();
         let verdict = engine.triggers(policy, rule, &request);
+        let says = |status: Status, text: &str, done: &[Done]| {
+            let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
+            self.setup.outlet.generated(policy, gate.settings(), found, &result, done);
+        };
         match verdict.as_ref().map(|verdict| verdict.status) {
             Some(Status::Pass) => {}
             Some(Status::Error) => {
                 let text = verdict.map(|v| v.message.to_string()).unwrap_or_default();
+                says(Status::Error, &text, &[]);
                 return Err(failed(rule, &text));
             }
             // Its trigger does not match any more.
@@ -150,10 +155,13 @@ impl Reconciler {
         }
         let cluster = &self.setup.cluster;
         let (wanted, error) = engine.wanted(policy, rule, &request, &InCluster(cluster));
-        let mut failures = Vec::new();
+        let (mut failures, mut all) = (Vec::new(), Vec::new());
         for wanted in &wanted {
             match apply::apply(cluster, wanted, facts.applies) {
-                Ok(done) => case.log(&done),
+                Ok(done) => {
+                    case.log(&done);
+                    all.push(done);
+                }
                 // A namespace that is gone takes what is in it along.
                 Err(e) if e.is_not_found() => {}
                 Err(e) if e.is_passing() => return Err(e.into()),
@@ -161,7 +169,13 @@ impl Reconciler {
             }
         }
         failures.extend(error.map(|error| error.to_string()));
-        if failures.is_empty() { Ok(()) } else { Err(failed(rule, &failures.join("; "))) }
+        if !failures.is_empty() {
+            let text = failures.join("; ");
+            says(Status::Error, &text, &all);
+            return Err(failed(rule, &text));
+        }
+        says(Status::Pass, "resource generated", &all);
+        Ok(())
     }
 
     fn mutate(&self, case: &Case<'_>, about: Option<&Incoming>, found: &Value) -> Result<(), WorkError> {

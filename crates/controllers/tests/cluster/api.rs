@@ -1,12 +1,13 @@
 //! An API server in memory: objects by path, with versions and conflicts.
 //!
-//! It knows enough of the API for controllers: discovery, GET, lists by labels, POST, PUT, merge patches, DELETE, the subresource
-//! `status`, and watches that say nothing. Every request is logged as `METHOD PATH`.
+//! It knows enough of the API for controllers: discovery, GET, lists by labels, watches, POST, PUT, apply, merge patches, DELETE, the
+//! subresource `status`. Every request is logged as `METHOD PATH`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::json;
@@ -19,15 +20,24 @@ struct Store {
     log: Vec<String>,
     /// Writes to paths that begin so are refused.
     refused: Option<&'static str>,
-    /// How many writes of objects that are no leases, configurations or policies are still answered; `None` = all.
+    /// How many writes of ConfigMaps and UpdateRequests are still answered; `None` = all.
     left: Option<usize>,
     /// The paths of the objects that were created, in order.
     created: Vec<String>,
+    /// What watches show: version, type, path and object.
+    changes: Vec<(i64, &'static str, String, Value)>,
+}
+
+/// A store, and who waits for its changes.
+#[derive(Default)]
+struct Shared {
+    store: Mutex<Store>,
+    changed: Condvar,
 }
 
 /// See the module page.
 pub struct Api {
-    store: Arc<Mutex<Store>>,
+    store: Arc<Shared>,
     pub cluster: Arc<Cluster>,
     _folder: tempfile::TempDir,
 }
@@ -35,7 +45,14 @@ pub struct Api {
 /// Name, kind, and whether objects have a namespace.
 type Resource = (&'static str, &'static str, bool);
 
-const RESOURCES: [(&str, &[Resource]); 5] = [
+const CORE: [Resource; 4] = [
+    ("pods", "Pod", true),
+    ("configmaps", "ConfigMap", true),
+    ("secrets", "Secret", true),
+    ("namespaces", "Namespace", false),
+];
+
+const RESOURCES: [(&str, &[Resource]); 7] = [
     (
         "/apis/admissionregistration.k8s.io/v1",
         &[
@@ -43,7 +60,14 @@ const RESOURCES: [(&str, &[Resource]); 5] = [
             ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false),
             ("validatingadmissionpolicies", "ValidatingAdmissionPolicy", false),
             ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false),
+            ("mutatingadmissionpolicies", "MutatingAdmissionPolicy", false),
+            ("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", false),
         ],
+    ),
+    ("/apis/events.k8s.io/v1", &[("events", "Event", true)]),
+    (
+        "/apis/wgpolicyk8s.io/v1alpha2",
+        &[("policyreports", "PolicyReport", true), ("clusterpolicyreports", "ClusterPolicyReport", false)],
     ),
     ("/apis/coordination.k8s.io/v1", &[("leases", "Lease", true)]),
     ("/apis/kyverno.io/v1", &[("clusterpolicies", "ClusterPolicy", false)]),
@@ -51,15 +75,15 @@ const RESOURCES: [(&str, &[Resource]); 5] = [
     ("/apis/policies.kyverno.io/v1", &[("validatingpolicies", "ValidatingPolicy", false)]),
 ];
 
-fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
-    store.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(shared: &Shared) -> MutexGuard<'_, Store> {
+    shared.store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Api {
     pub fn start() -> Api {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let store: Arc<Mutex<Store>> = Arc::default();
+        let store: Arc<Shared> = Arc::default();
         let of = store.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -86,17 +110,32 @@ impl Api {
 
     /// Puts an object at a path, as another program would.
     pub fn put(&self, path: &str, object: &Value) -> Value {
-        locked(&self.store).write(path, object)
+        let written = locked(&self.store).write(path, object);
+        self.store.changed.notify_all();
+        written
     }
 
-    /// Answers so many writes of objects more, then none: as if the server that writes ended there; `None` = all again.
+    /// Removes an object, as another program would.
+    pub fn remove(&self, path: &str) {
+        locked(&self.store).remove(path);
+        self.store.changed.notify_all();
+    }
+
+    /// The objects whose paths begin so.
+    pub fn below(&self, path: &str) -> Vec<Value> {
+        let store = locked(&self.store);
+        store
+            .objects
+            .iter()
+            .filter(|(of, _)| of.starts_with(path))
+            .map(|(_, object)| object.clone())
+            .collect()
+    }
+
+    /// Answers so many writes of ConfigMaps and UpdateRequests more, then none: as if the server that writes ended there; `None` =
+    /// all again.
     pub fn allow(&self, writes: Option<usize>) {
         locked(&self.store).left = writes;
-    }
-
-    /// How often an object was created at a path.
-    pub fn created(&self, path: &str) -> usize {
-        locked(&self.store).created.iter().filter(|created| **created == path).count()
     }
 
     /// How many of these are left.
@@ -104,15 +143,20 @@ impl Api {
         locked(&self.store).left
     }
 
-    /// Refuses writes to paths that begin so, from now on.
-    pub fn refuse(&self, path: &'static str) {
-        locked(&self.store).refused = Some(path);
+    /// How often an object was created at a path.
+    pub fn created(&self, path: &str) -> usize {
+        locked(&self.store).created.iter().filter(|created| **created == path).count()
     }
 
     /// How often a path that contains a text was read since the last call of [`Api::writes`].
     pub fn reads(&self, text: &str) -> usize {
         let store = locked(&self.store);
         store.log.iter().filter(|line| line.starts_with("GET ") && line.contains(text)).count()
+    }
+
+    /// Refuses writes to paths that begin so, from now on.
+    pub fn refuse(&self, path: &'static str) {
+        locked(&self.store).refused = Some(path);
     }
 
     /// The writes since the last call, in order.
@@ -126,6 +170,7 @@ impl Store {
     fn write(&mut self, path: &str, object: &Value) -> Value {
         self.version += 1;
         let before = self.objects.get(path);
+        let change = if before.is_some() { "MODIFIED" } else { "ADDED" };
         let given = match object.text_at(&["metadata", "uid"]) {
             "" => format!("u{}", self.version),
             given => given.to_string(),
@@ -136,45 +181,31 @@ impl Store {
             metadata.with("resourceVersion", self.version.to_string().into()).with("uid", uid.into());
         let object = object.with("metadata", metadata);
         self.objects.insert(path.into(), object.clone());
+        self.changes.push((self.version, change, path.into(), object.clone()));
         object
     }
 
-    /// The objects of a resource, in a namespace or everywhere, whose labels fit.
-    fn list(&self, path: &str, query: &str) -> Value {
-        let (base, plural) = path.rsplit_once('/').unwrap();
-        let (base, within) = match base.split_once("/namespaces/") {
-            Some((base, namespace)) => (base, format!("{base}/namespaces/{namespace}/")),
-            None => (base, format!("{base}/")),
-        };
-        let selector = query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
-        let selector =
-            selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
-        let fits = |object: &Value| {
-            selector.split(',').filter(|wanted| !wanted.is_empty()).all(|wanted| {
-                let (key, value) = wanted.split_once('=').unwrap();
-                object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
-            })
-        };
-        let is_listed = |(at, object): &(&String, &Value)| {
-            let (parent, _) = at.rsplit_once('/').unwrap();
-            at.starts_with(base)
-                && at.starts_with(&within)
-                && parent.ends_with(&format!("/{plural}"))
-                && fits(object)
-        };
-        let items = self.objects.iter().filter(is_listed).map(|(_, object)| object.clone()).collect();
-        let version = self.version.to_string();
-        Value::map([
-            ("apiVersion", "v1".into()),
-            ("kind", "List".into()),
-            ("metadata", Value::map([("resourceVersion", version.into())])),
-            ("items", Value::list(items)),
-        ])
+    fn remove(&mut self, path: &str) -> Option<Value> {
+        self.version += 1;
+        let object = self.objects.remove(path)?;
+        self.changes.push((self.version, "DELETED", path.into(), object.clone()));
+        Some(object)
     }
 
-    fn answer(&mut self, method: &str, path: &str, query: &str, body: &str) -> (u16, Value) {
+    /// Applies an object (server-side apply by the only manager there is): what it has replaces what is there.
+    fn apply(&mut self, path: &str, body: &Value) -> Value {
+        let current = self.objects.get(path).cloned().unwrap_or_default();
+        let mut members = current.as_map().cloned().unwrap_or_default();
+        for (key, value) in body.as_map().into_iter().flat_map(|body| body.iter()) {
+            members.insert(key.clone(), value.clone());
+        }
+        self.write(path, &Value::Map(members))
+    }
+
+    fn answer(&mut self, call: &Call<'_>) -> (u16, Value) {
+        let Call { method, path, .. } = *call;
         self.log.push(format!("{method} {path}"));
-        let body = json::parse(body).unwrap_or_default();
+        let body = json::parse(call.body).unwrap_or_default();
         if let Some(found) = discovery(path) {
             return (200, found);
         }
@@ -190,14 +221,19 @@ impl Store {
         }
         let version_of = |o: &Value| o.text_at(&["metadata", "resourceVersion"]).to_string();
         match method {
+            "GET" if is_list(path) => {
+                let is_in = |(of, object): &(&String, &Value)| list_of(of, path) && call.selects(object);
+                let items = self.objects.iter().filter(is_in).map(|(_, object)| object.clone());
+                let items = Value::list(items.collect());
+                let metadata = Value::map([("resourceVersion", self.version.to_string().into())]);
+                (200, Value::map([("kind", "List".into()), ("metadata", metadata), ("items", items)]))
+            }
             "GET" => match self.objects.get(path) {
                 Some(object) => (200, object.clone()),
-                None if is_collection(path) => (200, self.list(path, query)),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
             "POST" => {
-                let prefix = body.text_at(&["metadata", "generateName"]);
-                let body = match prefix {
+                let body = match body.text_at(&["metadata", "generateName"]) {
                     "" => body,
                     prefix => {
                         let name = format!("{prefix}{}", self.version);
@@ -206,6 +242,7 @@ impl Store {
                     }
                 };
                 let path = format!("{path}/{}", body.text_at(&["metadata", "name"]));
+                let path = path.trim_end_matches('/').to_string();
                 match self.objects.contains_key(&path) {
                     true => refusal(409, "AlreadyExists", &format!("{path} already exists")),
                     false => {
@@ -230,11 +267,17 @@ impl Store {
                 let next = if is_status { current.with("status", status) } else { body };
                 (200, self.write(target, &next))
             }
-            "PATCH" => match self.objects.get(path).cloned() {
+            "PATCH" if call.content_type.contains("merge-patch") => match self.objects.get(path).cloned() {
                 Some(current) => (200, self.write(path, &merged(&current, &body))),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
-            "DELETE" => match self.objects.remove(path) {
+            "PATCH" => match self.objects.get(path).map(version_of) {
+                Some(version) if ![String::new(), version.clone()].contains(&version_of(&body)) => {
+                    refusal(409, "Conflict", "the object has been modified")
+                }
+                _ => (200, self.apply(path, &body)),
+            },
+            "DELETE" => match self.remove(path) {
                 Some(object) => (200, object),
                 None => refusal(404, "NotFound", &format!("{path} not found")),
             },
@@ -243,11 +286,25 @@ impl Store {
     }
 }
 
-/// Whether a path is that of a resource, not of an object.
-fn is_collection(path: &str) -> bool {
-    let plural = path.rsplit('/').next().unwrap();
-    let known = RESOURCES.iter().flat_map(|(_, all)| all.iter().map(|(plural, ..)| *plural));
-    known.chain(["pods", "configmaps", "namespaces"]).any(|known| known == plural)
+/// A request.
+struct Call<'c> {
+    method: &'c str,
+    path: &'c str,
+    query: &'c str,
+    content_type: &'c str,
+    body: &'c str,
+}
+
+impl Call<'_> {
+    /// Whether its selector takes an object.
+    fn selects(&self, object: &Value) -> bool {
+        let selector = self.query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
+        let selector = selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
+        selector.split(',').filter(|wanted| !wanted.is_empty()).all(|wanted| match wanted.split_once('=') {
+            Some((key, value)) => object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value),
+            None => object.at(&["metadata", "labels", wanted]).is_some(),
+        })
+    }
 }
 
 /// A JSON merge patch.
@@ -278,14 +335,29 @@ fn refusal(code: i64, reason: &str, message: &str) -> (u16, Value) {
     (u16::try_from(code).unwrap(), status)
 }
 
+/// Whether a path is that of all objects of a resource.
+fn is_list(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap();
+    let mut all = RESOURCES.iter().flat_map(|(_, all)| all.iter()).chain(&CORE);
+    all.any(|(name, ..)| *name == last) && !path.ends_with(&format!("/namespaces/{last}"))
+}
+
+/// Whether the object of a path is in the list of another one.
+fn list_of(path: &str, list: &str) -> bool {
+    let (of, _) = path.rsplit_once('/').unwrap();
+    let everywhere = match of.split_once("/namespaces/") {
+        Some((root, rest)) => format!("{root}/{}", rest.split_once('/').map_or("", |(_, plural)| plural)),
+        None => of.to_string(),
+    };
+    of == list || everywhere == list
+}
+
 fn discovery(path: &str) -> Option<Value> {
     if path == "/api" {
         return Some(Value::map([("versions", Value::list(vec!["v1".into()]))]));
     }
     if path == "/api/v1" {
-        let all =
-            [("pods", "Pod", true), ("configmaps", "ConfigMap", true), ("namespaces", "Namespace", false)];
-        return Some(resources(&all));
+        return Some(resources(&CORE));
     }
     if path == "/apis" {
         let groups = RESOURCES.iter().map(|(path, _)| {
@@ -320,36 +392,75 @@ fn resources(all: &[Resource]) -> Value {
     Value::map([("resources", Value::list(all.iter().map(one).collect()))])
 }
 
-fn serve(stream: TcpStream, store: &Mutex<Store>) {
+/// Shows what changes from a version on, until the client has gone.
+fn watch(stream: &mut TcpStream, shared: &Shared, path: &str, mut version: i64) {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+    if stream.write_all(head.as_bytes()).is_err() {
+        return;
+    }
+    loop {
+        let mut store = locked(shared);
+        let new = |store: &Store| -> Vec<(i64, &'static str, Value)> {
+            let is_new = |(at, _, of, _): &&(i64, &str, String, Value)| *at > version && list_of(of, path);
+            let shown =
+                |(at, what, _, object): &(i64, &'static str, String, Value)| (*at, *what, object.clone());
+            store.changes.iter().filter(is_new).map(shown).collect()
+        };
+        let mut changes = new(&store);
+        if changes.is_empty() {
+            let waited = shared.changed.wait_timeout(store, Duration::from_millis(100));
+            store = waited.unwrap_or_else(PoisonError::into_inner).0;
+            changes = new(&store);
+        }
+        drop(store);
+        for (at, what, object) in changes {
+            version = at;
+            let line = Value::map([("type", what.into()), ("object", object)]);
+            if stream.write_all((print::json(&line) + "\n").as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn serve(stream: TcpStream, store: &Shared) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut first = String::new();
         if reader.read_line(&mut first).unwrap_or(0) == 0 {
             return;
         }
-        let mut length = 0;
+        let (mut length, mut content_type) = (0, String::new());
         loop {
             let mut header = String::new();
             if reader.read_line(&mut header).unwrap_or(0) == 0 || header == "\r\n" {
                 break;
             }
-            if let Some(value) = header.to_ascii_lowercase().strip_prefix("content-length:") {
+            let header = header.to_ascii_lowercase();
+            if let Some(value) = header.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
+            }
+            if let Some(value) = header.strip_prefix("content-type:") {
+                content_type = value.trim().to_string();
             }
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let mut words = first.split_whitespace();
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        if query.contains("watch=true") {
-            // Nothing ever happens; the client ends the connection.
-            let head = b"HTTP/1.1 200 Answer\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
-            reader.get_mut().write_all(head).unwrap();
-            let _ = reader.read_to_end(&mut Vec::new());
-            return;
+        let path = target.split('?').next().unwrap();
+        let (_, query) = target.split_once('?').unwrap_or((target, ""));
+        let given = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+        if given("watch") == Some("true") {
+            let version = given("resourceVersion").and_then(|v| v.parse().ok()).unwrap_or(0);
+            return watch(reader.get_mut(), store, path, version);
         }
-        let (code, answer) = locked(store).answer(method, path, query, std::str::from_utf8(&body).unwrap());
+        let body = std::str::from_utf8(&body).unwrap();
+        let call = Call { method, path, query, content_type: &content_type, body };
+        let (code, answer) = locked(store).answer(&call);
+        if method != "GET" {
+            store.changed.notify_all();
+        }
         let text = print::json(&answer);
         let head = format!(
             "HTTP/1.1 {code} Answer\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

@@ -3,6 +3,7 @@
 
 mod api;
 mod background;
+mod scans;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use api::Api;
 use ephor_admission::admit::Gate;
 use ephor_admission::registration::{Address, Names, Options};
 use ephor_admission::settings::Settings;
+use ephor_controllers::background::outlet::Outlet;
 use ephor_controllers::in_use::{InUse, Source, StoredPolicy};
 use ephor_controllers::lease::{Leader, Place, Times};
 use ephor_controllers::manager::{Controllers, Setup};
@@ -149,7 +151,9 @@ fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
         cleanup: api.cluster.clone(),
         background: api.cluster.clone(),
         interval: Duration::from_secs(3600),
+        outlet: Outlet::new(api.cluster.clone(), None, None),
         lifetimes: None,
+        scans: None,
         source,
         native: Made { validating: true, mutating: false },
         plan: plan(false),

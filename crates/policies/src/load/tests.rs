@@ -203,6 +203,8 @@ fn versions_of_native_policies_are_those_that_the_reader_takes() {
         let (found, served) = (command(&native(version)), server(&native(version)));
         assert_eq!(found.policies.len() == 1, by_command, "{version} {:?}", found.problems);
         assert_eq!(served.policies.len() == 1, by_server, "{version} {:?}", served.problems);
+        let scanned = load(Reader::Scan, &[&native(version)]);
+        assert_eq!(scanned.policies.len() == 1, by_server, "{version} {:?}", scanned.problems);
     }
 }
 

@@ -127,6 +127,25 @@ impl Engine {
         self.with_cache_cleared()
     }
 
+    /// An engine that knows what this one knows and has other policies.
+    #[must_use]
+    pub fn with_set(&self, set: PolicySet) -> Engine {
+        Engine {
+            set,
+            profile: self.profile,
+            functions: self.functions.clone(),
+            external: self.external.clone(),
+            values: self.values.clone(),
+            is_valued: self.is_valued,
+            result_cache: None,
+        }
+    }
+
+    /// What rules look up.
+    pub fn external(&self) -> &dyn ExternalData {
+        &*self.external
+    }
+
     /// The policies.
     pub fn set(&self) -> &PolicySet {
         &self.set

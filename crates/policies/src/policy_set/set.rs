@@ -119,6 +119,11 @@ impl PolicySet {
     pub fn exceptions(&self) -> &[Exception] {
         &self.exceptions
     }
+
+    /// Those of `policies.kyverno.io`, in order.
+    pub fn cel_exceptions(&self) -> &[CelException] {
+        &self.cel_exceptions
+    }
 }
 
 impl PolicySet {

@@ -213,7 +213,7 @@ impl Review {
         if let (Some(tracer), Some(parent)) = (&state.tracer, &self.parent) {
             tracer.offer(path, parent, *began, incoming, &decision);
         }
-        if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
+        if let Some(reporter) = &state.reporter {
             reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
         }
         if route.phase == Phase::Validate && decision.answer.allowed() && decision.prepared.is_some() {

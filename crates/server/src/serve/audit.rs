@@ -14,8 +14,8 @@ use crate::policy_set::outcomes::Outcomes;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::redact::Redactor;
 use super::refusals::Refused;
+use crate::redact::Redactor;
 
 /// Where lines go.
 pub struct Audit {

@@ -7,7 +7,7 @@ use crate::admit::{Decision, Incoming};
 use crate::engine::{RuleOutcome, Status, action};
 use crate::ir::Policy;
 
-use super::redact;
+use crate::redact;
 
 /// How many characters of the reason the log has.
 const LONGEST_REASON: usize = 300;

@@ -21,7 +21,6 @@ mod operation;
 pub mod pace;
 pub mod policies;
 mod policy_reviews;
-mod redact;
 mod refusals;
 pub mod reports;
 mod retained;
@@ -43,12 +42,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
-use crate::cluster::{Choice, connect};
+use crate::cluster::{Choice, Cluster, connect};
 use crate::controllers::background::intake::WorkIntake;
+use crate::controllers::background::outlet::Outlet;
 use crate::controllers::in_use::{InUse, Source};
 use crate::controllers::lease::{Place, Times};
 use crate::controllers::manager::{Controllers, Setup};
 use crate::controllers::native::Made;
+use crate::controllers::scan;
 use crate::controllers::webhooks::Plan;
 use crate::sources::registry::client::renewed;
 use crate::sources::registry::credentials::{Keys, Secrets};
@@ -101,8 +102,10 @@ pub struct Leading {
     pub native: Made,
     /// The lease.
     pub lease: Place,
-    /// The account that scans objects; `None` = the same as for everything else.
+    /// The account that scans objects and writes reports; `None` = the same as for everything else.
     pub reports: Option<Choice>,
+    /// Background scans; `None` = there are none.
+    pub scans: Option<scan::Setup>,
     /// The account that deletes objects, likewise.
     pub cleanup: Option<Choice>,
     /// The account that generates and changes objects, likewise.
@@ -235,9 +238,15 @@ pub async fn until(
     let read = move || Ok::<_, Error>(Store::new(of.places.clone(), around(&of)?));
     let store = tokio::task::spawn_blocking(read).await??;
     let wanted = settings.written.clone();
-    let reporter = store.around().link.as_ref().filter(|_| wanted.reports || wanted.events);
-    let reporter =
-        reporter.map(|link| Reporter::start(link.cluster.clone(), wanted, metrics.reporting.clone()));
+    let account = settings.controllers.as_ref().and_then(|leading| leading.reports.clone());
+    let account = match (account, &store.around().link) {
+        (Some(choice), Some(_)) => Some(tokio::task::spawn_blocking(move || connect(&choice)).await??),
+        _ => None,
+    };
+    let scanner = account.map(Arc::new).or_else(|| Some(store.around().link.as_ref()?.cluster.clone()));
+    let writes = wanted.reports || wanted.events;
+    let reporter = scanner.as_ref().filter(|_| writes);
+    let reporter = reporter.map(|of| Reporter::start(of.clone(), &wanted, metrics.reporting.clone()));
     let tracer = settings.collector.as_ref().map(|url| Tracer::start(url, metrics.spans_dropped.clone()));
     let others = Others { audit, reporter, tracer };
     let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
@@ -258,7 +267,7 @@ pub async fn until(
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
     started(addresses, &first);
     let controllers = match settings.controllers.clone() {
-        Some(leading) => controllers(&state, leading).await?.map(Arc::new),
+        Some(leading) => controllers(&state, leading, scanner, &settings.written).await?.map(Arc::new),
         None => None,
     };
     let watched = watch::policies(state.clone(), controllers.clone(), logged);
@@ -300,10 +309,16 @@ pub async fn until(
 }
 
 /// Starts what keeps the cluster in step with its policies.
-async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Controllers>, Error> {
-    let Some(cluster) = state.store.around().link.as_ref().map(|link| link.cluster.clone()) else {
-        return Ok(None);
-    };
+async fn controllers(
+    state: &Arc<State>,
+    leading: Leading,
+    reports: Option<Arc<Cluster>>,
+    written: &Wanted,
+) -> Result<Option<Controllers>, Error> {
+    let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
+    let (Some(cluster), Some(reports)) = (cluster, reports) else { return Ok(None) };
+    let form = written.reports.then_some(written.form);
+    let outlet = Outlet::new(reports.clone(), form, written.journal("kyverno-generate"));
     let (of, took) = (state.clone(), state.clone());
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {
@@ -313,13 +328,12 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
                 None => cluster.clone(),
             })
         };
-        let (reports, cleanup) = (account(&leading.reports)?, account(&leading.cleanup)?);
-        let background = account(&leading.background)?;
+        let (cleanup, background) = (account(&leading.cleanup)?, account(&leading.background)?);
         let intake = WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), background.clone());
         let _ = took.work.set(intake);
         let interval = leading.interval;
         let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());
-        let Leading { plan, native, lease: place, .. } = leading;
+        let Leading { plan, native, lease: place, scans, .. } = leading;
         let times = Times::default();
         let setup = Setup {
             cluster,
@@ -327,7 +341,9 @@ async fn controllers(state: &Arc<State>, leading: Leading) -> Result<Option<Cont
             cleanup,
             background,
             interval,
+            outlet,
             lifetimes,
+            scans,
             source,
             native,
             plan,

@@ -18,7 +18,7 @@ use crate::sources::http::{Request, client};
 use crate::value::Value;
 use crate::value::print::json;
 
-use super::redact;
+use crate::redact;
 
 /// How many spans may wait.
 const WAITING: usize = 2048;

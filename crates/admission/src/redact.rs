@@ -32,20 +32,21 @@ impl Redactor {
         let core = |key: &str| incoming.text(&[key, "group"]).is_empty();
         let is_secret = (core("kind") && incoming.text(&["kind", "kind"]) == "Secret")
             || (core("resource") && incoming.text(&["resource", "resource"]) == "secrets");
-        let is_list = ["object", "oldObject"].iter().any(|key| {
-            let kind = incoming.text(&[key, "kind"]);
-            kind == "Secret" || kind.ends_with("List")
-        });
-        if !is_secret && !is_list {
-            return None;
-        }
+        let objects = ["object", "oldObject"].map(|key| incoming.object(key));
+        (is_secret || objects.iter().any(may_hold)).then(|| Redactor::with(&objects, is_secret))
+    }
+
+    /// For a stored object; `None` when it is no Secret.
+    pub fn of_object(object: &Value) -> Option<Redactor> {
+        may_hold(object).then(|| Redactor::with(std::slice::from_ref(object), false))
+    }
+
+    fn with(objects: &[Value], is_secret: bool) -> Redactor {
         let mut redactor = Redactor { values: Vec::new() };
-        for key in ["object", "oldObject"] {
-            redactor.collect(&incoming.object(key), is_secret);
-        }
+        objects.iter().for_each(|object| redactor.collect(object, is_secret));
         redactor.values.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
         redactor.values.dedup();
-        Some(redactor)
+        redactor
     }
 
     /// Collects the values of an object, and of the items of a list.
@@ -152,6 +153,12 @@ impl Redactor {
         }
         result
     }
+}
+
+/// Whether an object is a Secret, or a list that may have some.
+fn may_hold(object: &Value) -> bool {
+    let kind = object.text_at(&["kind"]);
+    kind == "Secret" || kind.ends_with("List")
 }
 
 /// The message of a denial as it is written.

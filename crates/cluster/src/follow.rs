@@ -1,0 +1,70 @@
+//! Objects that are followed, not stored: each is shown once when it is listed, and whenever it changes.
+//!
+//! In: a cluster, a resource, a callback. Out: calls with the objects, from a thread of the client. Lists come in pages, a watch
+//! that breaks is restarted with backoff; the memory in use does not grow with the number of objects.
+
+use futures_util::StreamExt;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::watcher::Event;
+use kube::runtime::{WatchStreamExt, watcher};
+
+use crate::cache::value;
+use crate::client::{Cluster, Failure, api_resource, path_of};
+use crate::kubernetes::Resource;
+use crate::value::Value;
+
+/// What is known anew of objects.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A list begins. Objects that were known and are not in it are gone.
+    Begins,
+    /// An object, as it is now.
+    Present(Value),
+    /// An object that was deleted, as it was.
+    Gone(Value),
+    /// The list has ended.
+    Complete,
+}
+
+/// Follows the objects of a resource until it is dropped.
+#[derive(Debug)]
+pub struct Follower {
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Follower {
+    /// Begins to follow the objects of a resource, everywhere. Objects are shown later, by another thread.
+    ///
+    /// # Errors
+    /// They may not be listed.
+    pub fn start(
+        cluster: &Cluster,
+        r: &Resource,
+        mut see: impl FnMut(Change) + Send + 'static,
+    ) -> Result<Follower, Failure> {
+        // A watch retries for ever, so a missing permission shows only here.
+        cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
+        let resource = api_resource(r);
+        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let task = cluster.spawn(events.for_each(move |event| {
+            match event {
+                Ok(Event::Init) => see(Change::Begins),
+                Ok(Event::InitApply(object) | Event::Apply(object)) => {
+                    see(Change::Present(value(&object, &resource)));
+                }
+                Ok(Event::InitDone) => see(Change::Complete),
+                Ok(Event::Delete(object)) => see(Change::Gone(value(&object, &resource))),
+                Err(error) => tracing::debug!(kind = resource.kind, %error, "a watch is restarted"),
+            }
+            std::future::ready(())
+        }))?;
+        Ok(Follower { task })
+    }
+}

@@ -1,0 +1,200 @@
+//! What background work says about itself.
+//!
+//! In: what a rule has generated for a trigger, or why not. Out: a result in the report of the trigger, and events. What cannot be
+//! written is logged, and the work counts as done all the same. Semantics: `docs/cluster.md`, "Reports and events".
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::cluster::Cluster;
+use crate::decide::{RuleOutcome, Status};
+use crate::events::{Event, Journal, about_policy, wants};
+use crate::ir::Policy;
+use crate::redact::Redactor;
+use crate::reports::results::{entries, merged};
+use crate::reports::{Form, Reports, object, text};
+use crate::settings::Settings;
+use crate::value::Value;
+
+use super::apply::Done;
+
+/// The property that names generated objects.
+const GENERATED: &str = "generated-resources";
+/// The action of events about generated objects.
+const ACTION: &str = "Resource Generated";
+
+/// Where it is written.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    cluster: Arc<Cluster>,
+    reports: Option<Reports>,
+    journal: Option<Journal>,
+}
+
+impl Outlet {
+    /// With the account that writes reports; `None` = there are no reports, or no events.
+    pub fn new(cluster: Arc<Cluster>, form: Option<Form>, journal: Option<Journal>) -> Outlet {
+        let reports = form.map(|form| Reports::new(cluster.clone(), form));
+        Outlet { cluster, reports, journal }
+    }
+
+    /// Says what a rule has generated for a trigger.
+    pub fn generated(
+        &self,
+        policy: &Policy,
+        settings: Option<&Settings>,
+        trigger: &Value,
+        result: &RuleOutcome,
+        done: &[Done],
+    ) {
+        let scope = scope(trigger);
+        if scope.text_at(&["uid"]).is_empty() || scope.text_at(&["name"]).is_empty() {
+            return;
+        }
+        let mut result = match Redactor::of_object(trigger) {
+            Some(redactor) => redactor.result(result),
+            None => result.clone(),
+        };
+        if let Some(journal) = &self.journal {
+            for event in events(policy, settings, &scope, &result, done) {
+                if let Err(error) = journal.write(&self.cluster, &event) {
+                    tracing::warn!(%error, "an event cannot be written");
+                }
+            }
+        }
+        if !done.is_empty() {
+            let all: Vec<String> = done.iter().map(|done| named(done.object())).collect();
+            result.properties.push((GENERATED.into(), all.join("; ").into()));
+        }
+        let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let mut new = entries(policy, &[result], seconds);
+        if !policy.report.names_rules {
+            // Only requests make policies of expressions generate.
+            new.iter_mut().for_each(|entry| *entry = of_requests(entry));
+        }
+        let Some(reports) = self.reports.as_ref().filter(|_| !new.is_empty()) else { return };
+        if let Err(error) = reports.update(&scope, &|before| merged(before, &new)) {
+            tracing::warn!(%error, "a report cannot be written");
+        }
+    }
+}
+
+fn of_requests(entry: &Value) -> Value {
+    let properties = entry.get("properties").cloned().unwrap_or_default();
+    entry.with("properties", properties.with("process", "admission review".into()))
+}
+
+/// A trigger as its report and events name it.
+fn scope(trigger: &Value) -> Value {
+    let at = |path: &[&str]| text(trigger.text_at(path));
+    object([
+        ("apiVersion", at(&["apiVersion"])),
+        ("kind", at(&["kind"])),
+        ("namespace", at(&["metadata", "namespace"])),
+        ("name", at(&["metadata", "name"])),
+        ("uid", at(&["metadata", "uid"])),
+    ])
+}
+
+/// A generated object as results name it: group and version, kind, name and namespace.
+fn named(object: &Value) -> String {
+    let api_version = object.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (kind, name) = (object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
+    let namespace = match object.text_at(&["metadata", "namespace"]) {
+        "" => String::new(),
+        namespace => format!(" Namespace={namespace}"),
+    };
+    format!("{group}/{version}, Kind={kind} Name={name}{namespace}")
+}
+
+/// The events about what a rule has generated.
+fn events(
+    policy: &Policy,
+    settings: Option<&Settings>,
+    trigger: &Value,
+    result: &RuleOutcome,
+    done: &[Done],
+) -> Vec<Event> {
+    let rule = match policy.report.names_rules {
+        true => format!("/{}", result.rule),
+        false => String::new(),
+    };
+    let key = policy.key();
+    if result.status == Status::Error {
+        let note = format!("policy {key}{rule} error: {}", result.message);
+        let (regarding, related) = (about_policy(policy), trigger.clone());
+        return vec![Event { regarding, related, action: ACTION, reason: "PolicyError", note }];
+    }
+    if !settings.is_some_and(|settings| wants(settings, ACTION)) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for done in done {
+        let target = scope(done.object());
+        let event = |regarding: &Value, related: &Value, note: String| Event {
+            regarding: regarding.clone(),
+            related: related.clone(),
+            action: ACTION,
+            reason: "PolicyApplied",
+            note,
+        };
+        if matches!(done, Done::Created(_)) {
+            let at = |key: &str| target.text_at(&[key]);
+            let (kind, name) = (at("kind"), at("name"));
+            let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
+            all.push(event(&target, &Value::Null, note));
+        }
+        all.push(event(&about_policy(policy), &target, "resource generated".into()));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::engine::PolicySet;
+    use crate::ir::rule::RuleKind;
+
+    const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: n, data: {data: {a: b}}}}]}}";
+
+    fn noted(status: Status, settings: &str) -> Vec<String> {
+        let set = PolicySet::from_yaml(POLICY).unwrap();
+        let policy = set.policies().first().unwrap();
+        let result = RuleOutcome::new(&"r".into(), RuleKind::Generation, status, "no quota");
+        let settings = Settings::of(&yaml_value(&format!("{{data: {settings}}}")).unwrap());
+        let trigger = scope(&yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: n}}").unwrap());
+        let made =
+            yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}").unwrap();
+        let done = [Done::Created(made)];
+        let all = events(policy, Some(&settings), &trigger, &result, &done);
+        let shown = |e: &Event| format!("{} {} {}", e.regarding.text_at(&["kind"]), e.reason, e.note);
+        all.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn failures_are_noted_always_and_successes_when_operators_want_them() {
+        assert_eq!(noted(Status::Error, "{}"), ["ClusterPolicy PolicyError policy p/r error: no quota"]);
+        assert!(noted(Status::Pass, "{}").is_empty());
+        assert_eq!(
+            noted(Status::Pass, "{generateSuccessEvents: 'true'}"),
+            [
+                "ConfigMap PolicyApplied Created ConfigMap a as a result of applying policy p/r",
+                "ClusterPolicy PolicyApplied resource generated"
+            ]
+        );
+    }
+
+    #[test]
+    fn generated_objects_are_named_with_group_version_kind_name_and_namespace() {
+        let of = |text: &str| named(&yaml_value(text).unwrap());
+        assert_eq!(
+            of("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n}}"),
+            "/v1, Kind=Secret Name=a Namespace=n"
+        );
+        assert_eq!(of("{apiVersion: apps/v1, kind: X, metadata: {name: a}}"), "apps/v1, Kind=X Name=a");
+    }
+}

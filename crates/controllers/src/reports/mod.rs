@@ -1,0 +1,268 @@
+//! Reports: one object of the cluster for each object that policies were evaluated on.
+//!
+//! In: the object, and what becomes of the results that its report has. Out: a PolicyReport (ClusterPolicyReport without
+//! namespace) under the object's uid and owned by it. Several programs may write one report: each changes the results that it
+//! read, and reads again when another one was faster. Nothing is written when only times differ, and a report without
+//! results is deleted. Reports of other programs are never changed. Semantics: `docs/cluster.md`, "Reports and events".
+
+pub mod alive;
+pub mod results;
+
+use std::sync::Arc;
+
+use crate::cluster::{Cluster, Failure, Page};
+use crate::value::{Str, Value};
+use crate::webhooks::MANAGER;
+
+use results::{order, without_time};
+
+/// How often a report is written again because another program changed it in between.
+const MOST_WRITES: usize = 8;
+/// The label of Kyverno's own objects.
+const OWN: (&str, &str) = ("app.kubernetes.io/managed-by", "kyverno");
+
+/// Which API reports are written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// `wgpolicyk8s.io/v1alpha2`.
+    #[default]
+    PolicyReports,
+    /// `openreports.io/v1alpha1`.
+    OpenReports,
+}
+
+impl Form {
+    /// Group and version.
+    pub fn api(self) -> (&'static str, &'static str) {
+        match self {
+            Form::PolicyReports => ("wgpolicyk8s.io", "v1alpha2"),
+            Form::OpenReports => ("openreports.io", "v1alpha1"),
+        }
+    }
+
+    /// The kinds: with namespace, without.
+    pub fn kinds(self) -> [&'static str; 2] {
+        match self {
+            Form::PolicyReports => ["PolicyReport", "ClusterPolicyReport"],
+            Form::OpenReports => ["Report", "ClusterReport"],
+        }
+    }
+
+    fn kind(self, namespace: &str) -> &'static str {
+        let [namespaced, whole] = self.kinds();
+        if namespace.is_empty() { whole } else { namespaced }
+    }
+}
+
+/// Why a report is not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The cluster refuses.
+    #[error(transparent)]
+    Cluster(#[from] Failure),
+    /// The cluster has no reports of this kind.
+    #[error("the cluster has no {kind}s of {group}/{version}")]
+    NoKind {
+        /// The kind.
+        kind: &'static str,
+        /// Its group.
+        group: &'static str,
+        /// Its version.
+        version: &'static str,
+    },
+    /// Others write the same report.
+    #[error("other programs changed it {MOST_WRITES} times in a row")]
+    Changed,
+}
+
+/// The reports of a cluster.
+#[derive(Clone, Debug)]
+pub struct Reports {
+    cluster: Arc<Cluster>,
+    form: Form,
+}
+
+impl Reports {
+    /// Those that an account writes.
+    pub fn new(cluster: Arc<Cluster>, form: Form) -> Reports {
+        Reports { cluster, form }
+    }
+
+    /// Whether the cluster has reports of this form.
+    ///
+    /// # Errors
+    /// Its kinds are not known.
+    pub fn are_served(&self) -> Result<bool, Error> {
+        let (kinds, (group, version)) = (self.cluster.kinds()?, self.form.api());
+        Ok(self.form.kinds().into_iter().all(|kind| kinds.kind(group, version, kind).is_some()))
+    }
+
+    /// Changes the results about an object: `scope` names it, `change` makes the new results of the present ones.
+    /// Returns whether something was written.
+    ///
+    /// # Errors
+    /// The cluster refuses, or others write the same report all the time.
+    pub fn update(&self, scope: &Value, change: &dyn Fn(Vec<Value>) -> Vec<Value>) -> Result<bool, Error> {
+        let (namespace, uid) = (scope.text_at(&["namespace"]), scope.text_at(&["uid"]));
+        let kind = self.form.kind(namespace);
+        let kinds = self.cluster.kinds()?;
+        let (group, version) = self.form.api();
+        let resource = kinds.kind(group, version, kind).ok_or(Error::NoKind { kind, group, version })?;
+        for _ in 0..MOST_WRITES {
+            let current = match self.cluster.object(resource, namespace, uid) {
+                Ok(report) => Some(report),
+                Err(e) if e.is_not_found() => None,
+                Err(e) => return Err(e.into()),
+            };
+            if current.as_ref().is_some_and(|report| !is_own(report)) {
+                tracing::debug!(uid, kind, "the report belongs to another program and stays as it is");
+                return Ok(false);
+            }
+            let before = current.as_ref().map(results_of).unwrap_or_default();
+            let mut after = change(before.clone());
+            after.sort_by_cached_key(order);
+            if are_same(&before, &after) {
+                return Ok(false);
+            }
+            let written = match &current {
+                Some(current) if after.is_empty() => self.cluster.delete(current),
+                current => {
+                    let report = written(self.form, scope, after);
+                    self.cluster.write(&report, current.as_ref(), MANAGER).map(drop)
+                }
+            };
+            match written {
+                Ok(()) => return Ok(true),
+                Err(e) if e.is_conflict() => {}
+                // The namespace goes, and the object with it.
+                Err(e) if e.code == 403 && e.text.contains("being terminated") => return Ok(false),
+                // It went away meanwhile: what should have been deleted is gone, what should have been written is new.
+                Err(e) if e.is_not_found() && current.is_some() => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(Error::Changed)
+    }
+
+    /// Shows the objects that Kyverno's reports are about, each with the results; the lists are never whole in memory.
+    ///
+    /// # Errors
+    /// Reports cannot be listed.
+    pub fn each(&self, see: &mut dyn FnMut(&Value, Vec<Value>)) -> Result<(), Error> {
+        let kinds = self.cluster.kinds()?;
+        let (group, version) = self.form.api();
+        for kind in self.form.kinds() {
+            let Some(resource) = kinds.kind(group, version, kind) else { continue };
+            self.cluster.pages(resource, "", &format!("{}={}", OWN.0, OWN.1), &mut |page| {
+                let Page::Next(reports) = page else { return };
+                for report in &reports {
+                    let scope = report.get("scope");
+                    // Reports of another form are another program's.
+                    let own =
+                        |scope: &&Value| scope.text_at(&["uid"]) == report.text_at(&["metadata", "name"]);
+                    if let Some(scope) = scope.filter(own) {
+                        see(scope, results_of(report));
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn is_own(report: &Value) -> bool {
+    report.text_at(&["metadata", "labels", OWN.0]) == OWN.1
+}
+
+fn results_of(report: &Value) -> Vec<Value> {
+    report.get("results").and_then(Value::as_list).unwrap_or_default().to_vec()
+}
+
+/// Whether results differ in their times alone.
+fn are_same(before: &[Value], after: &[Value]) -> bool {
+    before.len() == after.len()
+        && before.iter().zip(after).all(|(a, b)| without_time(a).strict_eq(&without_time(b)))
+}
+
+/// A report.
+fn written(form: Form, scope: &Value, results: Vec<Value>) -> Value {
+    let count = |status: &str| {
+        let n = results.iter().filter(|r| r.text_at(&["result"]) == status).count();
+        Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
+    };
+    let summary = ["error", "fail", "pass", "skip", "warn"].map(|status| (Str::from(status), count(status)));
+    let mut owner = scope.as_map().cloned().unwrap_or_default();
+    owner.remove("namespace");
+    let (group, version) = form.api();
+    let namespace = scope.text_at(&["namespace"]);
+    let metadata = object([
+        ("name", scope.text_at(&["uid"]).into()),
+        ("namespace", text(namespace)),
+        ("labels", object([(OWN.0, OWN.1.into())])),
+        ("ownerReferences", Value::list(vec![Value::Map(owner)])),
+    ]);
+    object([
+        ("apiVersion", format!("{group}/{version}").into()),
+        ("kind", form.kind(namespace).into()),
+        ("metadata", metadata),
+        // Kyverno leaves it empty; the API requires it.
+        ("source", if form == Form::OpenReports { "".into() } else { Value::Null }),
+        ("scope", scope.clone()),
+        ("summary", Value::Map(summary.into_iter().collect())),
+        ("results", Value::list(results)),
+    ])
+}
+
+/// An object of the members that are not null.
+pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Map(members.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (Str::from(k), v)).collect())
+}
+
+/// A text, null if it is empty.
+pub fn text(s: &str) -> Value {
+    if s.is_empty() { Value::Null } else { s.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::print::json as printed;
+
+    fn scope() -> Value {
+        object([
+            ("apiVersion", "v1".into()),
+            ("kind", "Pod".into()),
+            ("namespace", "shop".into()),
+            ("name", "cart".into()),
+            ("uid", "u1".into()),
+        ])
+    }
+
+    fn result(policy: &str, result: &str) -> Value {
+        object([("policy", policy.into()), ("result", result.into())])
+    }
+
+    #[test]
+    fn a_report_is_named_by_its_object_and_counts_results() {
+        let made = written(Form::PolicyReports, &scope(), vec![result("a", "pass"), result("b", "fail")]);
+        assert_eq!(
+            printed(&made),
+            r#"{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"labels":{"app.kubernetes.io/managed-by":"kyverno"},"name":"u1","namespace":"shop","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"cart","uid":"u1"}]},"results":[{"policy":"a","result":"pass"},{"policy":"b","result":"fail"}],"scope":{"apiVersion":"v1","kind":"Pod","name":"cart","namespace":"shop","uid":"u1"},"summary":{"error":0,"fail":1,"pass":1,"skip":0,"warn":0}}"#
+        );
+    }
+
+    #[test]
+    fn an_open_report_has_another_kind_and_an_empty_source() {
+        let made = written(Form::OpenReports, &scope(), vec![result("a", "pass")]);
+        assert_eq!(made.text_at(&["apiVersion"]), "openreports.io/v1alpha1");
+        assert_eq!((made.text_at(&["kind"]), made.get("source")), ("Report", Some(&Value::from(""))));
+    }
+
+    #[test]
+    fn results_with_another_time_alone_are_the_same() {
+        let at = |seconds| result("a", "pass").with("timestamp", object([("seconds", Value::Int(seconds))]));
+        assert!(are_same(&[at(1)], &[at(2)]));
+        assert!(!are_same(&[at(1)], &[result("a", "fail")]));
+        assert!(!are_same(&[at(1)], &[]));
+    }
+}

@@ -1,0 +1,336 @@
+//! Background scans: stored objects meet the policies again.
+//!
+//! In: the policies in use, the objects of the kinds that they are about. Out: reports with the results, and events about new violations.
+//! An object is scanned when it is new, when it or the policies change, and after an interval; workers take objects from a
+//! queue at a limited pace. Only the replica that leads scans. Semantics: `docs/cluster.md`, "Background scans".
+
+mod evaluate;
+mod followed;
+pub mod native;
+pub mod objects;
+pub mod pace;
+pub mod policies;
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::cluster::{Cluster, Failure, api_version};
+use crate::decide::Status;
+use crate::decide::request::NoObjects;
+use crate::events::{Journal, Occasion};
+use crate::in_use::{InUse, Source};
+use crate::ir::Policy;
+use crate::kubernetes::Kinds;
+use crate::queue::{Next, Queue, Workers};
+use crate::reports::results::entries;
+use crate::reports::{self, Reports, object, text};
+use crate::value::Value;
+
+use evaluate::{Finding, evaluate};
+use followed::Followed;
+use native::{Native, Reported};
+use objects::{Known, Objects, Scan, Uid, content};
+use pace::Pace;
+use policies::Policies;
+
+/// How often policies are compared even if nothing is known to have changed.
+const AT_LEAST: Duration = Duration::from_secs(10);
+/// How long changes of policies must pause.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How many threads scan.
+const WORKERS: usize = 2;
+/// How many objects are scanned in a second.
+const PER_SECOND: u32 = 100;
+
+/// What scans need.
+#[derive(Clone)]
+pub struct Setup {
+    /// How often an object is scanned even if nothing changes; zero = never.
+    pub interval: Duration,
+    /// Which policies of Kubernetes have results.
+    pub native: Reported,
+    /// Which API reports are written in.
+    pub form: reports::Form,
+    /// Who writes events; `None` = there are none.
+    pub journal: Option<Journal>,
+}
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Which policies there are, and which kinds they are about.
+    Policies,
+    /// Results in reports whose policies are gone.
+    Sweep,
+    /// An object.
+    Object(Uid),
+}
+
+/// Whether this replica leads.
+pub type Leads = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The scans of a replica; they end when this is dropped.
+pub struct Scans {
+    queue: Arc<Queue<Work>>,
+    _workers: Workers<Work>,
+}
+
+impl Scans {
+    /// Starts scans; `queue` gets [`Work::Policies`] whenever the replica begins or ceases to lead.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn start(
+        setup: Setup,
+        cluster: Arc<Cluster>,
+        source: Source,
+        queue: Arc<Queue<Work>>,
+        leads: Leads,
+    ) -> std::io::Result<Scans> {
+        let notified = queue.clone();
+        let changed = Arc::new(move |_: &str, _: &str| notified.add_after(Work::Policies, PAUSE));
+        let objects: Arc<Objects> = Arc::default();
+        let scanner = Scanner {
+            reports: Reports::new(cluster.clone(), setup.form),
+            native: Native::new(cluster.clone(), setup.native, changed),
+            followed: Followed::new(cluster.clone(), objects.clone(), queue.clone()),
+            setup,
+            cluster,
+            source,
+            leads,
+            queue: queue.clone(),
+            objects,
+            plan: Mutex::default(),
+            kinds: Mutex::default(),
+            has_no_reports: AtomicBool::new(false),
+            pace: Pace::per_second(PER_SECOND),
+        };
+        let workers = Workers::start("scans", WORKERS, queue.clone(), move |work| scanner.run(work))?;
+        Ok(Scans { queue, _workers: workers })
+    }
+
+    /// Says that the policies in use, the settings or the kinds of the cluster have changed.
+    pub fn notify(&self) {
+        self.queue.add_after(Work::Policies, PAUSE);
+    }
+}
+
+/// Why a scan is not complete.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Cluster(#[from] Failure),
+    #[error(transparent)]
+    Reports(#[from] reports::Error),
+    #[error(transparent)]
+    Object(#[from] NoObjects),
+}
+
+/// What is scanned with.
+struct Plan {
+    in_use: Arc<dyn InUse>,
+    native: Vec<Arc<Policy>>,
+    policies: Policies,
+}
+
+struct Scanner {
+    setup: Setup,
+    cluster: Arc<Cluster>,
+    reports: Reports,
+    native: Native,
+    source: Source,
+    leads: Leads,
+    queue: Arc<Queue<Work>>,
+    objects: Arc<Objects>,
+    followed: Followed,
+    plan: Mutex<Option<Arc<Plan>>>,
+    /// The kinds of the cluster, as the server knows them.
+    kinds: Mutex<Option<Arc<Kinds>>>,
+    /// Whether there is nothing to write to, which the log has said.
+    has_no_reports: AtomicBool,
+    pace: Pace,
+}
+
+impl Scanner {
+    fn run(&self, work: &Work) -> Result<Next, Error> {
+        if !(self.leads)() {
+            if *work == Work::Policies {
+                self.queue.clear();
+                self.followed.end();
+                *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+            return Ok(Next::Done);
+        }
+        match work {
+            Work::Policies => self.policies(),
+            Work::Sweep => self.sweep(),
+            Work::Object(uid) => self.object(uid),
+        }
+    }
+
+    fn plan(&self) -> Option<Arc<Plan>> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What comes after a piece of work that is repeated after the interval.
+    fn later(&self) -> Next {
+        if self.setup.interval.is_zero() { Next::Done } else { Next::After(self.setup.interval) }
+    }
+
+    /// Follows the objects that the policies are about.
+    fn policies(&self) -> Result<Next, Error> {
+        let in_use = (self.source)();
+        self.renew_kinds(&*in_use)?;
+        if !self.reports.are_served()? {
+            if !self.has_no_reports.swap(true, Ordering::Relaxed) {
+                let (group, version) = self.setup.form.api();
+                tracing::warn!(group, version, "nothing is scanned: the cluster has no such reports");
+            }
+            self.followed.end();
+            return Ok(Next::After(AT_LEAST));
+        }
+        self.has_no_reports.store(false, Ordering::Relaxed);
+        let native = self.native.policies()?;
+        let before = self.plan();
+        let is_same = |plan: &&Arc<Plan>| {
+            std::ptr::addr_eq(Arc::as_ptr(&plan.in_use), Arc::as_ptr(&in_use)) && plan.native == native
+        };
+        let plan = match before.as_ref().filter(is_same) {
+            Some(plan) => plan.clone(),
+            None => {
+                let policies = Policies::of(&*in_use, &native);
+                Arc::new(Plan { in_use, native, policies })
+            }
+        };
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
+        let kinds = self.cluster.kinds()?;
+        let is_changed = self.followed.update(&kinds, &plan.policies);
+        let had = before.as_ref().map(|before| &before.policies.alive);
+        if is_changed || had != Some(&plan.policies.alive) {
+            self.queue.add(Work::Sweep);
+        }
+        Ok(Next::After(AT_LEAST))
+    }
+
+    /// Discovers the kinds of the cluster again when the server has.
+    fn renew_kinds(&self, in_use: &dyn InUse) -> Result<(), Error> {
+        let now = in_use.engine().external().known_kinds();
+        let before = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if before.as_ref().is_some_and(|before| !Arc::ptr_eq(before, &now)) {
+            self.cluster.renew_kinds()?;
+        }
+        *self.kinds.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(())
+    }
+
+    /// Removes results whose policies are gone, or are not about their objects any more.
+    fn sweep(&self) -> Result<Next, Error> {
+        let Some(plan) = self.plan() else { return Ok(Next::Done) };
+        let (policies, kinds) = (&plan.policies, self.cluster.kinds()?);
+        let mut failed = None;
+        self.reports.each(&mut |scope, results| {
+            let api_version = scope.text_at(&["apiVersion"]);
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let resource = kinds.kind(group, version, scope.text_at(&["kind"]));
+            let is_scanned = resource.is_some_and(|resource| policies.are_about(resource));
+            let counts =
+                |entry: &Value| policies.alive.has(entry) && (is_scanned || !policies.answer_for(entry));
+            if results.iter().all(counts) {
+                return;
+            }
+            let done = self.reports.update(scope, &|results| results.into_iter().filter(counts).collect());
+            // One that cannot be written must not hold up the others.
+            failed = done.err().or(failed.take());
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        Ok(self.later())
+    }
+
+    fn object(&self, uid: &Uid) -> Result<Next, Error> {
+        let (Some(known), Some(plan)) = (self.objects.get(uid), self.plan()) else { return Ok(Next::Done) };
+        let Some(digest) = self.followed.digest(&known.resource) else { return Ok(Next::Done) };
+        let is_due = known.scan.as_ref().is_none_or(|scan| {
+            (scan.content, scan.policies) != (known.content, digest)
+                || (!self.setup.interval.is_zero() && scan.at.elapsed() >= self.setup.interval)
+        });
+        if !is_due {
+            return Ok(self.later());
+        }
+        let wait = self.pace.turn(Instant::now());
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
+        let current = match self.cluster.object(&known.resource, &known.namespace, &known.name) {
+            Ok(current) => current,
+            Err(e) if e.is_not_found() => return Ok(self.gone(uid)),
+            Err(e) => return Err(e.into()),
+        };
+        let at = |key: &str| current.text_at(&["metadata", key]);
+        if at("uid") != &**uid || !at("deletionTimestamp").is_empty() {
+            // Another object of the same name, or one that goes: a watch shows what comes.
+            return Ok(self.gone(uid));
+        }
+        let findings = evaluate(&plan.policies, &current)?;
+        let scope = scope(&known, &current);
+        let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let new: Vec<Value> = findings.iter().flat_map(|f| entries(&f.policy, &f.rules, seconds)).collect();
+        let policies = &plan.policies;
+        self.reports.update(&scope, &|before| {
+            let others = before.into_iter().filter(|e| !policies.answer_for(e) && policies.alive.has(e));
+            others.chain(new.iter().cloned()).collect()
+        })?;
+        let noted = self.note(&plan, &known, &scope, &findings);
+        let scan = Scan { content: content(&current), policies: digest, noted, at: Instant::now() };
+        self.objects.scanned(uid, scan);
+        Ok(self.later())
+    }
+
+    fn gone(&self, uid: &Uid) -> Next {
+        self.objects.remove(uid);
+        Next::Done
+    }
+
+    /// Writes events, unless those of the same violations are recent.
+    fn note(&self, plan: &Plan, known: &Known, scope: &Value, findings: &[Finding]) -> (u64, Instant) {
+        let mut hasher = DefaultHasher::new();
+        for finding in findings {
+            let rules = finding.rules.iter().filter(|rule| rule.status != Status::Pass);
+            rules.for_each(|r| (finding.policy.id(), &r.rule, r.status, &r.message).hash(&mut hasher));
+        }
+        let (violations, now) = (hasher.finish(), Instant::now());
+        let before = known.scan.map(|scan| scan.noted);
+        let is_recent = |(_, at): (u64, Instant)| {
+            self.setup.interval.is_zero() || now.duration_since(at) < self.setup.interval
+        };
+        if let Some(noted) = before.filter(|noted| noted.0 == violations && is_recent(*noted)) {
+            return noted;
+        }
+        let Some(journal) = &self.setup.journal else { return (violations, now) };
+        let exceptions = plan.policies.verdicts.set().exceptions();
+        let occasion =
+            Occasion { object: scope, blocked: false, settings: plan.in_use.settings(), exceptions };
+        for event in findings.iter().flat_map(|f| occasion.events(&f.policy, &f.rules)) {
+            if let Err(error) = journal.write(&self.cluster, &event) {
+                tracing::warn!(%error, "an event cannot be written");
+            }
+        }
+        (violations, now)
+    }
+}
+
+/// An object as its report and events name it.
+fn scope(known: &Known, current: &Value) -> Value {
+    let at = |key: &str| current.text_at(&["metadata", key]);
+    object([
+        ("apiVersion", api_version(&known.resource).into()),
+        ("kind", Value::Str(known.resource.kind.clone())),
+        ("namespace", text(at("namespace"))),
+        ("name", text(at("name"))),
+        ("uid", text(at("uid"))),
+    ])
+}

@@ -1,0 +1,169 @@
+//! The objects that are scanned, as far as they are known.
+//!
+//! In: what a watch shows of objects. Out: which of them are new or have changed in what policies look at. Of each object its name,
+//! a hash of its content and when it was scanned are in memory, never the object.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::kubernetes::Resource;
+use crate::value::{Map, Str, Value};
+
+/// What identifies an object.
+pub type Uid = Arc<str>;
+
+/// What is known of an object.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its resource.
+    pub resource: Arc<Resource>,
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// See [`content`].
+    pub content: u64,
+    /// The last scan.
+    pub scan: Option<Scan>,
+    /// The list or the watch that has shown it last.
+    round: u64,
+}
+
+/// A scan of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// The content of the object then.
+    pub content: u64,
+    /// The policies then.
+    pub policies: u64,
+    /// What violations there were, and when events were last written for them.
+    pub noted: (u64, Instant),
+    /// When it was.
+    pub at: Instant,
+}
+
+/// See the module page.
+#[derive(Debug, Default)]
+pub struct Objects {
+    known: Mutex<HashMap<Uid, Known>>,
+}
+
+impl Objects {
+    fn known(&self) -> MutexGuard<'_, HashMap<Uid, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of an object that a list or watch shows; its identity if it has to be scanned.
+    pub fn see(&self, resource: &Arc<Resource>, object: &Value, round: u64) -> Option<Uid> {
+        let at = |key: &str| object.text_at(&["metadata", key]);
+        let uid: Uid = at("uid").into();
+        let content = content(object);
+        let mut all = self.known();
+        if let Some(known) = all.get_mut(&uid) {
+            known.round = round;
+            let is_changed = known.content != content;
+            known.content = content;
+            return is_changed.then_some(uid);
+        }
+        let (namespace, name) = (at("namespace").into(), at("name").into());
+        let known = Known { resource: resource.clone(), namespace, name, content, scan: None, round };
+        all.insert(uid.clone(), known);
+        Some(uid)
+    }
+
+    /// What is known of an object.
+    pub fn get(&self, uid: &str) -> Option<Known> {
+        self.known().get(uid).cloned()
+    }
+
+    /// Notes a scan, unless the object is gone.
+    pub fn scanned(&self, uid: &str, scan: Scan) {
+        if let Some(known) = self.known().get_mut(uid) {
+            known.scan = Some(scan);
+        }
+    }
+
+    /// Removes an object.
+    pub fn remove(&self, uid: &str) {
+        self.known().remove(uid);
+    }
+
+    /// Removes the objects of a resource that a complete list did not show.
+    pub fn remove_before(&self, resource: &Arc<Resource>, round: u64) {
+        self.known().retain(|_, known| !Arc::ptr_eq(&known.resource, resource) || known.round >= round);
+    }
+
+    /// Removes the objects of all resources but some.
+    pub fn retain(&self, is_followed: impl Fn(&Resource) -> bool) {
+        self.known().retain(|_, known| is_followed(&known.resource));
+    }
+
+    /// The objects of a resource.
+    pub fn of(&self, resource: &Resource) -> Vec<Uid> {
+        let is_of =
+            |known: &Known| known.resource.group == resource.group && known.resource.kind == resource.kind;
+        self.known().iter().filter(|(_, known)| is_of(known)).map(|(uid, _)| uid.clone()).collect()
+    }
+}
+
+/// A hash of what policies look at in an object: not its status, the node it runs on, or who wrote it.
+pub fn content(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for key in ["labels", "annotations"] {
+        object.at(&["metadata", key]).unwrap_or(&Value::Null).hash(&mut hasher);
+    }
+    let mut members: Map = object.as_map().cloned().unwrap_or_default();
+    ["metadata", "status", "scale"].iter().for_each(|key| drop(members.remove(key)));
+    if let Some(Value::Map(spec)) = members.get("spec").filter(|spec| spec.get("nodeName").is_some()) {
+        let mut spec = spec.clone();
+        spec.remove("nodeName");
+        members.insert("spec", Value::Map(spec));
+    }
+    Value::Map(members).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::kubernetes::Kinds;
+
+    fn pod(uid: &str, label: &str, node: &str) -> Value {
+        yaml_value(&format!(
+            "{{kind: Pod, metadata: {{uid: {uid}, name: {uid}, resourceVersion: '{node}', labels: {{a: {label}}}}}, spec: {{nodeName: '{node}', x: y}}, status: {{phase: '{node}'}}}}"
+        ))
+        .unwrap()
+    }
+
+    fn pods() -> Arc<Resource> {
+        Arc::new(Kinds::built_in().resource("", "v1", "pods").unwrap().clone())
+    }
+
+    #[test]
+    fn an_object_is_scanned_when_it_is_new_and_when_its_content_changes() {
+        let (objects, pods) = (Objects::default(), pods());
+        assert!(objects.see(&pods, &pod("u", "x", "1"), 0).is_some());
+        assert_eq!(objects.see(&pods, &pod("u", "x", "2"), 0), None, "it runs on another node");
+        assert!(objects.see(&pods, &pod("u", "y", "2"), 0).is_some());
+        objects.remove("u");
+        assert!(objects.get("u").is_none());
+    }
+
+    #[test]
+    fn objects_that_a_complete_list_does_not_show_are_removed() {
+        let (objects, pods) = (Objects::default(), pods());
+        objects.see(&pods, &pod("a", "x", "1"), 1);
+        objects.see(&pods, &pod("b", "x", "1"), 1);
+        objects.see(&pods, &pod("b", "x", "1"), 2);
+        objects.remove_before(&pods, 2);
+        assert_eq!(objects.of(&pods), [Uid::from("b")]);
+        objects.retain(|_| false);
+        assert!(objects.of(&pods).is_empty());
+    }
+}
