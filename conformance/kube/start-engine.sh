@@ -26,6 +26,10 @@ if [ "$(given enablePolicyException)" = true ]; then flags+=(--exceptions "$(giv
 if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then flags+=(--native-policies mutating --native-policies validating); fi
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
 
+if [ "$(given admissionReports)" = true ]; then flags+=(--reports); fi
+omitted=$(given omitEvents)
+flags+=(--omit-events "$omitted")
+
 mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \
   --kubeconfig "$state/kyverno-admission-controller.kubeconfig" \

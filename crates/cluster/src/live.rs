@@ -97,18 +97,18 @@ impl ExternalData for Live {
 
     fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
         let method = if request.body.is_some() { "POST" } else { "GET" };
-        let call = |path: &str| {
-            let answer = self.cluster.request(method, path, "application/json", request.body);
-            answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
-        };
+        let call = |path: &str| self.cluster.request(method, path, "application/json", request.body);
         Some(match request.at {
-            Address::Objects(at) => path(at)
-                .map_err(|error| ApiError::from(error.to_string()))
-                .and_then(|path| call(&path))
-                .map(filled),
-            Address::Path { path, .. } => call(path).map_err(|e| ApiError {
-                text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
-                ..e
+            Address::Objects(at) => {
+                let answer = path(at).map_err(|error| ApiError::from(error.to_string())).and_then(|path| {
+                    call(&path).map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
+                });
+                answer.map(filled)
+            }
+            Address::Path { path, .. } => call(path).map_err(|e| {
+                let denied = if matches!(e.code, 401 | 403) { "permission denied: " } else { "" };
+                let text = format!("failed to {method} resource with raw url: {path}: {denied}{}", e.text);
+                ApiError { not_found: e.is_not_found(), text }
             }),
         })
     }

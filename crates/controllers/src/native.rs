@@ -8,6 +8,7 @@
 use crate::cluster::{Cluster, Failure};
 use crate::convert::{Known, Native, native};
 use crate::in_use::StoredPolicy;
+use crate::kubernetes::Kinds;
 use crate::registration::reference;
 use crate::value::Value;
 use crate::value::time::Time;
@@ -66,7 +67,7 @@ pub fn reconcile(
         kinds: &kinds,
         now: Time::from_unix_nanos(jiff::Timestamp::now().as_nanosecond()),
     };
-    Ok(Some(match native(document, &known) {
+    Ok(Some(match native(&as_owner(document, &kinds), &known) {
         Ok(Native { policy, binding }) => {
             match write(cluster, &policy).and_then(|()| write(cluster, &binding)) {
                 Ok(()) => State { generated: true, message: String::new() },
@@ -95,6 +96,19 @@ pub fn remove_former(cluster: &Cluster, policy: &StoredPolicy, was: Option<&Stat
         remove(cluster, kind, &name)?;
     }
     Ok(())
+}
+
+/// The version in which owner references and events name policies of `policies.kyverno.io`: the one that clusters store, as Kyverno does.
+const NAMED: &str = "v1beta1";
+
+/// A policy in the version in which its owner references name it, if the cluster serves that.
+fn as_owner(document: &Value, kinds: &Kinds) -> Value {
+    let group = document.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+    let is_cel = group == "policies.kyverno.io";
+    match is_cel && kinds.kind(group, NAMED, document.text_at(&["kind"])).is_some() {
+        true => document.with("apiVersion", format!("{group}/{NAMED}").into()),
+        false => document.clone(),
+    }
 }
 
 fn forbidden(kind: &str) -> String {

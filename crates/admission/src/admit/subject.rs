@@ -85,6 +85,7 @@ fn of_objects(
     };
     let info = incoming.object("userInfo");
     let roles = cluster.roles(&info, incoming.text(&["namespace"]));
+    let functions = Context { authorizer: cluster.authorizer(&info), ..functions.clone() };
     let stubs = profile.offline_namespaces;
     let unknown = Unknown::new(!namespace.is_empty() && known.is_null() && !stubs, roles.is_none());
     let (roles, cluster_roles) = roles.unwrap_or_default();
@@ -101,7 +102,7 @@ fn of_objects(
         details: true,
         sent: Some(incoming.request.clone()),
     };
-    let mut request = Request::new(parts, profile, functions)?;
+    let mut request = Request::new(parts, profile, &functions)?;
     let kinds = cluster.known_kinds();
     let part = |key: &str, part: &str| Str::from(incoming.text(&[key, part]));
     let (group, version) = (part("resource", "group"), part("resource", "version"));

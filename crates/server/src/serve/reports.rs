@@ -160,12 +160,15 @@ fn scope(incoming: &Incoming) -> Value {
         if own.is_empty() { of_object("oldObject") } else { own }
     };
     let (group, version) = (incoming.text(&["kind", "group"]), incoming.text(&["kind", "version"]));
+    // A request for a Namespace says that it is in the namespace of this name; the object itself is in none.
+    let is_namespace = group.is_empty() && incoming.text(&["kind", "kind"]) == "Namespace";
+    let namespace = if is_namespace { "" } else { incoming.text(&["namespace"]) };
     let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
     let name = incoming.text(&["name"]);
     object([
         ("apiVersion", text(&api_version)),
         ("kind", text(incoming.text(&["kind", "kind"]))),
-        ("namespace", text(incoming.text(&["namespace"]))),
+        ("namespace", text(namespace)),
         ("name", text(if name.is_empty() { at("name") } else { name })),
         ("uid", text(at("uid"))),
     ])
