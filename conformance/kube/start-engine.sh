@@ -15,20 +15,21 @@ if [ -f "$state/pid/ephor.pid" ]; then
   for _ in $(seq 50); do kill -0 "$(cat "$state/pid/ephor.pid")" 2> /dev/null || break; sleep 0.2; done
 fi
 
-# A flag of the admission controller, as the chart sets it.
+# A flag of a controller, as the chart sets it.
 given() {
-  "$kubectl" --kubeconfig "$state/boot.kubeconfig" get deployment kyverno-admission-controller -n kyverno \
+  "$kubectl" --kubeconfig "$state/boot.kubeconfig" get deployment "kyverno-${2:-admission}-controller" -n kyverno \
     -o jsonpath='{range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' | sed -n "s/^--$1=//p" | tail -1
 }
 
-flags=()
+flags=(--omit-events "$(given omitEvents)")
 if [ "$(given enablePolicyException)" = true ]; then flags+=(--exceptions "$(given exceptionNamespace)"); fi
-if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then flags+=(--native-policies mutating --native-policies validating); fi
+if [ "$(given generateValidatingAdmissionPolicy)" = true ]; then native=(validating); else native=(); fi
+if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then native+=(mutating); fi
+for kind in "${native[@]:-none}"; do flags+=(--native-policies "$kind"); done
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
-
 if [ "$(given admissionReports)" = true ]; then flags+=(--reports); fi
-omitted=$(given omitEvents)
-flags+=(--omit-events "$omitted")
+interval=$(given ttlReconciliationInterval cleanup)
+if [ -n "$interval" ]; then flags+=(--ttl-interval "$interval"); fi
 
 mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \

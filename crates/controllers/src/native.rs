@@ -161,3 +161,33 @@ fn holds(current: &Value, wanted: &Value) -> bool {
         (current, wanted) => current.json_eq(wanted),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::kubernetes::Resource;
+
+    #[test]
+    fn owners_of_policies_of_kubernetes_are_named_in_the_version_that_is_stored() {
+        let policy = |api_version: &str, kind: &str| {
+            yaml_value(&format!("{{apiVersion: {api_version}, kind: {kind}}}")).unwrap()
+        };
+        let resource = |version: &str| Resource {
+            group: "policies.kyverno.io".into(),
+            version: version.into(),
+            plural: "validatingpolicies".into(),
+            kind: "ValidatingPolicy".into(),
+            namespaced: false,
+            subresources: Box::default(),
+        };
+        let named = |policy: &Value, kinds: &Kinds| as_owner(policy, kinds).text_at(&["apiVersion"]).to_string();
+        let both = Kinds::of(vec![resource("v1"), resource("v1beta1")]);
+        let cel = policy("policies.kyverno.io/v1", "ValidatingPolicy");
+        assert_eq!(named(&cel, &both), "policies.kyverno.io/v1beta1");
+        assert_eq!(named(&cel, &Kinds::of(vec![resource("v1")])), "policies.kyverno.io/v1");
+        assert_eq!(named(&policy("kyverno.io/v1", "ClusterPolicy"), &both), "kyverno.io/v1");
+    }
+}

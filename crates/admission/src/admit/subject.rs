@@ -155,3 +155,40 @@ fn shaped(incoming: &Incoming, key: &str) -> Value {
     }
     Value::Map(object)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::sources::objects::Objects;
+    use crate::value::object::{About, Check};
+
+    #[test]
+    fn expressions_of_rules_ask_for_the_rights_of_the_user() {
+        let objects = [
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: shop}, rules: [{apiGroups: [''], resources: [pods], verbs: [delete]}]}",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: shop}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: anna}]}",
+        ];
+        let cluster = Objects::new(objects.map(|text| yaml_value(text).unwrap()).to_vec());
+        let request = "{uid: a, operation: CREATE, namespace: shop, userInfo: {username: anna}, object: {metadata: {name: p}}}";
+        let request = yaml_value(request).unwrap().as_map().cloned().unwrap();
+        let incoming = Incoming {
+            api_version: "admission.k8s.io/v1".into(),
+            kind: "AdmissionReview".into(),
+            uid: "a".into(),
+            request,
+        };
+        let request = super::request(&incoming, &cluster, Profile::cluster(), &Context::default()).unwrap();
+        let check = Check {
+            about: About::Resource,
+            resource: "pods".into(),
+            namespace: "shop".into(),
+            ..Check::default()
+        };
+        let authorizer = request.functions.authorizer.unwrap();
+        assert!(authorizer.decide(&check, "delete").allowed);
+        assert!(!authorizer.decide(&check, "create").allowed);
+    }
+}

@@ -290,3 +290,37 @@ fn rules_in(spec: &Value, every_operation: bool) -> impl Iterator<Item = Listed>
         [list("apiGroups"), list("apiVersions"), list("resources"), operations, vec![scope.into()]]
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+
+    const POLICY: &str = "{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {name: a}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [UPDATE, CREATE], resources: [pods]}]}, matchConditions: [{name: c, expression: 'object.metadata.name != \"b\"'}], validations: [{expression: 'object.spec.hostNetwork == false'}]}}";
+
+    #[test]
+    fn rules_are_those_of_the_policy_and_of_its_variants_each_once() {
+        let policy = yaml_value(POLICY).unwrap();
+        let written: Vec<String> = rules_of(&[&policy, &policy]).iter().map(json).collect();
+        let rule = |group: &str, resources: &str| {
+            format!(
+                r#"{{"apiGroups":["{group}"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":[{resources}],"scope":"*"}}"#
+            )
+        };
+        let controllers = r#""daemonsets","deployments","replicasets","statefulsets""#;
+        let batch = [r#""cronjobs""#, r#""jobs""#].map(|resources| rule("batch", resources));
+        assert_eq!(
+            written,
+            [rule("", r#""pods""#), rule("apps", controllers), batch[0].clone(), batch[1].clone()]
+        );
+    }
+
+    #[test]
+    fn conditions_have_the_order_of_the_names_of_variants() {
+        let conditions = conditions(&yaml_value(POLICY).unwrap());
+        let names: Vec<&str> = conditions.iter().map(|c| c.text_at(&["name"])).collect();
+        assert_eq!(names, ["autogen-c", "autogen-cronjobs-c", "autogen-defaults-c"]);
+    }
+}

@@ -480,6 +480,24 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_is_in_no_namespace() {
+        let scope_of = |kind: &str| {
+            let text = format!(
+                "{{kind: {{group: '', version: v1, kind: {kind}}}, name: shop, namespace: shop, object: {{metadata: {{name: shop, uid: u}}}}}}"
+            );
+            let request = crate::document::yaml_value(&text).ok().and_then(|v| v.as_map().cloned());
+            scope(&Incoming {
+                api_version: "admission.k8s.io/v1".into(),
+                kind: "AdmissionReview".into(),
+                uid: "a".into(),
+                request: request.unwrap_or_default(),
+            })
+        };
+        assert_eq!(printed(&scope_of("Namespace")), r#"{"apiVersion":"v1","kind":"Namespace","name":"shop","uid":"u"}"#);
+        assert_eq!(scope_of("ConfigMap").text_at(&["namespace"]), "shop");
+    }
+
+    #[test]
     fn names_of_events_are_names_of_objects() {
         assert_eq!(event_name("Web_1", 255), "web-1.ff");
         assert_eq!(event_name("-a-", 1), "a-a-z.1");
