@@ -21,13 +21,17 @@ given() {
     -o jsonpath='{range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' | sed -n "s/^--$1=//p" | tail -1
 }
 
-flags=()
+flags=(--omit-events "$(given omitEvents)")
 if [ "$(given enablePolicyException)" = true ]; then flags+=(--exceptions "$(given exceptionNamespace)"); fi
-if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then flags+=(--native-policies mutating --native-policies validating); fi
+if [ "$(given generateValidatingAdmissionPolicy)" = true ]; then native=(validating); else native=(); fi
+if [ "$(given generateMutatingAdmissionPolicy)" = true ]; then native+=(mutating); fi
+for kind in "${native[@]:-none}"; do flags+=(--native-policies "$kind"); done
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
 if [ "$(given mutatingAdmissionPolicyReports reports)" = true ]; then flags+=(--native-reports mutating --native-reports validating); fi
 if [ "$(given openreportsEnabled reports)" = true ]; then flags+=(--openreports); fi
-flags+=(--omit-events "$(given omitEvents)")
+
+interval=$(given ttlReconciliationInterval cleanup)
+if [ -n "$interval" ]; then flags+=(--ttl-interval "$interval"); fi
 
 mkdir -p "$state/ephor"
 POD_NAME=kyverno-admission-controller-outside nohup "$ephor" serve \

@@ -97,19 +97,15 @@ impl ExternalData for Live {
 
     fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
         let method = if request.body.is_some() { "POST" } else { "GET" };
-        let call = |path: &str| {
-            let answer = self.cluster.request(method, path, "application/json", request.body);
-            answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
-        };
+        let call = |path: &str| self.cluster.request(method, path, "application/json", request.body);
         Some(match request.at {
-            Address::Objects(at) => path(at)
-                .map_err(|error| ApiError::from(error.to_string()))
-                .and_then(|path| call(&path))
-                .map(filled),
-            Address::Path { path, .. } => call(path).map_err(|e| ApiError {
-                text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
-                ..e
-            }),
+            Address::Objects(at) => {
+                let answer = path(at).map_err(|error| ApiError::from(error.to_string())).and_then(|path| {
+                    call(&path).map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
+                });
+                answer.map(filled)
+            }
+            Address::Path { path, .. } => call(path).map_err(|e| refusal(method, path, &e)),
         })
     }
 
@@ -224,9 +220,26 @@ pub fn namespaces(cluster: &Cluster) -> Result<Vec<(Str, Map)>, Failure> {
     Ok(cluster.list(&resource, "")?.iter().map(labels).collect())
 }
 
+/// Why a path has no answer, in Kyverno's words.
+fn refusal(method: &str, path: &str, failure: &Failure) -> ApiError {
+    let denied = if matches!(failure.code, 401 | 403) { "permission denied: " } else { "" };
+    let text = format!("failed to {method} resource with raw url: {path}: {denied}{}", failure.text);
+    ApiError { not_found: failure.is_not_found(), text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_permissions_are_named_as_such() {
+        let of = |code| {
+            let failure = Failure { code, reason: String::new(), text: "no".into() };
+            refusal("GET", "/api/v1/pods", &failure).text
+        };
+        assert_eq!(of(403), "failed to GET resource with raw url: /api/v1/pods: permission denied: no");
+        assert_eq!(of(500), "failed to GET resource with raw url: /api/v1/pods: no");
+    }
 
     #[test]
     fn names_out_of_requests_do_not_lead_to_other_places_of_the_api() {

@@ -8,6 +8,7 @@
 use crate::cluster::{Cluster, Failure};
 use crate::convert::{Known, Native, native};
 use crate::in_use::StoredPolicy;
+use crate::kubernetes::Kinds;
 use crate::registration::reference;
 use crate::value::Value;
 use crate::value::time::Time;
@@ -66,7 +67,7 @@ pub fn reconcile(
         kinds: &kinds,
         now: Time::from_unix_nanos(jiff::Timestamp::now().as_nanosecond()),
     };
-    Ok(Some(match native(document, &known) {
+    Ok(Some(match native(&as_owner(document, &kinds), &known) {
         Ok(Native { policy, binding }) => {
             match write(cluster, &policy).and_then(|()| write(cluster, &binding)) {
                 Ok(()) => State { generated: true, message: String::new() },
@@ -95,6 +96,19 @@ pub fn remove_former(cluster: &Cluster, policy: &StoredPolicy, was: Option<&Stat
         remove(cluster, kind, &name)?;
     }
     Ok(())
+}
+
+/// The version in which owner references and events name policies of `policies.kyverno.io`: the one that clusters store, as Kyverno does.
+const NAMED: &str = "v1beta1";
+
+/// A policy in the version in which its owner references name it, if the cluster serves that.
+fn as_owner(document: &Value, kinds: &Kinds) -> Value {
+    let group = document.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+    let is_cel = group == "policies.kyverno.io";
+    match is_cel && kinds.kind(group, NAMED, document.text_at(&["kind"])).is_some() {
+        true => document.with("apiVersion", format!("{group}/{NAMED}").into()),
+        false => document.clone(),
+    }
 }
 
 fn forbidden(kind: &str) -> String {
@@ -145,5 +159,36 @@ fn holds(current: &Value, wanted: &Value) -> bool {
             current.len() == wanted.len() && current.iter().zip(wanted.iter()).all(|(c, w)| holds(c, w))
         }
         (current, wanted) => current.json_eq(wanted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::kubernetes::Resource;
+
+    #[test]
+    fn owners_of_policies_of_kubernetes_are_named_in_the_version_that_is_stored() {
+        let policy = |api_version: &str, kind: &str| {
+            yaml_value(&format!("{{apiVersion: {api_version}, kind: {kind}}}")).unwrap()
+        };
+        let resource = |version: &str| Resource {
+            group: "policies.kyverno.io".into(),
+            version: version.into(),
+            plural: "validatingpolicies".into(),
+            kind: "ValidatingPolicy".into(),
+            namespaced: false,
+            subresources: Box::default(),
+        };
+        let named =
+            |policy: &Value, kinds: &Kinds| as_owner(policy, kinds).text_at(&["apiVersion"]).to_string();
+        let both = Kinds::of(vec![resource("v1"), resource("v1beta1")]);
+        let cel = policy("policies.kyverno.io/v1", "ValidatingPolicy");
+        assert_eq!(named(&cel, &both), "policies.kyverno.io/v1beta1");
+        assert_eq!(named(&cel, &Kinds::of(vec![resource("v1")])), "policies.kyverno.io/v1");
+        assert_eq!(named(&policy("kyverno.io/v1", "ClusterPolicy"), &both), "kyverno.io/v1");
     }
 }

@@ -103,8 +103,9 @@ pub fn reconcile(
     let needed = in_use.stored().iter().filter(|p| p.problem.is_none() && !is_native(p));
     let policies = needed.map(|p| &p.document);
     let needs = registration::needs(policies, &kinds, &options);
-    let mut wanted = registration::fixed(&options, &*plan.is_served);
-    wanted.extend(needs.configurations);
+    // Those that policies need come first, so that a policy is in force soon.
+    let mut wanted = needs.configurations;
+    wanted.extend(registration::fixed(&options, &*plan.is_served));
     let mut failed = None;
     for configuration in &wanted {
         if let Err(error) = write(cluster, configuration, plan.take_over) {

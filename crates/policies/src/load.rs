@@ -137,7 +137,32 @@ pub const CHECKS: lint::Checks = lint::Checks {
     },
     parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string().into()),
     parse_yaml: |text| document::yaml_value(text).map_err(Into::into),
+    // Kyverno's commands know no cluster.
+    scope: |_, _| lint::Scope::Namespaced,
 };
+
+/// The same for a server, where the kinds that every cluster has live where they do, and others may live anywhere.
+const SERVER_CHECKS: lint::Checks = lint::Checks {
+    scope: |api_version, kind| {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        match Kinds::built_in().kind(group, version, kind) {
+            Some(resource) if resource.namespaced => lint::Scope::Namespaced,
+            Some(_) => lint::Scope::Cluster,
+            None => lint::Scope::Unknown,
+        }
+    },
+    ..CHECKS
+};
+
+impl Reader {
+    /// The languages and kinds that the policy check of a reader knows.
+    const fn checks(self) -> &'static lint::Checks {
+        match self {
+            Reader::Command => &CHECKS,
+            Reader::Server | Reader::Scan => &SERVER_CHECKS,
+        }
+    }
+}
 
 /// Rules of a policy that no request can ever match: the line in the file, and why.
 pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
@@ -454,7 +479,7 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
     }
     match kind {
         "ClusterPolicy" | "Policy" => {
-            let refused = lint::lint(&doc, &CHECKS).error.map(|e| e.text);
+            let refused = lint::lint(&doc, reader.checks()).error.map(|e| e.text);
             let policy = lower::policy::policy(&doc);
             let rule_count = policy.rule_count;
             Item::Policy(

@@ -12,6 +12,7 @@ pub mod gate;
 mod generate_changes;
 pub mod incoming;
 pub mod needs;
+pub mod online;
 pub mod policies;
 pub mod route;
 mod subject;

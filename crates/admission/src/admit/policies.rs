@@ -6,6 +6,7 @@
 
 use crate::api::lint::{Findings, cleanup, exception};
 use crate::api::schema::{self, deprecation};
+use crate::kubernetes::Kinds;
 use crate::load::{self, Reader};
 use crate::sources::files::SourceText;
 use crate::value::time::Time;
@@ -15,6 +16,7 @@ use crate::value::{Value, print};
 use super::answer::Answer;
 use super::generate_changes::{Change, change};
 use super::incoming::Incoming;
+use super::online;
 
 /// What a review is about, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +63,16 @@ impl About {
     }
 }
 
-/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do.
-pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>) -> Answer {
+/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do. `kinds`: those that the
+/// cluster serves, if there is one.
+pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>, kinds: Option<&Kinds>) -> Answer {
     let object = incoming.object("object");
     if object.is_null() || !incoming.text(&["subResource"]).is_empty() {
         return Answer::default();
     }
     match about {
         About::Nothing => Answer::default(),
-        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object),
+        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object, kinds),
         About::Cleanup => checked(&object, cleanup::lint),
         About::Exception => {
             let mut answer = checked(&object, exception::lint);
@@ -77,7 +80,7 @@ pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>) -> An
             answer
         }
         About::CelException => {
-            let mut answer = of_policy(&object);
+            let mut answer = of_policy(&object, None);
             answer.warnings.extend(exceptions.is_none().then(|| UNUSED.to_string()));
             answer
         }
@@ -102,8 +105,8 @@ fn checked(object: &Value, lint: fn(&Value) -> Findings) -> Answer {
 }
 
 /// A policy, and what has changed in it.
-fn of_changed_policy(old: &Value, object: &Value) -> Answer {
-    let mut answer = of_policy(object);
+fn of_changed_policy(old: &Value, object: &Value, kinds: Option<&Kinds>) -> Answer {
+    let mut answer = of_policy(object, kinds);
     if answer.denial.is_some() || old.is_null() {
         return answer;
     }
@@ -116,16 +119,42 @@ fn of_changed_policy(old: &Value, object: &Value) -> Answer {
 }
 
 /// A policy is loaded as a server loads it.
-fn of_policy(object: &Value) -> Answer {
+fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
+    if let Some(text) = selects_nothing(object) {
+        return Answer { warnings: vec![text.clone()], ..Answer::denied(text) };
+    }
     let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     let source = SourceText { name, text: print::json(object) };
     let loaded = load::argument_for(&[source], Reader::Server);
     let refused = loaded.policies.iter().find_map(|p| p.refused.clone().or_else(|| p.uncompiled.clone()));
     let problem = || loaded.problems.iter().map(|p| p.text.clone()).next();
-    match refused.or_else(problem) {
-        Some(text) => Answer::denied(text),
-        None => Answer { warnings: warnings(object), ..Answer::default() },
+    if let Some(text) = refused.or_else(problem) {
+        // Every single fault is a warning, too.
+        let faults = loaded.policies.iter().flat_map(|p| &p.faults);
+        return Answer { warnings: faults.map(ToString::to_string).collect(), ..Answer::denied(text) };
     }
+    let online = kinds.map(|kinds| online::check(object, kinds)).unwrap_or_default();
+    match online.refusal {
+        Some(text) => Answer::denied(text),
+        None => {
+            let warnings = warnings(object).into_iter().chain(online.warnings).collect();
+            Answer { warnings, ..Answer::default() }
+        }
+    }
+}
+
+/// Why a policy of `policies.kyverno.io` on objects of a cluster applies to none.
+fn selects_nothing(object: &Value) -> Option<String> {
+    const OF_OBJECTS: [&str; 4] =
+        ["ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy"];
+    let kind = object.text_at(&["kind"]);
+    let is_about_objects = object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/")
+        && OF_OBJECTS.contains(&kind.strip_prefix("Namespaced").unwrap_or(kind))
+        && matches!(object.text_at(&["spec", "evaluation", "mode"]), "" | "Kubernetes");
+    let rules = object.at(&["spec", "matchConstraints", "resourceRules"]).and_then(Value::as_list);
+    (is_about_objects && rules.is_none_or(<[Value]>::is_empty)).then(|| {
+        "spec.matchConstraints: Required value: a matchConstraints with at least one resource rule is required".into()
+    })
 }
 
 /// Deprecated kinds and words.
@@ -253,7 +282,7 @@ mod tests {
             uid: "a".into(),
             request,
         };
-        review(about, &incoming, None)
+        review(about, &incoming, None, Some(Kinds::built_in()))
     }
 
     fn policy(key: &str, action: &str) -> String {
@@ -268,6 +297,24 @@ mod tests {
         let denied = reviewed(About::Policy, &broken);
         assert!(!denied.allowed());
         assert!(reviewed(About::Policy, &policy("{{ request.object.kind }}", "Enforce")).allowed());
+    }
+
+    #[test]
+    fn a_policy_that_selects_nothing_is_refused_with_the_reason_as_a_warning() {
+        let text = |more: &str| {
+            format!(
+                "{{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {{name: a}}, spec: {{{more}validations: [{{expression: 'true'}}]}}}}"
+            )
+        };
+        let denied = reviewed(About::Policy, &text(""));
+        let message = denied.denial.unwrap().message;
+        assert!(message.starts_with("spec.matchConstraints: Required value: "), "{message}");
+        assert_eq!(denied.warnings, [message]);
+        assert!(reviewed(About::Policy, &text("evaluation: {mode: JSON}, ")).allowed());
+        let faulty = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}, \
+                      matchConditions: [{name: a, expression: 'object.'}, {name: b, expression: '1 +'}], ";
+        let denied = reviewed(About::Policy, &text(faulty));
+        assert!(!denied.allowed() && denied.warnings.len() == 2, "{:?}", denied.warnings);
     }
 
     #[test]

@@ -85,6 +85,7 @@ fn of_objects(
     };
     let info = incoming.object("userInfo");
     let roles = cluster.roles(&info, incoming.text(&["namespace"]));
+    let functions = Context { authorizer: cluster.authorizer(&info), ..functions.clone() };
     let stubs = profile.offline_namespaces;
     let unknown = Unknown::new(!namespace.is_empty() && known.is_null() && !stubs, roles.is_none());
     let (roles, cluster_roles) = roles.unwrap_or_default();
@@ -101,7 +102,7 @@ fn of_objects(
         details: true,
         sent: Some(incoming.request.clone()),
     };
-    let mut request = Request::new(parts, profile, functions)?;
+    let mut request = Request::new(parts, profile, &functions)?;
     let kinds = cluster.known_kinds();
     let part = |key: &str, part: &str| Str::from(incoming.text(&[key, part]));
     let (group, version) = (part("resource", "group"), part("resource", "version"));
@@ -153,4 +154,41 @@ fn shaped(incoming: &Incoming, key: &str) -> Value {
         object.insert("metadata", Value::Map(metadata));
     }
     Value::Map(object)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+    use crate::sources::objects::Objects;
+    use crate::value::object::{About, Check};
+
+    #[test]
+    fn expressions_of_rules_ask_for_the_rights_of_the_user() {
+        let objects = [
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: shop}, rules: [{apiGroups: [''], resources: [pods], verbs: [delete]}]}",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: shop}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: anna}]}",
+        ];
+        let cluster = Objects::new(objects.map(|text| yaml_value(text).unwrap()).to_vec());
+        let request = "{uid: a, operation: CREATE, namespace: shop, userInfo: {username: anna}, object: {metadata: {name: p}}}";
+        let request = yaml_value(request).unwrap().as_map().cloned().unwrap();
+        let incoming = Incoming {
+            api_version: "admission.k8s.io/v1".into(),
+            kind: "AdmissionReview".into(),
+            uid: "a".into(),
+            request,
+        };
+        let request = super::request(&incoming, &cluster, Profile::cluster(), &Context::default()).unwrap();
+        let check = Check {
+            about: About::Resource,
+            resource: "pods".into(),
+            namespace: "shop".into(),
+            ..Check::default()
+        };
+        let authorizer = request.functions.authorizer.unwrap();
+        assert!(authorizer.decide(&check, "delete").allowed);
+        assert!(!authorizer.decide(&check, "create").allowed);
+    }
 }

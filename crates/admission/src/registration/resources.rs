@@ -131,7 +131,7 @@ pub fn rules(entries: &BTreeSet<Entry>) -> Vec<Value> {
             resources.entry("pods/ephemeralcontainers".into()).or_default().insert(&e.operation);
         }
     }
-    let mut rules: Vec<[Vec<String>; 5]> = Vec::new();
+    let mut rules: BTreeSet<Listed> = BTreeSet::new();
     for ((group, version, scope), resources) in grouped {
         let mut by_operations: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
         for (resource, operations) in resources {
@@ -139,16 +139,29 @@ pub fn rules(entries: &BTreeSet<Entry>) -> Vec<Value> {
         }
         for (operations, resources) in by_operations {
             let operations = operations.into_iter().map(String::from).collect();
-            rules.push([vec![group.into()], vec![version.into()], resources, operations, vec![scope.into()]]);
+            rules.insert([
+                vec![group.into()],
+                vec![version.into()],
+                resources,
+                operations,
+                vec![scope.into()],
+            ]);
         }
     }
-    // Shorter lists come first.
-    let key = |rule: &[Vec<String>; 5]| rule.clone().map(|list| (list.len(), list));
-    rules.sort_by_key(key);
+    in_order(rules)
+}
+
+/// The lists of a rule: groups, versions, resources, operations, scope.
+pub(super) type Listed = [Vec<String>; 5];
+
+/// Rules in the order that configurations have: shorter lists come first.
+pub(super) fn in_order(rules: BTreeSet<Listed>) -> Vec<Value> {
+    let mut rules: Vec<Listed> = rules.into_iter().collect();
+    rules.sort_by_key(|rule| rule.clone().map(|list| (list.len(), list)));
     rules.iter().map(written).collect()
 }
 
-fn written([groups, versions, resources, operations, scope]: &[Vec<String>; 5]) -> Value {
+fn written([groups, versions, resources, operations, scope]: &Listed) -> Value {
     let list = |all: &[String]| texts(all.iter().map(String::as_str));
     Value::map([
         ("apiGroups", list(groups)),

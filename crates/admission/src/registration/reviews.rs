@@ -12,7 +12,7 @@ use crate::lower::cel_policy::variants_of;
 use crate::value::Value;
 use crate::value::print::json;
 
-use super::resources::{Entry, rules};
+use super::resources::{Listed, in_order};
 use super::{Draft, Options, blocks, condition, mode, texts};
 
 /// A kind of policies in a configuration.
@@ -154,7 +154,9 @@ fn conditions(policy: &Value) -> Vec<Value> {
         .iter()
         .map(|(name, e)| condition(&format!("autogen-{name}"), &format!("!({}) || ({e})", of("v1", "Pod"))))
         .collect();
-    for (config, spec) in variants.iter().filter(|(config, _)| *config != "extract") {
+    // Conditions have the order of the variants' names.
+    let by_name: BTreeMap<&str, &Value> = variants.iter().map(|(config, spec)| (*config, spec)).collect();
+    for (config, spec) in by_name.into_iter().filter(|(config, _)| *config != "extract") {
         let targets: Vec<String> =
             targets(spec).iter().map(|(api_version, kind)| of(api_version, kind)).collect();
         for c in handed_over(spec) {
@@ -254,51 +256,71 @@ fn requirement(r: &Value) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-/// The rules of policies with their variants. Generating policies see every operation.
+/// The rules of policies with their variants, each as it is written, once. Generating policies see every operation.
 fn rules_of(policies: &[&Value]) -> Vec<Value> {
     let mut all = BTreeSet::new();
     for policy in policies {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let kind = policy.text_at(&["kind"]);
         let generates = kind.ends_with("GeneratingPolicy");
-        add_rules(spec, generates, &mut all);
+        all.extend(rules_in(spec, generates));
         if !generates {
             for (_, variant) in variants_of(spec, kind.ends_with("MutatingPolicy")) {
-                add_rules(&variant, false, &mut all);
+                all.extend(rules_in(&variant, false));
             }
         }
     }
-    rules(&all)
+    in_order(all)
 }
 
-fn add_rules(spec: &Value, every_operation: bool, all: &mut BTreeSet<Entry>) {
-    for rule in items(spec.at(&["matchConstraints", "resourceRules"])) {
-        let list = |key: &str| texts_of(rule, &[key]).map(str::to_owned).collect::<Vec<String>>();
+fn rules_in(spec: &Value, every_operation: bool) -> impl Iterator<Item = Listed> {
+    items(spec.at(&["matchConstraints", "resourceRules"])).iter().map(move |rule| {
+        let list = |key: &str| {
+            let all: BTreeSet<String> = texts_of(rule, &[key]).map(str::to_owned).collect();
+            all.into_iter().collect::<Vec<String>>()
+        };
         let mut operations = list("operations");
         if every_operation || operations.iter().any(|o| o == "*") {
-            operations = ["CREATE", "UPDATE", "DELETE", "CONNECT"].map(String::from).to_vec();
+            operations = ["CONNECT", "CREATE", "DELETE", "UPDATE"].map(String::from).to_vec();
         }
         let scope = match rule.text_at(&["scope"]) {
-            "Namespaced" => "Namespaced",
-            "Cluster" => "Cluster",
-            _ => "*",
+            "" => "*",
+            scope => scope,
         };
-        for group in list("apiGroups") {
-            for version in list("apiVersions") {
-                for path in list("resources") {
-                    let (resource, subresource) = path.split_once('/').unwrap_or((&path, ""));
-                    for operation in &operations {
-                        all.insert(Entry {
-                            group: group.clone(),
-                            version: version.clone(),
-                            resource: resource.into(),
-                            subresource: subresource.into(),
-                            scope,
-                            operation: operation.clone(),
-                        });
-                    }
-                }
-            }
-        }
+        [list("apiGroups"), list("apiVersions"), list("resources"), operations, vec![scope.into()]]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+
+    const POLICY: &str = "{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {name: a}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [UPDATE, CREATE], resources: [pods]}]}, matchConditions: [{name: c, expression: 'object.metadata.name != \"b\"'}], validations: [{expression: 'object.spec.hostNetwork == false'}]}}";
+
+    #[test]
+    fn rules_are_those_of_the_policy_and_of_its_variants_each_once() {
+        let policy = yaml_value(POLICY).unwrap();
+        let written: Vec<String> = rules_of(&[&policy, &policy]).iter().map(json).collect();
+        let rule = |group: &str, resources: &str| {
+            format!(
+                r#"{{"apiGroups":["{group}"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":[{resources}],"scope":"*"}}"#
+            )
+        };
+        let controllers = r#""daemonsets","deployments","replicasets","statefulsets""#;
+        let batch = [r#""cronjobs""#, r#""jobs""#].map(|resources| rule("batch", resources));
+        assert_eq!(
+            written,
+            [rule("", r#""pods""#), rule("apps", controllers), batch[0].clone(), batch[1].clone()]
+        );
+    }
+
+    #[test]
+    fn conditions_have_the_order_of_the_names_of_variants() {
+        let conditions = conditions(&yaml_value(POLICY).unwrap());
+        let names: Vec<&str> = conditions.iter().map(|c| c.text_at(&["name"])).collect();
+        assert_eq!(names, ["autogen-c", "autogen-cronjobs-c", "autogen-defaults-c"]);
     }
 }

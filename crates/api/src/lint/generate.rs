@@ -1,10 +1,10 @@
 //! Generate bodies: what is generated, from where, and into which scope.
 //!
-//! Semantics: section 5.5 of the policy object specification. Offline every kind counts as namespaced. The places
-//! are those of Kyverno 1.19.1, below the rule and not below its `generate`.
+//! Semantics: section 5.5 of the policy object specification. For commands every kind counts as namespaced. The
+//! places are those of Kyverno 1.19.1, below the rule and not below its `generate`.
 
 use super::structure::Fields;
-use super::{Finding, Subject};
+use super::{Finding, Scope, Subject};
 use crate::read::{Body, has_body, is_unwritten, listed, member};
 use crate::value::variables;
 use crate::value::{Value, print};
@@ -66,9 +66,15 @@ fn target(
             fields.forbidden(&format!("{place}.namespace"), &detail);
         }
     }
-    if !kind.is_empty() && namespace.is_empty() {
-        let detail = "target namespace must be set for a namespaced resource";
-        fields.forbidden(&format!("{place}.namespace"), detail);
+    let misplaced = match (subject.checks.scope)(api_version, kind) {
+        Scope::Namespaced if namespace.is_empty() => "target namespace must be set for a namespaced resource",
+        Scope::Cluster if !namespace.is_empty() => {
+            "target namespace must not be set for a cluster-wide resource"
+        }
+        _ => "",
+    };
+    if !kind.is_empty() && !misplaced.is_empty() {
+        fields.forbidden(&format!("{place}.namespace"), misplaced);
     }
     let sources = ["clone", "cloneList"].map(|name| body.get(name).map(print::json).unwrap_or_default());
     if [kind, api_version].into_iter().chain(sources.iter().map(String::as_str)).any(variables::is_variable) {
@@ -98,10 +104,28 @@ fn clone_list(subject: &Subject<'_>, body: &Value, place: &str, fields: &mut Fie
         }
         _ => {}
     }
-    if source.is_empty() {
-        let detail = "namespace is required for namespaced target resources";
-        fields.forbidden(&format!("{place}.cloneList.namespace"), detail);
-    }
+    let kinds = listed(body.get("cloneList").unwrap_or(&Value::Null), "kinds").iter();
+    let scopes: Vec<Scope> = kinds.filter_map(Value::as_str).map(|kind| scope(subject, kind)).collect();
+    let has = |scope| scopes.contains(&scope);
+    let (below, detail) = match source.is_empty() {
+        _ if has(Scope::Namespaced) && has(Scope::Cluster) => {
+            ("kinds", "mixed scope of target resources is forbidden")
+        }
+        true if !has(Scope::Cluster) && !has(Scope::Unknown) => {
+            ("namespace", "namespace is required for namespaced target resources")
+        }
+        false if has(Scope::Cluster) => {
+            ("namespace", "namespace is forbidden for cluster-wide target resources")
+        }
+        _ => return,
+    };
+    fields.forbidden(&format!("{place}.cloneList.{below}"), detail);
+}
+
+/// Where the objects of a kind of a list live: `v1/Secret`, `apps/v1/Deployment`.
+fn scope(subject: &Subject<'_>, kind: &str) -> Scope {
+    let (api_version, kind) = kind.rsplit_once('/').unwrap_or(("", kind));
+    (subject.checks.scope)(api_version, kind)
 }
 
 /// The rule's own kind must not be what it generates; only the legacy block is looked at.

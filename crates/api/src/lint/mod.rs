@@ -67,6 +67,19 @@ pub struct Checks {
     pub condition: fn(&str) -> Result<(), Cause>,
     /// Parses a YAML or JSON text.
     pub parse_yaml: fn(&str) -> Result<Value, Cause>,
+    /// Where the objects of an `apiVersion` and a kind live.
+    pub scope: fn(&str, &str) -> Scope,
+}
+
+/// Where the objects of a kind live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In namespaces.
+    Namespaced,
+    /// In the cluster as a whole.
+    Cluster,
+    /// That is not known, so both are taken.
+    Unknown,
 }
 
 /// Checks a policy.

@@ -46,7 +46,7 @@ fn parse_yaml(text: &str) -> Result<Value, Cause> {
     }
 }
 
-const CHECKS: Checks = Checks { parse_jmespath, condition, parse_yaml };
+const CHECKS: Checks = Checks { parse_jmespath, condition, parse_yaml, scope: |_, _| Scope::Namespaced };
 
 fn error_of(policy: &Value) -> Option<String> {
     let policy = schema::check(policy).unwrap_or_else(|error| panic!("{error}"));

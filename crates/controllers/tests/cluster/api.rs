@@ -299,9 +299,12 @@ impl Call<'_> {
     /// Whether its selector takes an object.
     fn selects(&self, object: &Value) -> bool {
         let selector = self.query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
-        let selector = selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
+        let selector =
+            selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
         selector.split(',').filter(|wanted| !wanted.is_empty()).all(|wanted| match wanted.split_once('=') {
-            Some((key, value)) => object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value),
+            Some((key, value)) => {
+                object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
+            }
             None => object.at(&["metadata", "labels", wanted]).is_some(),
         })
     }

@@ -311,3 +311,30 @@ fn problems_print_their_place() {
     problem.column = Some(5);
     assert_eq!(problem.to_string(), "f.yaml:3:5: wrong");
 }
+
+#[test]
+fn a_server_knows_which_targets_of_generate_rules_have_namespaces() {
+    let refused = |reader, target: &str| {
+        let rule = format!(
+            "- {{name: r, match: {{any: [{{resources: {{kinds: [Secret]}}}}]}}, generate: {{{target}, name: a, data: {{}}}}}}"
+        );
+        load(reader, &[&with_rules("a", &rule)]).policies.iter().find_map(|p| p.refused.clone())
+    };
+    let role = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
+    let own = "apiVersion: aws.example.com/v1, kind: Role";
+    let map = "apiVersion: v1, kind: ConfigMap";
+    let missing =
+        "spec.rules[0].namespace: Forbidden: target namespace must be set for a namespaced resource";
+    for target in [role, own, map] {
+        assert_eq!(refused(Reader::Command, target).as_deref(), Some(missing), "{target}");
+    }
+    assert_eq!(refused(Reader::Server, role), None);
+    assert_eq!(refused(Reader::Server, own), None);
+    assert_eq!(refused(Reader::Server, map).as_deref(), Some(missing));
+    assert_eq!(
+        refused(Reader::Server, &format!("{role}, namespace: b")).as_deref(),
+        Some(
+            "spec.rules[0].namespace: Forbidden: target namespace must not be set for a cluster-wide resource"
+        )
+    );
+}

@@ -73,6 +73,8 @@ pub struct Link {
     places: ConfigMaps,
     /// Their versions when they were last looked at.
     versions: Mutex<[Option<String>; 2]>,
+    /// The fields of the kinds that the cluster defines, and how often the definitions had changed then.
+    types: Mutex<Option<(u64, Arc<Types>)>>,
 }
 
 impl Link {
@@ -109,6 +111,7 @@ impl Link {
             renew,
             places: places.clone(),
             versions: Mutex::default(),
+            types: Mutex::default(),
         };
         for (group, version, plural) in WATCHED {
             if let Some(resource) = kinds.resource(group, version, plural) {
@@ -134,6 +137,23 @@ impl Link {
         match done {
             Ok(()) => drop(unwatched.remove(&name)),
             Err(e) => drop(unwatched.insert(name, e.text)),
+        }
+    }
+
+    /// The fields of the kinds that the cluster and these objects define. Those of the cluster alone are built once: a cluster has
+    /// hundreds of definitions, and policies change more often than they do.
+    fn types(&self, objects: &[Value]) -> Arc<Types> {
+        let (group, kind) = DEFINITIONS;
+        if objects.iter().any(|o| o.text_at(&["kind"]) == kind) {
+            let mut definitions = self.cache.all(group, kind);
+            definitions.extend(objects.iter().cloned());
+            return Types::with(&definitions);
+        }
+        let changes = self.cache.changes(group, kind);
+        let mut known = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((at, types)) if *at == changes => types.clone(),
+            _ => known.insert((changes, Types::with(&self.cache.all(group, kind)))).1.clone(),
         }
     }
 
@@ -219,9 +239,7 @@ impl FromCluster {
             tracing::warn!(error = e.text, "the kinds of the cluster are those known before");
         }
         let kinds = link.cluster.kinds().unwrap_or_else(|_| Kinds::built_in().clone());
-        let mut definitions = link.cache.all(DEFINITIONS.0, DEFINITIONS.1);
-        definitions.extend(objects.iter().cloned());
-        let types = Types::with(&definitions);
+        let types = link.types(&objects);
         let mut params: BTreeSet<(String, String)> = BTreeSet::new();
         for policy in policies {
             for kind in param_kinds(policy) {

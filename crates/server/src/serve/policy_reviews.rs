@@ -49,9 +49,11 @@ async fn decided(
     let exceptions = state.store.around().stored.as_ref().and_then(|stored| stored.exceptions.clone());
     let path = uri.path().to_string();
     let of = state.clone();
+    let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
     let work = move || {
         let incoming = decode(&kind, &body.bytes)?;
-        let mut answer = review(about, &incoming, exceptions.as_deref());
+        let kinds = cluster.and_then(|cluster| cluster.kinds().ok());
+        let mut answer = review(about, &incoming, exceptions.as_deref(), kinds.as_deref());
         let is_changed =
             about == About::Policy && answer.denial.is_none() && incoming.text(&["operation"]) != "DELETE";
         if let Some(work) = of.work.get().filter(|_| is_changed) {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
@@ -117,6 +117,7 @@ pub fn policies(
     mut logged: Logged,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
+        let mut took = Duration::ZERO;
         loop {
             // The folders may have been replaced, so they are watched again each time.
             let places = state.store.places().clone();
@@ -129,12 +130,15 @@ pub fn policies(
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
                     () = next(&mut changed, after) => {}
-                    () = link.changed.notified() => tokio::time::sleep(PAUSE).await,
+                    // A few policies are read at once; where reading takes longer, changes are gathered for as long.
+                    () = link.changed.notified() => tokio::time::sleep(took.min(PAUSE)).await,
                     () = reconfigured(link.clone()) => {}
                 },
             }
             let of = state.clone();
+            let begins = Instant::now();
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
+            took = begins.elapsed();
             state.metrics.loaded(&now);
             logged.update(&now);
             if let Some(controllers) = &controllers {
