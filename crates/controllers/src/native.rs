@@ -183,7 +183,8 @@ mod tests {
             namespaced: false,
             subresources: Box::default(),
         };
-        let named = |policy: &Value, kinds: &Kinds| as_owner(policy, kinds).text_at(&["apiVersion"]).to_string();
+        let named =
+            |policy: &Value, kinds: &Kinds| as_owner(policy, kinds).text_at(&["apiVersion"]).to_string();
         let both = Kinds::of(vec![resource("v1"), resource("v1beta1")]);
         let cel = policy("policies.kyverno.io/v1", "ValidatingPolicy");
         assert_eq!(named(&cel, &both), "policies.kyverno.io/v1beta1");

@@ -144,7 +144,10 @@ mod tests {
     fn background_scans_see_no_subresources() {
         for kind in ["Pod/exec", "Scale", "*/status", "*/*", "Pod/*"] {
             let refusal = checked("ClusterPolicy", kind, "").refusal.unwrap();
-            assert!(refusal.ends_with(&format!("background scan enabled with subresource {kind}")), "{refusal}");
+            assert!(
+                refusal.ends_with(&format!("background scan enabled with subresource {kind}")),
+                "{refusal}"
+            );
             assert_eq!(checked("ClusterPolicy", kind, "background: false, ").refusal, None, "{kind}");
         }
     }
@@ -155,7 +158,9 @@ mod tests {
         assert_eq!(found.refusal, None);
         assert_eq!(
             found.warnings,
-            ["the kind defined in the any match resource is invalid: unable to convert GVK to GVR for kinds Foo"]
+            [
+                "the kind defined in the any match resource is invalid: unable to convert GVK to GVR for kinds Foo"
+            ]
         );
     }
 }

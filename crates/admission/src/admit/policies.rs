@@ -65,12 +65,7 @@ impl About {
 
 /// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do. `kinds`: those that the
 /// cluster serves, if there is one.
-pub fn review(
-    about: About,
-    incoming: &Incoming,
-    exceptions: Option<&str>,
-    kinds: Option<&Kinds>,
-) -> Answer {
+pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>, kinds: Option<&Kinds>) -> Answer {
     let object = incoming.object("object");
     if object.is_null() || !incoming.text(&["subResource"]).is_empty() {
         return Answer::default();
@@ -150,7 +145,8 @@ fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
 
 /// Why a policy of `policies.kyverno.io` on objects of a cluster applies to none.
 fn selects_nothing(object: &Value) -> Option<String> {
-    const OF_OBJECTS: [&str; 4] = ["ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy"];
+    const OF_OBJECTS: [&str; 4] =
+        ["ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy"];
     let kind = object.text_at(&["kind"]);
     let is_about_objects = object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/")
         && OF_OBJECTS.contains(&kind.strip_prefix("Namespaced").unwrap_or(kind))
@@ -306,7 +302,9 @@ mod tests {
     #[test]
     fn a_policy_that_selects_nothing_is_refused_with_the_reason_as_a_warning() {
         let text = |more: &str| {
-            format!("{{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {{name: a}}, spec: {{{more}validations: [{{expression: 'true'}}]}}}}")
+            format!(
+                "{{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {{name: a}}, spec: {{{more}validations: [{{expression: 'true'}}]}}}}"
+            )
         };
         let denied = reviewed(About::Policy, &text(""));
         let message = denied.denial.unwrap().message;

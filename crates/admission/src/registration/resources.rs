@@ -139,7 +139,13 @@ pub fn rules(entries: &BTreeSet<Entry>) -> Vec<Value> {
         }
         for (operations, resources) in by_operations {
             let operations = operations.into_iter().map(String::from).collect();
-            rules.insert([vec![group.into()], vec![version.into()], resources, operations, vec![scope.into()]]);
+            rules.insert([
+                vec![group.into()],
+                vec![version.into()],
+                resources,
+                operations,
+                vec![scope.into()],
+            ]);
         }
     }
     in_order(rules)

@@ -114,7 +114,9 @@ fn clone_list(subject: &Subject<'_>, body: &Value, place: &str, fields: &mut Fie
         true if !has(Scope::Cluster) && !has(Scope::Unknown) => {
             ("namespace", "namespace is required for namespaced target resources")
         }
-        false if has(Scope::Cluster) => ("namespace", "namespace is forbidden for cluster-wide target resources"),
+        false if has(Scope::Cluster) => {
+            ("namespace", "namespace is forbidden for cluster-wide target resources")
+        }
         _ => return,
     };
     fields.forbidden(&format!("{place}.cloneList.{below}"), detail);

@@ -321,7 +321,8 @@ fn a_server_knows_which_targets_of_generate_rules_have_namespaces() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
     let own = "apiVersion: aws.example.com/v1, kind: Role";
     let map = "apiVersion: v1, kind: ConfigMap";
-    let missing = "spec.rules[0].namespace: Forbidden: target namespace must be set for a namespaced resource";
+    let missing =
+        "spec.rules[0].namespace: Forbidden: target namespace must be set for a namespaced resource";
     for target in [role, own, map] {
         assert_eq!(refused(Reader::Command, target).as_deref(), Some(missing), "{target}");
     }
@@ -330,6 +331,8 @@ fn a_server_knows_which_targets_of_generate_rules_have_namespaces() {
     assert_eq!(refused(Reader::Server, map).as_deref(), Some(missing));
     assert_eq!(
         refused(Reader::Server, &format!("{role}, namespace: b")).as_deref(),
-        Some("spec.rules[0].namespace: Forbidden: target namespace must not be set for a cluster-wide resource")
+        Some(
+            "spec.rules[0].namespace: Forbidden: target namespace must not be set for a cluster-wide resource"
+        )
     );
 }

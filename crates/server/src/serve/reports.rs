@@ -493,7 +493,10 @@ mod tests {
                 request: request.unwrap_or_default(),
             })
         };
-        assert_eq!(printed(&scope_of("Namespace")), r#"{"apiVersion":"v1","kind":"Namespace","name":"shop","uid":"u"}"#);
+        assert_eq!(
+            printed(&scope_of("Namespace")),
+            r#"{"apiVersion":"v1","kind":"Namespace","name":"shop","uid":"u"}"#
+        );
         assert_eq!(scope_of("ConfigMap").text_at(&["namespace"]), "shop");
     }
 
