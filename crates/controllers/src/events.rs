@@ -271,15 +271,15 @@ mod tests {
     }
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: need-team}, spec: {rules: [{name: team, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {message: no team, pattern: {metadata: {labels: {team: '?*'}}}}}]}}";
-    const EXCEPTION: &str = "{apiVersion: kyverno.io/v2, kind: PolicyException, metadata: {name: e, namespace: n}, spec: {exceptions: [{policyName: need-team, ruleNames: [team]}], match: {any: [{resources: {kinds: [ConfigMap]}}]}}}";
+    const EXCEPTION: &str = "{apiVersion: kyverno.io/v2, kind: PolicyException, metadata: {name: e, namespace: shop}, spec: {exceptions: [{policyName: need-team, ruleNames: [team]}], match: {any: [{resources: {kinds: [ConfigMap]}}]}}}";
 
     /// What the events of a ConfigMap without labels say: kind, reason, note.
     fn noted(policies: &str, blocked: bool) -> Vec<[String; 3]> {
         let engine = Engine::new(PolicySet::from_yaml(policies).unwrap());
         let outcome = engine
-            .check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}")
+            .check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}")
             .unwrap();
-        let about = yaml_value("{apiVersion: v1, kind: ConfigMap, namespace: n, name: a}").unwrap();
+        let about = yaml_value("{apiVersion: v1, kind: ConfigMap, namespace: shop, name: a}").unwrap();
         let exceptions = engine.set().exceptions();
         let occasion = Occasion { object: &about, blocked, settings: None, exceptions };
         let events = outcome.policies.iter().flat_map(|p| occasion.events(&p.policy, &p.rules));
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(
             all,
             [
-                ["ClusterPolicy", "PolicyViolation", &format!("ConfigMap n/a: [team] fail; {message}")],
+                ["ClusterPolicy", "PolicyViolation", &format!("ConfigMap shop/a: [team] fail; {message}")],
                 ["ConfigMap", "PolicyViolation", &format!("policy need-team/team fail: {message}")]
             ]
         );
@@ -311,12 +311,12 @@ mod tests {
                 [
                     "PolicyException",
                     "PolicySkipped",
-                    "resource ConfigMap/n/a was skipped from policy rule need-team/team"
+                    "resource ConfigMap/shop/a was skipped from policy rule need-team/team"
                 ],
                 [
                     "ClusterPolicy",
                     "PolicySkipped",
-                    "resource ConfigMap/n/a was skipped from rule team due to policy exceptions n/e"
+                    "resource ConfigMap/shop/a was skipped from rule team due to policy exceptions shop/e"
                 ]
             ]
         );

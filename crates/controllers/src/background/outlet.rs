@@ -159,16 +159,17 @@ mod tests {
     use crate::engine::PolicySet;
     use crate::ir::rule::RuleKind;
 
-    const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: n, data: {data: {a: b}}}}]}}";
+    const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: shop, data: {data: {a: b}}}}]}}";
 
     fn noted(status: Status, settings: &str) -> Vec<String> {
         let set = PolicySet::from_yaml(POLICY).unwrap();
         let policy = set.policies().first().unwrap();
         let result = RuleOutcome::new(&"r".into(), RuleKind::Generation, status, "no quota");
         let settings = Settings::of(&yaml_value(&format!("{{data: {settings}}}")).unwrap());
-        let trigger = scope(&yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: n}}").unwrap());
+        let trigger =
+            scope(&yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").unwrap());
         let made =
-            yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}").unwrap();
+            yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
         let done = [Done::Created(made)];
         let all = events(policy, Some(&settings), &trigger, &result, &done);
         let shown = |e: &Event| format!("{} {} {}", e.regarding.text_at(&["kind"]), e.reason, e.note);
@@ -192,8 +193,8 @@ mod tests {
     fn generated_objects_are_named_with_group_version_kind_name_and_namespace() {
         let of = |text: &str| named(&yaml_value(text).unwrap());
         assert_eq!(
-            of("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n}}"),
-            "/v1, Kind=Secret Name=a Namespace=n"
+            of("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}}"),
+            "/v1, Kind=Secret Name=a Namespace=shop"
         );
         assert_eq!(of("{apiVersion: apps/v1, kind: X, metadata: {name: a}}"), "apps/v1, Kind=X Name=a");
     }
