@@ -166,7 +166,7 @@ mod tests {
     use crate::value::object::{About, Check};
 
     #[test]
-    fn expressions_of_rules_ask_for_the_rights_of_the_user() {
+    fn expressions_of_rules_look_up_the_rights_of_the_user() {
         let objects = [
             "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: shop}, rules: [{apiGroups: [''], resources: [pods], verbs: [delete]}]}",
             "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: shop}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: anna}]}",
