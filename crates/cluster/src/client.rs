@@ -65,7 +65,7 @@ impl Failure {
         self.code == 409
     }
 
-    /// Whether the same request may be granted later: there was no answer, the server has no time, or somebody else was faster.
+    /// Whether the same request may be granted later: there was no answer, the server has no time, or another client was faster.
     pub fn is_passing(&self) -> bool {
         self.reason != NO_MATCH && matches!(self.code, 0 | 409 | 429 | 500..)
     }

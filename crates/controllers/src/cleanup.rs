@@ -107,7 +107,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
         let objects = match cluster.list(resource, own) {
             Ok(objects) => objects,
             // What may not be read, or is not there any more, is no reason to leave the others.
-            Err(e) if matches!(e.code, 403 | 404 | 405) => {
+            Err(e) if matches!(e.code, 403..=405) => {
                 tracing::warn!(policy = %policy.key(), kind = &*resource.kind, error = %e, "not listed");
                 continue;
             }

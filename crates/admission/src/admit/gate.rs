@@ -24,6 +24,9 @@ use super::route::Route;
 use super::{needs, subject};
 use crate::value::{Str, Value};
 
+/// The kind of a policy with work for controllers, and its key.
+type PolicyId = (Class, String);
+
 /// Policies that are ready to decide.
 pub struct Gate {
     engine: Engine,
@@ -36,7 +39,7 @@ pub struct Gate {
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
     /// What rules with work for controllers are written as, by the key of the policy.
-    background: HashMap<(Class, String), Arc<[RuleFacts]>>,
+    background: HashMap<PolicyId, Arc<[RuleFacts]>>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -398,7 +401,7 @@ impl Gate {
     }
 }
 
-fn background_facts(loaded: &LoadedPolicy) -> Option<((Class, String), Arc<[RuleFacts]>)> {
+fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Arc<[RuleFacts]>)> {
     let policy = loaded.policy.as_ref()?;
     let class = Class::of(loaded.document.text_at(&["kind"]))?;
     let facts = background::facts(&loaded.document);

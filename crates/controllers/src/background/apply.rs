@@ -165,7 +165,7 @@ fn has(current: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether somebody else has written fields of an object, other than its status.
+/// Whether another program has written fields of an object, other than its status.
 fn is_changed_by_others(object: &Value) -> bool {
     let fields = object.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
     fields
@@ -378,7 +378,7 @@ mod tests {
     use crate::document::yaml_value;
 
     #[test]
-    fn an_object_is_as_wanted_until_somebody_else_changes_it() {
+    fn an_object_is_as_wanted_until_another_program_changes_it() {
         let wanted =
             yaml_value("{kind: ConfigMap, metadata: {name: a, labels: {l: v}}, data: {k: v}}").unwrap();
         let current = |manager: &str, data: &str| {

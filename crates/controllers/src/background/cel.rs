@@ -23,7 +23,7 @@ use super::work::{Case, WorkError};
 const LONGEST: usize = 63;
 
 impl Reconciler {
-    /// Does the work of a policy for a trigger. `about` is the request that was made about it; without one the trigger is as it was.
+    /// Does the work of a policy for a trigger. `about` is the request about it; without one the trigger is as it was.
     pub(super) fn generate_by_expressions(
         &self,
         case: &Case<'_>,

@@ -213,7 +213,7 @@ impl Reconciler {
             }
             let objects = match self.setup.cluster.list(resource, own) {
                 Ok(objects) => objects,
-                Err(e) if matches!(e.code, 403 | 404 | 405) => {
+                Err(e) if matches!(e.code, 403..=405) => {
                     let kind = &*resource.kind;
                     tracing::warn!(policy = policy.key(), kind, error = %e, "triggers cannot be listed");
                     continue;

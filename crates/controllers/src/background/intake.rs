@@ -58,7 +58,7 @@ impl WorkIntake {
         WorkIntake { cluster, namespace, background, own }
     }
 
-    /// Why a policy that is applied is refused: the account of background work may not do what it asks. What cannot be found
+    /// Why a policy that is applied is refused: the account of background work may not do that work. What cannot be found
     /// out refuses nothing.
     pub fn refuses(&self, policy: &Value) -> Option<String> {
         rights::missing(&self.background, policy).unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! Whether the account of background work may do what a policy asks of it.
+//! Whether the account of background work may do the work of a policy.
 //!
 //! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger. A kind that a variable gives, and one
 //! that the cluster does not serve yet, is not looked at. Semantics: `docs/cluster.md`, "Background work".

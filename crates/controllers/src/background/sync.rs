@@ -1,4 +1,4 @@
-//! Generated objects of GeneratingPolicies that somebody has changed.
+//! Generated objects of GeneratingPolicies that another program has changed.
 //!
 //! In: changes of the kinds that synchronised policies generate. Out: the work of the policy for the trigger again: what it generated is
 //! restored, copies follow their source. Nothing of this is written down: when a replica begins to lead, all generated objects come as
@@ -65,7 +65,7 @@ fn generated(change: &Change) -> Option<Generated> {
 }
 
 impl Watched {
-    /// Takes a change, and adds what it asks for.
+    /// Takes a change, and adds the work that follows.
     pub fn take(&self, change: &Change, queue: &Queue<Task>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(generated) = generated(change) {

@@ -13,7 +13,7 @@ use super::requests::UpdateRequest;
 /// How long an admitted change may take to be stored, in seconds.
 pub const SETTLES: i64 = 4;
 
-/// What became of the change that a request asks for.
+/// What became of the change of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is stored.
@@ -67,7 +67,7 @@ fn stored(cluster: &Cluster, incoming: &Incoming) -> Result<Option<Value>, Failu
     Ok(all.into_iter().find(|o| !uid.is_empty() && o.text_at(&["metadata", "uid"]) == uid))
 }
 
-/// Whether the change that a request asks for is stored. `now` in seconds since 1970.
+/// Whether the change of a request is stored. `now` in seconds since 1970.
 ///
 /// # Errors
 /// The cluster does not answer.

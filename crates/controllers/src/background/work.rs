@@ -1,7 +1,7 @@
 //! The work of an UpdateRequest.
 //!
 //! In: a request, the policies as they are now. Out: objects as the rules want them, or why not. What is done depends on what is there
-//! now, not on what was there when the request was made: a trigger that matches again keeps what it generated. Semantics:
+//! now, not on what was there at the time of the request: a trigger that matches again keeps what it generated. Semantics:
 //! `docs/cluster.md`, "Background work".
 
 use crate::admit::{Gate, Incoming};
@@ -20,7 +20,7 @@ use super::{Reconciler, now};
 /// Why work is not done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WorkError {
-    /// What the request asks for is not stored yet.
+    /// The change of the request is not stored yet.
     #[error("the change is not stored yet")]
     Early,
     /// The cluster refuses.
@@ -106,7 +106,7 @@ impl Reconciler {
         }
     }
 
-    /// The request on a trigger: the one that was made about it, or one that creates it.
+    /// The request on a trigger: the one about it, or one that creates it.
     pub(super) fn request_on(
         &self,
         case: &Case<'_>,

@@ -215,7 +215,7 @@ impl Store {
         let is_counted =
             method != "GET" && ["/configmaps", "/updaterequests"].iter().any(|part| path.contains(part));
         match self.left.as_mut().filter(|_| is_counted) {
-            Some(0) => return refusal(503, "ServiceUnavailable", "the server ends here"),
+            Some(0) => return refusal(500, "InternalError", "the server ends here"),
             Some(left) => *left -= 1,
             None => {}
         }
