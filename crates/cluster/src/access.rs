@@ -11,9 +11,52 @@ use crate::value::object::{About, Check, Decision};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
-use crate::client::Cluster;
+use crate::client::{Cluster, Failure};
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+const OWN_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// What an account may do with objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Right<'r> {
+    /// The verb.
+    pub verb: &'r str,
+    /// The group.
+    pub group: &'r str,
+    /// The version.
+    pub version: &'r str,
+    /// The resource.
+    pub resource: &'r str,
+    /// Its subresource, or empty.
+    pub subresource: &'r str,
+    /// The namespace; empty = all.
+    pub namespace: &'r str,
+}
+
+impl Cluster {
+    /// Whether the account of this client has a right.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn may(&self, right: &Right<'_>) -> Result<bool, Failure> {
+        let attributes = Value::map([
+            ("verb", right.verb.into()),
+            ("group", right.group.into()),
+            ("version", right.version.into()),
+            ("resource", right.resource.into()),
+            ("subresource", right.subresource.into()),
+            ("namespace", right.namespace.into()),
+        ]);
+        let review = Value::map([
+            ("apiVersion", "authorization.k8s.io/v1".into()),
+            ("kind", "SelfSubjectAccessReview".into()),
+            ("spec", Value::map([("resourceAttributes", attributes)])),
+        ]);
+        let answer = self.request("POST", OWN_REVIEWS, "application/json", Some(&review))?;
+        Ok(answer.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true))
+    }
+}
 
 /// Answers questions about what a user may do.
 pub struct Access {

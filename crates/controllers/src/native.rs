@@ -150,7 +150,7 @@ fn is_own(object: &Value) -> bool {
 }
 
 /// Whether an object has everything that is wanted; the API server adds defaults.
-fn holds(current: &Value, wanted: &Value) -> bool {
+pub(crate) fn holds(current: &Value, wanted: &Value) -> bool {
     match (current, wanted) {
         (Value::Map(current), Value::Map(wanted)) => wanted.iter().all(|(key, wanted)| {
             current.get(key).is_some_and(|current| holds(current, wanted)) || wanted.is_empty()

@@ -9,6 +9,7 @@ use crate::cluster::{Cluster, Failure};
 use crate::decide::generate::{Key, Present, Wanted};
 use crate::external::LookupError;
 use crate::kubernetes::Resource;
+use crate::native::holds;
 use crate::value::{Map, Value};
 
 /// The name under which fields of generated objects are written.
@@ -148,21 +149,8 @@ fn is_as_wanted(current: &Value, wanted: &Value) -> bool {
         members.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
     same_metadata
-        && has(&Value::Map(content(current)), &Value::Map(content(wanted)))
+        && holds(&Value::Map(content(current)), &Value::Map(content(wanted)))
         && !is_changed_by_others(current)
-}
-
-/// Whether a value has all that is wanted.
-fn has(current: &Value, wanted: &Value) -> bool {
-    match (current, wanted) {
-        (Value::Map(current), Value::Map(wanted)) => wanted.iter().all(|(key, wanted)| {
-            current.get(key).is_some_and(|current| has(current, wanted)) || wanted.is_empty()
-        }),
-        (Value::List(current), Value::List(wanted)) => {
-            current.len() == wanted.len() && current.iter().zip(wanted.iter()).all(|(c, w)| has(c, w))
-        }
-        (current, wanted) => current.json_eq(wanted),
-    }
 }
 
 /// Whether another program has written fields of an object, other than its status.

@@ -5,10 +5,9 @@
 
 use crate::api::read::{items, texts};
 use crate::background_facts::{RuleFacts, WorkKind, facts};
+use crate::cluster::access::Right;
 use crate::cluster::{Cluster, Failure, api_version};
 use crate::value::{Value, variables};
-
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /// Why a policy is refused; `None` = the account may do all of it.
 ///
@@ -64,21 +63,15 @@ fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option
     let namespace = if is_known { namespace } else { "" };
     let mut refused = Vec::new();
     for verb in verbs {
-        let attributes = Value::map([
-            ("verb", (*verb).into()),
-            ("group", (&*resource.group).into()),
-            ("version", (&*resource.version).into()),
-            ("resource", (&*resource.plural).into()),
-            ("subresource", part.into()),
-            ("namespace", namespace.into()),
-        ]);
-        let review = Value::map([
-            ("apiVersion", "authorization.k8s.io/v1".into()),
-            ("kind", "SelfSubjectAccessReview".into()),
-            ("spec", Value::map([("resourceAttributes", attributes)])),
-        ]);
-        let answer = cluster.request("POST", REVIEWS, "application/json", Some(&review))?;
-        if answer.at(&["status", "allowed"]).and_then(Value::as_bool) != Some(true) {
+        let right = Right {
+            verb,
+            group: &resource.group,
+            version: &resource.version,
+            resource: &resource.plural,
+            subresource: part,
+            namespace,
+        };
+        if !cluster.may(&right)? {
             refused.push(*verb);
         }
     }

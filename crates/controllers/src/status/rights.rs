@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::api::read::{items, texts};
 use crate::cluster::Cluster;
+use crate::cluster::access::Right;
 use crate::value::Value;
 
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const VERBS: [&str; 3] = ["get", "list", "watch"];
 /// How long an answer counts.
 const LASTS: Duration = Duration::from_secs(10);
@@ -73,22 +73,8 @@ impl Rights {
         }
         let [verb, group, version, resource] = &question;
         let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
-        let attributes = Value::map([
-            ("verb", (&**verb).into()),
-            ("group", (&**group).into()),
-            ("version", (&**version).into()),
-            ("resource", resource.into()),
-            ("subresource", part.into()),
-        ]);
-        let review = Value::map([
-            ("apiVersion", "authorization.k8s.io/v1".into()),
-            ("kind", "SelfSubjectAccessReview".into()),
-            ("spec", Value::map([("resourceAttributes", attributes)])),
-        ]);
-        let answer = self.cluster.request("POST", REVIEWS, "application/json", Some(&review));
-        let answer = answer
-            .map_err(|e| e.text)
-            .map(|answer| answer.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true));
+        let right = Right { verb, group, version, resource, subresource: part, namespace: "" };
+        let answer = self.cluster.may(&right).map_err(|e| e.text);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(question, (Instant::now(), answer.clone()));
         answer
