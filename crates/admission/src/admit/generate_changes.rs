@@ -17,7 +17,7 @@ pub enum Change {
     Refused(&'static str),
 }
 
-const STALE: &str = "changes in the generate rule pattern could result in stale targets";
+const STALE: &str = "no synchronization will be performed to the old target resource upon policy updates";
 const IMMUTABLE: &str = "changes of immutable fields of a rule spec in a generate rule is disallowed";
 
 /// Parts of a generate block that may change.

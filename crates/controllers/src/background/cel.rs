@@ -58,6 +58,7 @@ impl Reconciler {
         self.note_kinds(key, facts, objects)?;
         let mut wanted = Vec::with_capacity(objects.len());
         for object in objects {
+            self.copied_from(object);
             wanted.push(self.labelled(case, object, &trigger)?);
         }
         let (mut failures, mut all) = (Vec::new(), Vec::new());

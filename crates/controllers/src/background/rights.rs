@@ -1,6 +1,7 @@
 //! Whether the account of background work may do the work of a policy.
 //!
-//! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger. A kind that a variable gives, and one
+//! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger, because the account has no right to
+//! do its work, or because its objects are not where their kind can be. A kind that a variable gives, and one
 //! that the cluster does not serve yet, is not looked at. Semantics: `docs/cluster.md`, "Background work".
 
 use crate::api::read::{items, texts};
@@ -22,6 +23,13 @@ pub fn missing(cluster: &Cluster, policy: &Value) -> Result<Option<String>, Fail
             }
             WorkKind::CelGenerate => continue,
         };
+        if facts.kind == WorkKind::Generate {
+            for object in &objects {
+                if let Some(text) = misplaced(cluster, object)? {
+                    return Ok(Some(format!("rule {}: {text}", facts.rule)));
+                }
+            }
+        }
         for object in objects {
             if let Some(text) = of_object(cluster, object, verbs)? {
                 return Ok(Some(match facts.kind {
@@ -48,6 +56,23 @@ fn described(facts: &RuleFacts) -> Vec<&Value> {
         [] => vec![generate],
         loops => loops.iter().collect(),
     }
+}
+
+/// What is wrong with the namespace of an object that a rule generates, as the cluster serves its kind.
+fn misplaced(cluster: &Cluster, object: &Value) -> Result<Option<&'static str>, Failure> {
+    let written = object.text_at(&["apiVersion"]);
+    let (group, version) = written.split_once('/').unwrap_or(("", written));
+    let kinds = cluster.kinds()?;
+    let is_empty = object.text_at(&["namespace"]).is_empty();
+    Ok(match kinds.kind(group, version, object.text_at(&["kind"])) {
+        Some(resource) if resource.namespaced && is_empty => {
+            Some("target namespace must be set for a namespaced resource")
+        }
+        Some(resource) if !resource.namespaced && !is_empty => {
+            Some("target namespace must not be set for a cluster-wide resource")
+        }
+        _ => None,
+    })
 }
 
 fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option<String>, Failure> {

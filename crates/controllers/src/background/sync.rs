@@ -116,6 +116,16 @@ impl Reconciler {
         }
     }
 
+    /// Notes which version of an object is copied: a watch that begins later may see a newer one first.
+    pub(super) fn copied_from(&self, source: &Value) {
+        let at = |key: &str| source.text_at(&["metadata", key]).to_string();
+        let (uid, version) = (at("uid"), at("resourceVersion"));
+        if !uid.is_empty() && !version.is_empty() {
+            let mut state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.versions.insert(uid, version);
+        }
+    }
+
     /// Does the work of a policy for a trigger again.
     pub(super) fn sync(&self, generated: &Generated) -> Result<Next, WorkError> {
         let in_use = (self.setup.source)();
