@@ -93,3 +93,15 @@ pub trait InUse: Send + Sync {
 
 /// Gives what is in use now.
 pub type Source = Arc<dyn Fn() -> Arc<dyn InUse> + Send + Sync>;
+
+/// What of an object decides: not its status, nor who wrote it.
+pub fn content(document: &Value) -> Value {
+    let mut members = document.as_map().cloned().unwrap_or_default();
+    members.remove("status");
+    let mut metadata = members.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    for key in ["managedFields", "resourceVersion", "generation"] {
+        metadata.remove(key);
+    }
+    members.insert("metadata", Value::Map(metadata));
+    Value::Map(members)
+}

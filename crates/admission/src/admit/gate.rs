@@ -27,6 +27,9 @@ use crate::value::{Str, Value};
 /// The kind of a policy with work for controllers, and its key.
 type PolicyId = (Class, String);
 
+/// A policy, and the facts about its rules.
+type Background = (Arc<Policy>, Arc<[RuleFacts]>);
+
 /// Policies that are ready to decide.
 pub struct Gate {
     engine: Engine,
@@ -38,8 +41,8 @@ pub struct Gate {
     ignored: HashSet<(String, String)>,
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
-    /// What rules with work for controllers are written as, by the key of the policy.
-    background: HashMap<PolicyId, Arc<[RuleFacts]>>,
+    /// Policies whose rules have work for controllers, with what these are written as.
+    background: HashMap<PolicyId, Background>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -206,12 +209,12 @@ impl Gate {
 
     /// The rules of a policy, `NAME` or `NAMESPACE/NAME`, that have work for controllers.
     pub fn background(&self, class: Class, policy: &str) -> Option<&[RuleFacts]> {
-        self.background.get(&(class, policy.to_string())).map(AsRef::as_ref)
+        self.background.get(&(class, policy.to_string())).map(|(_, facts)| &**facts)
     }
 
     /// All policies whose rules have work for controllers.
     pub fn all_background(&self) -> impl Iterator<Item = (Class, &str, &[RuleFacts])> {
-        self.background.iter().map(|((class, policy), facts)| (*class, &**policy, &**facts))
+        self.background.iter().map(|((class, policy), (_, facts))| (*class, &**policy, &**facts))
     }
 
     /// Whether a path selects a policy of rules.
@@ -219,15 +222,9 @@ impl Gate {
         self.policy_of(Class::Rules, key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
     }
 
-    /// A policy by its kind and its key, `NAME` or `NAMESPACE/NAME`.
+    /// A policy whose rules have work for controllers, by its kind and its key, `NAME` or `NAMESPACE/NAME`.
     pub fn policy_of(&self, class: Class, key: &str) -> Option<&Arc<Policy>> {
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let is = |p: &&Arc<Policy>| {
-            *p.name == *name
-                && p.namespace.as_deref().unwrap_or_default() == namespace
-                && Class::of(&p.api.kind) == Some(class)
-        };
-        self.engine.set().policies().iter().find(is)
+        self.background.get(&(class, key.to_string())).map(|(policy, _)| policy)
     }
 
     /// The work that an allowed request causes for controllers. `is_own`: the request is one of the controllers themselves.
@@ -240,9 +237,10 @@ impl Gate {
         deadline: &Deadline,
     ) -> Vec<Work> {
         let mut all = Vec::new();
-        for (class, key, facts) in self.all_background() {
-            let policy = self.policy_of(class, key).filter(|p| self.selects(p, route, &request.target));
-            let Some(policy) = policy else { continue };
+        for ((class, key), (policy, facts)) in &self.background {
+            if !self.selects(policy, route, &request.target) {
+                continue;
+            }
             let required = policy.failure_policy.is_fail();
             let work = deadline.within(|| match class {
                 Class::Rules => self.work_of_rules(policy, facts, incoming, request, is_own),
@@ -252,7 +250,7 @@ impl Gate {
             let generates = work.iter().filter(|(kind, _)| *kind != WorkKind::Mutate);
             let generates: Vec<RuleWork> = generates.map(|(_, work)| work.clone()).collect();
             if !generates.is_empty() {
-                let kind = if class == Class::Rules { WorkKind::Generate } else { WorkKind::CelGenerate };
+                let kind = if *class == Class::Rules { WorkKind::Generate } else { WorkKind::CelGenerate };
                 all.push(Work { kind, policy: policy(), rules: generates, required });
             }
             let changes = work.into_iter().filter(|(kind, _)| *kind == WorkKind::Mutate);
@@ -401,11 +399,11 @@ impl Gate {
     }
 }
 
-fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Arc<[RuleFacts]>)> {
+fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Background)> {
     let policy = loaded.policy.as_ref()?;
     let class = Class::of(loaded.document.text_at(&["kind"]))?;
     let facts = background::facts(&loaded.document);
-    (!facts.is_empty()).then(|| ((class, policy.key()), facts.into()))
+    (!facts.is_empty()).then(|| ((class, policy.key()), (policy.clone(), facts.into())))
 }
 
 /// The object of a request, as work finds it again.

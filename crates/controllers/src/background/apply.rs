@@ -297,20 +297,25 @@ pub fn orphan(cluster: &Cluster, objects: &[Value]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A label of a generated object, without the prefix.
+pub fn label(object: &Value, key: &str) -> String {
+    object.text_at(&["metadata", "labels", &format!("{PREFIX}{key}")]).to_string()
+}
+
 /// The trigger of a generated object, by its labels.
 pub fn trigger_of(object: &Value) -> Trigger {
-    let label = |key: &str| {
-        let key = format!("{PREFIX}trigger-{key}");
-        object.at(&["metadata", "labels", &key]).and_then(Value::as_str).unwrap_or_default().to_string()
-    };
-    let (group, version) = (label("group"), label("version"));
-    let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+    trigger_by(&|key| label(object, key))
+}
+
+/// The trigger that labels name, each without the prefix.
+pub fn trigger_by(label: &dyn Fn(&str) -> String) -> Trigger {
+    let (group, version) = (label("trigger-group"), label("trigger-version"));
     Trigger {
-        api_version,
-        kind: label("kind"),
-        namespace: label("namespace"),
-        name: label("name"),
-        uid: label("uid"),
+        api_version: if group.is_empty() { version } else { format!("{group}/{version}") },
+        kind: label("trigger-kind"),
+        namespace: label("trigger-namespace"),
+        name: label("trigger-name"),
+        uid: label("trigger-uid"),
     }
 }
 
@@ -334,10 +339,7 @@ pub fn copies(cluster: &Cluster, source: &Value) -> Result<Vec<Value>, Failure> 
 
 /// The policy, `NAME` or `NAMESPACE/NAME`, and the rule that generated an object, by its labels.
 pub fn origin_of(object: &Value) -> Option<(String, String)> {
-    let label = |key: &str| {
-        let key = format!("{PREFIX}{key}");
-        object.at(&["metadata", "labels", &key]).and_then(Value::as_str).unwrap_or_default().to_string()
-    };
+    let label = |key| label(object, key);
     let (name, namespace) = (label("policy-name"), label("policy-namespace"));
     if name.is_empty() {
         return None;

@@ -51,15 +51,7 @@ fn generated(change: &Change) -> Option<Generated> {
     if label("rule-name").is_some() {
         return None;
     }
-    let text = |key: &str| label(key).cloned().unwrap_or_default();
-    let (group, version) = (text("trigger-group"), text("trigger-version"));
-    let trigger = Trigger {
-        api_version: if group.is_empty() { version } else { format!("{group}/{version}") },
-        kind: text("trigger-kind"),
-        namespace: text("trigger-namespace"),
-        name: text("trigger-name"),
-        uid: text("trigger-uid"),
-    };
+    let trigger = apply::trigger_by(&|key| label(key).cloned().unwrap_or_default());
     let policy = label("policy-name").filter(|name| !name.is_empty())?;
     Some(Generated { policy: policy.clone(), namespace: change.namespace.clone(), trigger })
 }
@@ -106,12 +98,8 @@ impl Reconciler {
         let mut state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.settled.insert(at("uid"), at("resourceVersion"));
         if let Some(source) = object.at(&["metadata", "labels", SOURCE_UID]).and_then(Value::as_str) {
-            let label = |key: &str| {
-                let label = object.at(&["metadata", "labels", &format!("{PREFIX}{key}")]);
-                label.and_then(Value::as_str).unwrap_or_default().to_string()
-            };
-            let (policy, namespace) = (label("policy-name"), at("namespace"));
-            let copy = Generated { policy, namespace, trigger: apply::trigger_of(object) };
+            let policy = apply::label(object, "policy-name");
+            let copy = Generated { policy, namespace: at("namespace"), trigger: apply::trigger_of(object) };
             state.copies.entry(source.to_string()).or_default().insert(copy);
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::cluster::cache::{Cache, OnChange};
 use crate::cluster::{Cluster, Failure};
 use crate::engine::load::{self, Reader};
+use crate::in_use::content;
 use crate::ir::Policy;
 use crate::kubernetes::{Kinds, Resource};
 use crate::sources::files::SourceText;
@@ -99,18 +100,6 @@ impl Native {
 
 fn resource<'k>(served: &'k Kinds, kind: &str) -> Option<&'k Resource> {
     VERSIONS.iter().find_map(|version| served.kind(GROUP, version, kind))
-}
-
-/// An object without what changes by itself.
-fn content(object: &Value) -> Value {
-    let mut members = object.as_map().cloned().unwrap_or_default();
-    members.remove("status");
-    let mut metadata = members.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
-    for key in ["managedFields", "resourceVersion", "generation"] {
-        metadata.remove(key);
-    }
-    members.insert("metadata", Value::Map(metadata));
-    Value::Map(members)
 }
 
 fn compile(documents: &[Value], params: Vec<Value>) -> Vec<Arc<Policy>> {

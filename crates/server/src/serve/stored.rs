@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::controllers::in_use::{PolicyKey, StoredPolicy};
+use crate::controllers::in_use::{PolicyKey, StoredPolicy, content};
 use crate::kubernetes::{Kinds, Resource};
 use crate::load::{self, Policies, Reader};
 use crate::sources::files::SourceText;
@@ -181,18 +181,6 @@ impl Chosen {
         let namespace = document.text_at(&["metadata", "namespace"]);
         self.exceptions.as_deref().is_some_and(|of| of == "*" || of == namespace)
     }
-}
-
-/// What of an object decides: not its status, nor who wrote it.
-fn content(document: &Value) -> Value {
-    let mut members = document.as_map().cloned().unwrap_or_default();
-    members.remove("status");
-    let mut metadata = members.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
-    for key in ["managedFields", "resourceVersion", "generation"] {
-        metadata.remove(key);
-    }
-    members.insert("metadata", Value::Map(metadata));
-    Value::Map(members)
 }
 
 #[cfg(test)]
