@@ -4,6 +4,7 @@
 //! the work that the request causes ([`Work`]): objects to generate or delete, other objects to change. Controllers do it.
 //! Semantics: `docs/cluster.md`, "Background work".
 
+use crate::admit::Phase;
 use crate::api::autogen;
 use crate::api::read::{filters, items, texts};
 use crate::engine::{RuleOutcome, Status};
@@ -45,6 +46,8 @@ pub enum WorkKind {
     Mutate,
     /// Its expressions generate objects.
     CelGenerate,
+    /// Its expressions change objects that exist.
+    CelMutate,
 }
 
 /// Kinds of policies with work for controllers; names are unique in each.
@@ -54,6 +57,8 @@ pub enum Class {
     Rules,
     /// GeneratingPolicies, namespaced ones included.
     Generating,
+    /// MutatingPolicies, namespaced ones included.
+    Mutating,
 }
 
 impl WorkKind {
@@ -62,16 +67,26 @@ impl WorkKind {
         match self {
             WorkKind::Generate | WorkKind::Mutate => Class::Rules,
             WorkKind::CelGenerate => Class::Generating,
+            WorkKind::CelMutate => Class::Mutating,
         }
     }
 }
 
 impl Class {
+    /// The webhook whose requests have work: MutatingPolicies have no other one.
+    pub fn phase(self) -> Phase {
+        match self {
+            Class::Rules | Class::Generating => Phase::Validate,
+            Class::Mutating => Phase::Mutate,
+        }
+    }
+
     /// The kind of a policy, by its kind as it is written.
     pub fn of(kind: &str) -> Option<Class> {
         match kind {
             "ClusterPolicy" | "Policy" => Some(Class::Rules),
             "GeneratingPolicy" | "NamespacedGeneratingPolicy" => Some(Class::Generating),
+            "MutatingPolicy" | "NamespacedMutatingPolicy" => Some(Class::Mutating),
             _ => None,
         }
     }
@@ -83,6 +98,8 @@ impl Class {
             (Class::Rules, _) => ("kyverno.io", "Policy"),
             (Class::Generating, "") => ("policies.kyverno.io", "GeneratingPolicy"),
             (Class::Generating, _) => ("policies.kyverno.io", "NamespacedGeneratingPolicy"),
+            (Class::Mutating, "") => ("policies.kyverno.io", "MutatingPolicy"),
+            (Class::Mutating, _) => ("policies.kyverno.io", "NamespacedMutatingPolicy"),
         }
     }
 }
@@ -93,10 +110,14 @@ const CONTENT: [&str; 5] =
 
 /// The facts about the rules of a policy that have work for controllers, as it is written.
 pub fn facts(policy: &Value) -> Vec<RuleFacts> {
-    if Class::of(policy.text_at(&["kind"])) == Some(Class::Generating) {
-        return vec![of_generating(policy)];
+    match Class::of(policy.text_at(&["kind"])) {
+        Some(Class::Generating) => vec![of_expressions(policy, WorkKind::CelGenerate)],
+        Some(Class::Mutating) if is_enabled(policy, "mutateExisting") => {
+            vec![of_expressions(policy, WorkKind::CelMutate)]
+        }
+        Some(Class::Mutating) => Vec::new(),
+        _ => items(policy.at(&["spec", "rules"])).iter().filter_map(|rule| of_rule(policy, rule)).collect(),
     }
-    items(policy.at(&["spec", "rules"])).iter().filter_map(|rule| of_rule(policy, rule)).collect()
 }
 
 fn of_rule(policy: &Value, rule: &Value) -> Option<RuleFacts> {
@@ -140,23 +161,27 @@ fn of_rule(policy: &Value, rule: &Value) -> Option<RuleFacts> {
     })
 }
 
-/// The facts about a GeneratingPolicy: its one rule has its name. What it generates only its expressions say.
-fn of_generating(policy: &Value) -> RuleFacts {
-    let enabled = |key: &str| {
-        policy.at(&["spec", "evaluation", key, "enabled"]).and_then(Value::as_bool).unwrap_or(false)
-    };
+/// Whether a policy of expressions has something switched on.
+fn is_enabled(policy: &Value, key: &str) -> bool {
+    policy.at(&["spec", "evaluation", key, "enabled"]).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// The facts about a policy of expressions: its one rule has its name. What it generates or changes only its expressions say.
+fn of_expressions(policy: &Value, kind: WorkKind) -> RuleFacts {
+    let flag = |path: &[&str]| policy.at(&["spec"]).and_then(|spec| spec.at(path)).and_then(Value::as_bool);
+    let generates = kind == WorkKind::CelGenerate;
     let rules = items(policy.at(&["spec", "matchConstraints", "resourceRules"]));
     RuleFacts {
         rule: policy.text_at(&["metadata", "name"]).into(),
-        kind: WorkKind::CelGenerate,
-        synchronize: enabled("synchronize"),
-        orphans: enabled("orphanDownstreamOnPolicyDelete"),
-        on_policy_change: enabled("generateExisting"),
-        skips_own_requests: false,
+        kind,
+        synchronize: generates && is_enabled(policy, "synchronize"),
+        orphans: generates && is_enabled(policy, "orphanDownstreamOnPolicyDelete"),
+        on_policy_change: !generates || is_enabled(policy, "generateExisting"),
+        skips_own_requests: flag(&["evaluation", "skipBackgroundRequests"]).unwrap_or(true),
         on_deletion: rules
             .iter()
             .any(|rule| texts(rule, &["operations"]).any(|operation| operation == "DELETE")),
-        applies: policy.at(&["spec", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false),
+        applies: generates && flag(&["useServerSideApply"]).unwrap_or(false),
         kinds: Vec::new(),
         place: Value::Null,
         written: policy.get("spec").cloned().unwrap_or_default(),
@@ -280,6 +305,16 @@ pub(crate) fn work(
 }
 
 impl RuleFacts {
+    /// The operation by which an object that exists would trigger it.
+    pub fn operation(&self) -> &'static str {
+        let rules = items(self.written.at(&["matchConstraints", "resourceRules"]));
+        let updates = |rule: &Value| texts(rule, &["operations"]).any(|o| matches!(o, "UPDATE" | "*"));
+        match self.kind == WorkKind::CelMutate && rules.iter().any(updates) {
+            true => "UPDATE",
+            false => "CREATE",
+        }
+    }
+
     /// The facts about a rule, by the name that results have; a generated rule has those of the one it was generated from.
     pub fn find<'f>(all: &'f [RuleFacts], rule: &str) -> Option<&'f RuleFacts> {
         let written = autogen::written_name(rule);

@@ -212,6 +212,18 @@ impl Settings {
         self.filters.iter().any(|f| f.covers(what))
     }
 
+    /// The same for an object of the cluster, as it is written.
+    pub fn filters_object(&self, object: &Value) -> bool {
+        let written = object.text_at(&["apiVersion"]);
+        let (group, version) = written.split_once('/').unwrap_or(("", written));
+        self.filters(&Subject {
+            kind: [group, version, object.text_at(&["kind"])],
+            subresource: "",
+            namespace: object.text_at(&["metadata", "namespace"]),
+            name: object.text_at(&["metadata", "name"]),
+        })
+    }
+
     /// Whether policies are not evaluated for a request.
     pub fn excludes(&self, who: &Requester<'_>, what: &Subject<'_>) -> bool {
         let is_any = |pick: fn(&Names) -> &[Wildcard]| {

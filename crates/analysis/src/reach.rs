@@ -75,7 +75,10 @@ impl Reach {
                     self.bindings(target.bindings.iter().map(AsRef::as_ref));
                     self.conditions(target.admit.iter());
                 }
-                mutation.existing.iter().for_each(|rule| self.rule(rule));
+                if let Some(existing) = &mutation.existing {
+                    self.rule(&existing.rule);
+                    existing.returned_by.iter().for_each(|source| self.program(&source.program));
+                }
             }
             Body::Generate(generation) => self.generation(generation),
             Body::Delete => {}

@@ -19,7 +19,6 @@ use crate::in_use::{InUse, PolicyKey, StoredPolicy};
 use crate::kubernetes::{Kinds, Resource};
 use crate::matching::{Target, kinds};
 use crate::queue::Next;
-use crate::settings;
 use crate::value::cron::Cron;
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value, wildcard};
@@ -100,6 +99,8 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
     let propagation =
         Some(document.text_at(&["spec", "deletionPropagationPolicy"])).filter(|p| !p.is_empty());
     let mut faults = Vec::new();
+    let is_left_out =
+        |object: &Value| in_use.settings().is_some_and(|settings| settings.filters_object(object));
     for resource in resources(document, &served) {
         if !own.is_empty() && !resource.namespaced {
             continue;
@@ -116,7 +117,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
                 continue;
             }
         };
-        for object in objects.iter().filter(|object| !is_filtered(object, resource, in_use)) {
+        for object in objects.iter().filter(|object| !is_left_out(object)) {
             let namespace = object.text_at(&["metadata", "namespace"]);
             match judge.selects(object, labels.get(namespace)) {
                 Ok(false) => {}
@@ -134,17 +135,6 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Error::Objects(faults)) }
-}
-
-/// Whether the settings leave an object out.
-fn is_filtered(object: &Value, resource: &Resource, in_use: &dyn InUse) -> bool {
-    let subject = settings::Subject {
-        kind: [&resource.group, &resource.version, &resource.kind],
-        subresource: "",
-        namespace: object.text_at(&["metadata", "namespace"]),
-        name: object.text_at(&["metadata", "name"]),
-    };
-    in_use.settings().is_some_and(|settings| settings.filters(&subject))
 }
 
 /// Decides about the objects of a run.
@@ -223,16 +213,35 @@ fn resources<'k>(document: &Value, served: &'k Kinds) -> Vec<&'k Resource> {
     found
 }
 
+/// A resource, with a subresource of its objects; empty = they themselves.
+pub type Place<'k> = (&'k Resource, String);
+
 /// The resources that the rules of constraints are about, each once.
 pub fn constrained<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<&'k Resource> {
-    let mut found: Vec<&Resource> = Vec::new();
+    let places = placed(constraints, served).into_iter();
+    places.filter(|(_, part)| part.is_empty()).map(|(resource, _)| resource).collect()
+}
+
+/// The same with the subresources that they name.
+pub fn placed<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<Place<'k>> {
+    let mut found: Vec<Place<'k>> = Vec::new();
     for rule in items(constraints.and_then(|constraints| constraints.get("resourceRules"))) {
         let has =
             |key: &'static str, own: &str| texts(rule, &[key]).any(|wanted| wildcard::matches(wanted, own));
-        let fits = |r: &&Resource| {
-            has("apiGroups", &r.group) && has("apiVersions", &r.version) && has("resources", &r.plural)
-        };
-        served.all().iter().filter(fits).for_each(|resource| add(&mut found, resource));
+        for (plural, part) in texts(rule, &["resources"]).map(|r| r.split_once('/').unwrap_or((r, ""))) {
+            // What names all subresources also names the objects.
+            let part = if part.contains('*') { "" } else { part };
+            let fits = |r: &&Resource| {
+                has("apiGroups", &r.group)
+                    && has("apiVersions", &r.version)
+                    && wildcard::matches(plural, &r.plural)
+            };
+            for resource in served.all().iter().filter(fits) {
+                if !found.iter().any(|(other, of)| is_same(other, resource) && of == part) {
+                    found.push((resource, part.to_string()));
+                }
+            }
+        }
     }
     found
 }
@@ -251,8 +260,12 @@ pub fn selected<'k>(block: Option<&Value>, served: &'k Kinds) -> Vec<&'k Resourc
 
 /// Adds a resource, unless its objects are there in another version.
 fn add<'k>(found: &mut Vec<&'k Resource>, resource: &'k Resource) {
-    let is_same = |other: &&Resource| other.group == resource.group && other.kind == resource.kind;
-    if !found.iter().any(is_same) {
+    if !found.iter().any(|other| is_same(other, resource)) {
         found.push(resource);
     }
+}
+
+/// Whether two resources are one in two versions.
+fn is_same(a: &Resource, b: &Resource) -> bool {
+    a.group == b.group && a.kind == b.kind
 }

@@ -12,6 +12,7 @@ use super::Profile;
 use super::data::merge_at;
 use super::images::Images;
 use super::shared::SharedResults;
+use super::view::request::{Absent, root};
 
 mod changed;
 mod root;
@@ -53,6 +54,8 @@ pub struct Request {
     pub namespace: Value,
     /// The request as an API server sent it, without its objects; `None` = there was no server.
     pub sent: Option<Map>,
+    /// What expressions see as `request`, where another request is the cause of this one.
+    pub cause: Option<Value>,
 }
 
 /// The data of a request cannot be built: Kyverno's command line knows no objects of a `CONNECT`.
@@ -200,6 +203,7 @@ impl Request {
             unchanged,
             namespace: parts.namespace,
             sent: parts.sent.map(without_objects),
+            cause: None,
         })
     }
 
@@ -211,6 +215,13 @@ impl Request {
     /// Whether an API server sent it as a dry run; rules see more of such a request than was sent.
     pub fn is_dry_run(&self) -> bool {
         self.sent.as_ref().and_then(|sent| sent.get("dryRun")).and_then(Value::as_bool) == Some(true)
+    }
+
+    /// The request with another one as its cause: expressions see that one as `request`.
+    #[must_use]
+    pub fn caused_by(self, other: &Request) -> Request {
+        let seen = root(other, Absent::Empty);
+        Request { cause: seen.get("request").cloned(), ..self }
     }
 
     /// Whether the request deletes the object.
@@ -260,6 +271,7 @@ impl Request {
             unchanged: false,
             namespace: self.namespace.clone(),
             sent: self.sent.clone(),
+            cause: self.cause.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@
 use crate::external::ExternalData;
 use crate::ir::facts::NamespaceScope;
 use crate::ir::late::Late;
+use crate::ir::mutate::Mutation;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
@@ -18,6 +19,7 @@ use crate::value::{Str, Value};
 use super::condition;
 use super::data::{Data, World};
 use super::expressions::CelExceptions;
+use super::expressions::existing::{self, Targets};
 use super::generate::{GenerationError, Present, Wanted};
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
@@ -247,6 +249,21 @@ pub fn has_background_work(rule: &Rule) -> bool {
             Body::Mutate(mutation) => mutation.targets.is_some(),
             _ => false,
         }
+}
+
+/// Whether a rule changes other objects than that of the request, which a controller does.
+pub fn changes_others(rule: &Rule) -> bool {
+    let of_expressions =
+        |mutation: &Mutation| mutation.existing.as_ref().is_some_and(|existing| existing.others);
+    has_background_work(rule) || matches!(&rule.body, Body::Mutate(mutation) if of_expressions(mutation))
+}
+
+/// The objects that a rule changes because of a request, in addition to that of the request.
+pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> Targets {
+    if !applies(rule, request) {
+        return Targets::None;
+    }
+    existing::targets(MatchedRule { policy, rule, request, around, later: None, sorted: None })
 }
 
 /// What a rule that generates objects wants to exist, and why that is not all.

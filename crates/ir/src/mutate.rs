@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::patch::JsonPatch;
 use crate::value::{Map, Str, Value};
 
-use super::expressions::ExpressionPatch;
+use super::expressions::{ExpressionPatch, Source};
 use super::rule::Binding;
 use super::shape::{Anchor, Pattern};
 use super::{Conditions, Origin, Query, Rule, Template};
@@ -28,9 +28,23 @@ pub struct Mutation {
     /// The objects that are changed instead of that of the request.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub targets: Option<Box<[MutationTarget]>>,
-    /// The rule that changes objects that exist already, in addition to that of the request.
+    /// The objects that exist already and are changed after the request.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub existing: Option<Arc<Rule>>,
+    pub existing: Option<Box<ExistingObjects>>,
+}
+
+/// Objects that exist already, and how they are changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExistingObjects {
+    /// What changes each of them; it selects the objects, unless an expression returns them.
+    pub rule: Arc<Rule>,
+    /// The expression that returns one object, or a list of objects.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub returned_by: Option<Source>,
+    /// Whether they are other objects than that of the request, which stays as it is then.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub others: bool,
 }
 
 /// A patch, or loops of patches.

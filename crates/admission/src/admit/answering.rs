@@ -59,6 +59,17 @@ impl Gate {
 
     /// Answers a review.
     pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+        self.answer_of(route, incoming, false, deadline)
+    }
+
+    /// Answers a review; `is_own`: the controllers of this program send it.
+    pub fn answer_of(
+        &self,
+        route: &Route,
+        incoming: &Incoming,
+        is_own: bool,
+        deadline: &Deadline,
+    ) -> Decision {
         let settings = self.settings().filter(|s| s.leaves_out());
         if settings.is_some_and(|settings| self.is_left_out(settings, incoming)) {
             return Decision::default();
@@ -68,7 +79,7 @@ impl Gate {
         }
         match route.phase {
             Phase::Validate => verdict::decide(self, route, incoming, deadline),
-            Phase::Mutate => changing::decide(self, route, incoming, deadline),
+            Phase::Mutate => changing::decide(self, route, incoming, is_own, deadline),
         }
     }
 

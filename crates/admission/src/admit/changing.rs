@@ -23,22 +23,34 @@ use super::needs;
 use super::route::Route;
 
 /// The decision on a request after the mutations of all policies that a path selects.
-pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
-    // A deleted object cannot be changed.
-    if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
+///
+/// `is_own`: the controllers themselves send it.
+pub(super) fn decide(
+    gate: &Gate,
+    route: &Route,
+    incoming: &Incoming,
+    is_own: bool,
+    deadline: &Deadline,
+) -> Decision {
+    // A deleted object cannot be changed, but may be a reason to change others.
+    let changes_it = matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT");
+    if !changes_it && !gate.works_on_deletions() {
         return Decision::default();
     }
     let request = match gate.request(incoming) {
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
+    if !changes_it {
+        return Decision { prepared: Some(PreparedRequest::from(request)), ..Decision::default() };
+    }
     let changes = |_: &Policy, r: &Rule| r.kind == RuleKind::Mutation;
     if let Some(policy) = gate.awaiting_namespace(route, &request.target, changes) {
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("mutation policy {} error: {text}", policy.name)));
     }
     let limits = Limits {
-        policies: &|p| gate.selects(p, route, &request.target),
+        policies: &|p| gate.selects(p, route, &request.target) && !(is_own && gate.skips_own(p)),
         rules: &|_, _| true,
         has_time: &|| !deadline.is_over(),
         stops: &|p, rules| p.actions.is_per_rule() && refuses(p, rules, &request.target),

@@ -20,7 +20,7 @@ use crate::settings::{Requester, Settings};
 use super::answer::Answer;
 use super::decision::{Deadline, Decision, NAMED};
 use super::incoming::Incoming;
-use super::route::Route;
+use super::route::{Phase, Route};
 use super::{needs, subject};
 use crate::value::{Str, Value};
 
@@ -43,6 +43,8 @@ pub struct Gate {
     selecting: Vec<Arc<Policy>>,
     /// Policies whose rules have work for controllers, with what these are written as.
     background: HashMap<PolicyId, Background>,
+    /// Keys of MutatingPolicies that also change what the controllers themselves send.
+    taking_own: HashSet<String>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -93,6 +95,7 @@ impl Gate {
         let ignored = unread.chain(refused).collect();
         let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
         let count = usable.clone().count();
+        let taking_own = usable.clone().filter_map(takes_own).collect();
         let background = usable.clone().filter_map(background_facts).collect();
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
         let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
@@ -112,6 +115,7 @@ impl Gate {
             selecting,
             background,
             ignored,
+            taking_own,
             lost,
             usable,
             required,
@@ -217,6 +221,16 @@ impl Gate {
         self.background.iter().map(|((class, policy), (_, facts))| (*class, &**policy, &**facts))
     }
 
+    /// Whether requests that are deleted objects' last can have work: policies that are asked for changes have some then.
+    pub(super) fn works_on_deletions(&self) -> bool {
+        self.background.keys().any(|(class, _)| class.phase() == Phase::Mutate)
+    }
+
+    /// Whether a policy leaves out what the controllers themselves send.
+    pub(super) fn skips_own(&self, policy: &Policy) -> bool {
+        is_mutating_policy(policy) && !self.taking_own.contains(&policy.key())
+    }
+
     /// Whether a path selects a policy of rules.
     pub fn takes(&self, key: &str, route: &Route) -> bool {
         self.policy_of(Class::Rules, key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
@@ -238,28 +252,27 @@ impl Gate {
     ) -> Vec<Work> {
         let mut all = Vec::new();
         for ((class, key), (policy, facts)) in &self.background {
-            if !self.selects(policy, route, &request.target) {
+            if class.phase() != route.phase || !self.selects(policy, route, &request.target) {
                 continue;
             }
-            let required = policy.failure_policy.is_fail();
+            // Policies that generate by expressions refuse nothing.
+            let required = policy.failure_policy.is_fail() && *class != Class::Generating;
             let work = deadline.within(|| match class {
                 Class::Rules => self.work_of_rules(policy, facts, incoming, request, is_own),
-                Class::Generating => self.work_of_expressions(policy, facts, incoming, request),
+                Class::Generating | Class::Mutating => {
+                    self.work_of_expressions(policy, facts, incoming, request, is_own)
+                }
             });
-            let policy = || key.to_string();
-            let generates = work.iter().filter(|(kind, _)| *kind != WorkKind::Mutate);
-            let generates: Vec<RuleWork> = generates.map(|(_, work)| work.clone()).collect();
+            let of = |kind, rules| Work { kind, policy: key.to_string(), rules, required };
+            let (changes, generates): (Vec<_>, Vec<_>) = work
+                .into_iter()
+                .partition(|(kind, _)| matches!(kind, WorkKind::Mutate | WorkKind::CelMutate));
+            let generates: Vec<RuleWork> = generates.into_iter().map(|(_, work)| work).collect();
             if !generates.is_empty() {
                 let kind = if *class == Class::Rules { WorkKind::Generate } else { WorkKind::CelGenerate };
-                all.push(Work { kind, policy: policy(), rules: generates, required });
+                all.push(of(kind, generates));
             }
-            let changes = work.into_iter().filter(|(kind, _)| *kind == WorkKind::Mutate);
-            all.extend(changes.map(|(kind, work)| Work {
-                kind,
-                policy: policy(),
-                rules: vec![work],
-                required,
-            }));
+            all.extend(changes.into_iter().map(|(kind, work)| of(kind, vec![work])));
         }
         all.sort_by(|a, b| a.policy.cmp(&b.policy));
         all
@@ -290,11 +303,16 @@ impl Gate {
         facts: &[RuleFacts],
         incoming: &Incoming,
         request: &Request,
+        is_own: bool,
     ) -> Vec<(WorkKind, RuleWork)> {
-        let Some(facts) = facts.first().filter(|_| self.engine.concerns(policy, request)) else {
+        let Some(facts) = facts.first().filter(|facts| !(is_own && facts.skips_own_requests)) else {
             return Vec::new();
         };
-        let deletes = incoming.text(&["operation"]) == "DELETE" && !facts.on_deletion;
+        if !self.engine.concerns(policy, request) {
+            return Vec::new();
+        }
+        let is_deletion = incoming.text(&["operation"]) == "DELETE" && !facts.on_deletion;
+        let deletes = is_deletion && facts.kind == WorkKind::CelGenerate;
         if deletes && !facts.synchronize {
             return Vec::new();
         }
@@ -404,6 +422,17 @@ fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Background)> {
     let class = Class::of(loaded.document.text_at(&["kind"]))?;
     let facts = background::facts(&loaded.document);
     (!facts.is_empty()).then(|| ((class, policy.key()), (policy.clone(), facts.into())))
+}
+
+/// The key of a MutatingPolicy that also changes what the controllers themselves send.
+fn takes_own(loaded: &LoadedPolicy) -> Option<String> {
+    let skips = loaded.document.at(&["spec", "evaluation", "skipBackgroundRequests"]);
+    let policy = loaded.policy.as_ref().filter(|policy| is_mutating_policy(policy))?;
+    (skips.and_then(Value::as_bool) == Some(false)).then(|| policy.key())
+}
+
+fn is_mutating_policy(policy: &Policy) -> bool {
+    matches!(&*policy.short_name, "mpol" | "nmpol")
 }
 
 /// The object of a request, as work finds it again.

@@ -22,4 +22,4 @@ pub use answer::Answer;
 pub use decision::{Deadline, Decision};
 pub use gate::{Finding, Gate};
 pub use incoming::{Incoming, Undecodable};
-pub use route::Route;
+pub use route::{Phase, Route};

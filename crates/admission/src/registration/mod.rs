@@ -278,6 +278,10 @@ fn without_excluded(selector: Option<Value>, excluded: &[String]) -> Option<Valu
 
 /// The failure policy that counts, and the name that it has in paths.
 fn blocks(policy: &Value, options: &Options) -> bool {
+    // These refuse nothing, and have no failure policy.
+    if policy.text_at(&["kind"]).ends_with("GeneratingPolicy") {
+        return false;
+    }
     let own = policy.text_at(&["spec", "webhookConfiguration", "failurePolicy"]);
     let word = if own.is_empty() { policy.text_at(&["spec", "failurePolicy"]) } else { own };
     word != "Ignore" && !options.ignore_failures

@@ -198,7 +198,7 @@ impl Origin<'_> {
         all.push(match self.class {
             Class::Rules => format!("{PREFIX}policy-namespace={namespace}"),
             // Its objects name no rule; a namespaced policy generates in its namespace alone.
-            Class::Generating => format!("!{PREFIX}rule-name"),
+            Class::Generating | Class::Mutating => format!("!{PREFIX}rule-name"),
         });
         all.extend(self.rule.map(|rule| format!("{PREFIX}rule-name={rule}")));
         if let Some(trigger) = self.trigger {
@@ -218,7 +218,9 @@ impl Origin<'_> {
     fn namespace(&self) -> &str {
         match self.class {
             Class::Rules => "",
-            Class::Generating => self.policy.split_once('/').map_or("", |(namespace, _)| namespace),
+            Class::Generating | Class::Mutating => {
+                self.policy.split_once('/').map_or("", |(namespace, _)| namespace)
+            }
         }
     }
 }
@@ -355,8 +357,19 @@ pub fn replace(cluster: &Cluster, object: &Value, facts: &RuleFacts) -> Result<(
     let kind = object.text_at(&["kind"]);
     let part = facts.kinds.iter().filter_map(|(_, of)| of.split_once('/')).find(|(of, _)| *of == kind);
     match part {
-        Some((_, "status")) => cluster.replace_part(object, "status", super::MUTATE_MANAGER).map(drop),
-        _ => cluster.replace(object, super::MUTATE_MANAGER).map(drop),
+        Some((_, "status")) => replace_part(cluster, object, "status"),
+        _ => replace_part(cluster, object, ""),
+    }
+}
+
+/// Writes a changed object, or one of its subresources.
+///
+/// # Errors
+/// See [`replace`].
+pub fn replace_part(cluster: &Cluster, object: &Value, subresource: &str) -> Result<(), Failure> {
+    match subresource {
+        "" => cluster.replace(object, super::MUTATE_MANAGER).map(drop),
+        subresource => cluster.replace_part(object, subresource, super::MUTATE_MANAGER).map(drop),
     }
 }
 

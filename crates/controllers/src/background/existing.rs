@@ -20,7 +20,7 @@ use crate::value::Value;
 
 use super::apply::{self, Origin};
 use super::state::{self, Known};
-use super::{AT_LEAST, Error, MANAGER, Reconciler, requests, work};
+use super::{AT_LEAST, Error, MANAGER, Reconciler, requests, targets, work};
 
 /// How many triggers a request has at most.
 const TOGETHER: usize = 100;
@@ -158,18 +158,21 @@ impl Reconciler {
     ) -> Result<(), Failure> {
         let mut triggers: Vec<Trigger> = Vec::new();
         let class = facts.kind.class();
-        if facts.kind != WorkKind::Mutate && facts.synchronize && is_known {
+        if facts.synchronize && is_known {
             let rule = (class == Class::Rules).then_some(&*facts.rule);
             let origin = Origin { class, policy: key, rule, trigger: None };
             let kinds = match class {
                 Class::Rules => facts.kinds.clone(),
-                Class::Generating => self.generated_kinds(key)?,
+                Class::Generating | Class::Mutating => self.generated_kinds(key)?,
             };
             let objects = apply::generated(&self.setup.cluster, &kinds, &origin)?;
             triggers.extend(objects.iter().map(apply::trigger_of));
         }
-        if facts.on_policy_change {
-            let is_own = |rule: &&Arc<Rule>| class == Class::Generating || is_of(rule, facts);
+        if facts.on_policy_change && facts.kind == WorkKind::CelMutate && !targets::are_returned(policy) {
+            // What exists is selected without a trigger.
+            triggers.push(Trigger::default());
+        } else if facts.on_policy_change {
+            let is_own = |rule: &&Arc<Rule>| class != Class::Rules || is_of(rule, facts);
             for rule in policy.all_rules().filter(is_own) {
                 triggers.extend(self.triggers(gate, policy, rule, facts)?);
             }
@@ -177,7 +180,8 @@ impl Reconciler {
         let mut seen = BTreeSet::new();
         triggers
             .retain(|t| seen.insert((t.kind.clone(), t.namespace.clone(), t.uid.clone(), t.name.clone())));
-        let together = if facts.kind == WorkKind::Mutate { 1 } else { TOGETHER };
+        let changes = matches!(facts.kind, WorkKind::Mutate | WorkKind::CelMutate);
+        let together = if changes { 1 } else { TOGETHER };
         for some in triggers.chunks(together) {
             let rule = |trigger: &Trigger| RuleWork {
                 rule: facts.rule.clone(),
@@ -205,7 +209,9 @@ impl Reconciler {
         let mut found = Vec::new();
         let resources = match facts.kind.class() {
             Class::Rules => cleanup::selected(facts.written.get("match"), &served),
-            Class::Generating => cleanup::constrained(facts.written.get("matchConstraints"), &served),
+            Class::Generating | Class::Mutating => {
+                cleanup::constrained(facts.written.get("matchConstraints"), &served)
+            }
         };
         for resource in resources {
             if !own.is_empty() && !resource.namespaced {
@@ -221,9 +227,9 @@ impl Reconciler {
                 Err(e) => return Err(e),
             };
             let is_trigger = |object: &&Value| {
-                let request = gate.request_on(&work::creation(object, &served), object);
+                let request = gate.request_on(&work::review(object, &served, facts.operation()), object);
                 request.is_ok_and(|request| match facts.kind.class() {
-                    Class::Generating => gate.engine().concerns(policy, &request),
+                    Class::Generating | Class::Mutating => gate.engine().concerns(policy, &request),
                     Class::Rules => {
                         let verdict = gate.engine().triggers(policy, rule, &request);
                         verdict.is_some_and(|verdict| verdict.status == Status::Pass)

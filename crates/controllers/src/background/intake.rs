@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admit::{Deadline, Gate, Incoming, Route};
+use crate::admit::{Deadline, Gate, Incoming, Phase, Route};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cluster::{Cluster, Failure};
 use crate::decide::Request;
@@ -51,6 +51,9 @@ impl WorkIntake {
         let mut own = Vec::new();
         for account in [&cluster, &background] {
             match account.user_name() {
+                Ok(name) if name.is_empty() => {
+                    tracing::warn!("the API server does not name the account of a controller");
+                }
                 Ok(name) => own.push(name),
                 Err(error) => tracing::warn!(error = %error, "the account of a controller is not known"),
             }
@@ -65,6 +68,12 @@ impl WorkIntake {
             tracing::warn!(error = %error, "it is not known whether a policy may be carried out");
             None
         })
+    }
+
+    /// Whether a controller sends a request.
+    pub fn is_own(&self, incoming: &Incoming) -> bool {
+        let user = incoming.text(&["userInfo", "username"]);
+        self.own.iter().any(|own| own == user)
     }
 
     /// Takes the work of a request that policies allow.
@@ -82,10 +91,9 @@ impl WorkIntake {
         if incoming.dry_run() {
             return Ok(());
         }
-        let user = incoming.text(&["userInfo", "username"]);
-        let is_own = self.own.iter().any(|own| own == user);
+        let is_own = self.is_own(incoming);
         let mut all = gate.work(route, incoming, request, is_own, deadline);
-        if !is_own && incoming.text(&["subResource"]).is_empty() {
+        if route.phase == Phase::Validate && !is_own && incoming.text(&["subResource"]).is_empty() {
             all.extend(self.of_generated(gate, route, incoming)?);
         }
         all.sort_by_key(|work| !work.required);

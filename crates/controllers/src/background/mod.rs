@@ -13,6 +13,7 @@ pub mod requests;
 mod rights;
 pub mod state;
 mod sync;
+mod targets;
 pub mod trigger;
 mod work;
 

@@ -36,6 +36,7 @@ fn request_type(kind: WorkKind) -> &'static str {
         WorkKind::Generate => "generate",
         WorkKind::Mutate => "mutate",
         WorkKind::CelGenerate => "cel-generate",
+        WorkKind::CelMutate => "cel-mutate",
     }
 }
 
@@ -80,7 +81,7 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
             let contexts = work.rules.iter().map(rule).collect::<Vec<_>>();
             ("generate.kyverno.io/policy-name", Value::map([]), contexts)
         }
-        WorkKind::Mutate => {
+        WorkKind::Mutate | WorkKind::CelMutate => {
             let resource = first.map_or_else(|| Value::map([]), |work| trigger(&work.trigger));
             ("mutate.updaterequest.kyverno.io/policy-name", resource, Vec::new())
         }
@@ -91,7 +92,7 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
         ("labels", Value::Map([(label.into(), name.into())].into_iter().collect())),
     ]);
     let rule = match work.kind {
-        WorkKind::Generate | WorkKind::CelGenerate => "".into(),
+        WorkKind::Generate | WorkKind::CelGenerate | WorkKind::CelMutate => "".into(),
         WorkKind::Mutate => first.map(|work| work.rule.clone()).unwrap_or_default(),
     };
     let mut context = Map::new();
@@ -123,18 +124,31 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
 /// The request without what can be read from the cluster, and without the content of objects that are no trigger.
 fn without_object(work: &Work, incoming: &Incoming) -> Map {
     let mut request = incoming.request.clone();
+    let object = incoming.object("object");
+    // The API server gives an object its name after it has been mutated: until then it cannot be read.
+    let is_named =
+        work.rules.iter().all(|work| !work.trigger.name.is_empty() || !work.trigger.uid.is_empty());
     if incoming.text(&["subResource"]).is_empty() {
-        request.insert("object", Value::Null);
+        let is_secret = object.text_at(&["kind"]) == "Secret";
+        match (object.is_null() || is_named, is_secret) {
+            (true, _) => drop(request.insert("object", Value::Null)),
+            (false, true) => drop(request.insert("object", outline(&object))),
+            (false, false) => {}
+        }
     }
     let old = incoming.object("oldObject");
     if !old.is_null() && !work.rules.iter().any(|work| work.trigger.is(&old)) {
-        let mut metadata = old.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
-        metadata.remove("managedFields");
-        let members = ["apiVersion", "kind"].map(|key| (key, old.text_at(&[key]).into()));
-        let old = Value::map(members).with("metadata", Value::Map(metadata));
-        request.insert("oldObject", old);
+        request.insert("oldObject", outline(&old));
     }
     request
+}
+
+/// What identifies an object, without its content.
+fn outline(object: &Value) -> Value {
+    let mut metadata = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    metadata.remove("managedFields");
+    let members = ["apiVersion", "kind"].map(|key| (key, object.text_at(&[key]).into()));
+    Value::map(members).with("metadata", Value::Map(metadata))
 }
 
 /// Reads an UpdateRequest; `None` = it is none of this program's kinds of work.
@@ -144,6 +158,7 @@ pub fn read(document: &Value) -> Option<UpdateRequest> {
         "generate" => WorkKind::Generate,
         "mutate" => WorkKind::Mutate,
         "cel-generate" => WorkKind::CelGenerate,
+        "cel-mutate" => WorkKind::CelMutate,
         _ => return None,
     };
     let flag = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
@@ -158,7 +173,7 @@ pub fn read(document: &Value) -> Option<UpdateRequest> {
             };
             contexts.iter().map(context).collect()
         }
-        WorkKind::Mutate => vec![RuleWork {
+        WorkKind::Mutate | WorkKind::CelMutate => vec![RuleWork {
             rule: spec.text_at(&["rule"]).into(),
             trigger: spec.get("resource").map(read_trigger).unwrap_or_default(),
             deletes: false,

@@ -21,7 +21,8 @@ pub fn missing(cluster: &Cluster, policy: &Value) -> Result<Option<String>, Fail
             WorkKind::Mutate => {
                 (items(facts.written.at(&["mutate", "targets"])).iter().collect(), &["get", "update"])
             }
-            WorkKind::CelGenerate => continue,
+            // What they generate or change only their expressions say.
+            WorkKind::CelGenerate | WorkKind::CelMutate => continue,
         };
         if facts.kind == WorkKind::Generate {
             for object in &objects {

@@ -61,7 +61,7 @@ impl Known {
     pub fn of(facts: &RuleFacts) -> Known {
         Known {
             rule: facts.rule.to_string(),
-            generates: facts.kind != WorkKind::Mutate,
+            generates: matches!(facts.kind, WorkKind::Generate | WorkKind::CelGenerate),
             synchronize: facts.synchronize,
             orphans: facts.orphans,
             kinds: facts.kinds.clone(),
@@ -109,24 +109,23 @@ fn reference(namespace: &str) -> Value {
 }
 
 /// What names of policies of expressions begin with.
-const GENERATING: &str = "gpol__";
+const PREFIXES: [(&str, Class); 2] = [("gpol__", Class::Generating), ("mpol__", Class::Mutating)];
 /// What lists of kinds begin with.
 const KINDS: &str = "kinds__";
 
 /// Keys of ConfigMaps have no slash, names of policies no underscore.
 fn key(class: Class, policy: &str) -> String {
     let policy = policy.replace('/', "_");
-    match class {
-        Class::Rules => policy,
-        Class::Generating => format!("{GENERATING}{policy}"),
+    match PREFIXES.iter().find(|(_, of)| *of == class) {
+        Some((prefix, _)) => format!("{prefix}{policy}"),
+        None => policy,
     }
 }
 
 fn policy_of(key: &str) -> (Class, String) {
-    match key.strip_prefix(GENERATING) {
-        Some(policy) => (Class::Generating, policy.replace('_', "/")),
-        None => (Class::Rules, key.replace('_', "/")),
-    }
+    let found = PREFIXES.iter().find_map(|(prefix, class)| Some((*class, key.strip_prefix(prefix)?)));
+    let (class, policy) = found.unwrap_or((Class::Rules, key));
+    (class, policy.replace('_', "/"))
 }
 
 /// Reads the state.

@@ -75,11 +75,16 @@ impl Reconciler {
                 policy.and_then(|p| p.all_rules().find(|rule| *rule.name == *work.rule)),
             ),
             // They have one rule, which has their name.
-            Class::Generating => (facts.and_then(<[_]>::first), policy.and_then(|p| p.rules.first())),
+            Class::Generating | Class::Mutating => {
+                (facts.and_then(<[_]>::first), policy.and_then(|p| p.rules.first()))
+            }
         };
         // What a rule that is gone has generated goes with the change of the policy.
         let (Some(facts), Some(policy), Some(rule)) = (facts, policy, rule) else { return Ok(()) };
         let case = Case { gate, policy, rule, facts, key };
+        if facts.kind == WorkKind::CelMutate && work.trigger == Trigger::default() {
+            return self.change_selected(&case, None);
+        }
         let incoming = request.incoming.as_ref();
         let about = incoming.filter(|incoming| trigger::is_about(incoming, &work.trigger));
         if let Some(incoming) = incoming.filter(|_| work.deletes && about.is_none()) {
@@ -103,10 +108,11 @@ impl Reconciler {
             WorkKind::Generate => self.generate(&case, about, &found, work),
             WorkKind::Mutate => self.mutate(&case, about, &found),
             WorkKind::CelGenerate => self.generate_by_expressions(&case, about, &found, work.deletes),
+            WorkKind::CelMutate => self.change_existing(&case, about, &found),
         }
     }
 
-    /// The request on a trigger: the one about it, or one that creates it.
+    /// The request on a trigger: the one about it, or one that writes it as it is.
     pub(super) fn request_on(
         &self,
         case: &Case<'_>,
@@ -118,7 +124,7 @@ impl Reconciler {
         let incoming = match about {
             Some(incoming) => incoming,
             None => {
-                made = creation(found, &kinds);
+                made = review(found, &kinds, case.facts.operation());
                 &made
             }
         };
@@ -218,7 +224,7 @@ impl Reconciler {
         let origin = Origin { class, policy: case.key, rule: None, trigger: Some(trigger) };
         match class {
             Class::Rules => apply::generated(&self.setup.cluster, &case.facts.kinds, &origin),
-            Class::Generating => {
+            Class::Generating | Class::Mutating => {
                 apply::generated(&self.setup.cluster, &self.generated_kinds(case.key)?, &origin)
             }
         }
@@ -264,8 +270,8 @@ fn unchanged(rule: &Rule, result: &RuleOutcome) -> String {
     format!("failed to mutate existing resource, rule {}, response {status}: {message}", rule.name)
 }
 
-/// A request that creates an object which is there.
-pub(super) fn creation(object: &Value, kinds: &Kinds) -> Incoming {
+/// A request that writes an object which is there as it is.
+pub(super) fn review(object: &Value, kinds: &Kinds, operation: &str) -> Incoming {
     let written = object.text_at(&["apiVersion"]);
     let (group, version) = written.split_once('/').unwrap_or(("", written));
     let kind = object.text_at(&["kind"]);
@@ -277,12 +283,15 @@ pub(super) fn creation(object: &Value, kinds: &Kinds) -> Incoming {
     };
     let mut request = Map::new();
     request.insert("uid", "".into());
-    request.insert("operation", "CREATE".into());
+    request.insert("operation", operation.into());
     request.insert("kind", of("kind", kind));
     request.insert("resource", of("resource", plural));
     request.insert("name", object.text_at(&["metadata", "name"]).into());
     request.insert("namespace", object.text_at(&["metadata", "namespace"]).into());
     request.insert("userInfo", Value::map([]));
+    if operation == "UPDATE" {
+        request.insert("oldObject", object.clone());
+    }
     Incoming {
         api_version: "admission.k8s.io/v1".into(),
         kind: "AdmissionReview".into(),

@@ -4,6 +4,7 @@
 mod api;
 mod background;
 mod scans;
+mod targets;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

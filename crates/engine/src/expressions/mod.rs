@@ -24,6 +24,7 @@ pub mod answer;
 mod cel_exceptions;
 pub mod deletion;
 mod error;
+pub mod existing;
 pub mod generate;
 pub mod images;
 mod inquiry;

@@ -85,6 +85,7 @@ impl Request {
             unchanged: self.unchanged,
             namespace: self.namespace.clone(),
             sent: self.sent.clone(),
+            cause: self.cause.clone(),
         }
     }
 

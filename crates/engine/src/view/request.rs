@@ -121,11 +121,12 @@ pub fn root(request: &Request, absent: Absent) -> Value {
     };
     r.insert("object", shown(&request.object));
     r.insert("oldObject", shown(&request.old_object));
+    let r = request.cause.clone().unwrap_or(Value::Map(r));
     let (object, old) = (or_empty(&request.object), or_empty(&request.old_object));
     rooted([
         (Part::Object, object),
         (Part::OldObject, old),
-        (Part::Request, Value::Map(r)),
+        (Part::Request, r),
         (Part::Namespace, namespace(request)),
     ])
 }

@@ -22,7 +22,7 @@ use crate::ir::expressions::{
 };
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::generate::Generation;
-use crate::ir::mutate::{self, Mutation};
+use crate::ir::mutate::{self, ExistingObjects, Mutation};
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Matcher, Policy, Rule};
 use crate::value::{Str, Value};
@@ -239,24 +239,30 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
     }
     let variables = sections.variables(spec.get("variables"))?;
     let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
-    sections.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
+    let returned_by = sections.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
     let of_targets = sections.conditions(spec.get("targetMatchConditions"), "targetMatchConditions")?;
     let annotations = sections.annotations(spec.get("auditAnnotations"))?;
     let patches = sections.patches(spec.get("mutations"))?;
     let replaces_atomic =
         spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
     let shared = Expressions { conditions, variables, annotations, ..shared(view, &POLICIES) };
-    let body = |existing: Option<Arc<Rule>>| {
+    let body = |existing: Option<Box<ExistingObjects>>| {
         let change =
             mutate::Change::Expressions { patches: patches.clone(), replaces_atomic, reinvoked: false };
         Body::Mutate(Box::new(Mutation { change, other_templates: Box::default(), targets: None, existing }))
     };
-    let existing = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
-        let mut constraints = super::constraints::constraints(given);
+    let given = spec.get("targetMatchConstraints").unwrap_or(&Value::Null);
+    let selects = given.at(&["resourceRules"]).and_then(Value::as_list).is_some_and(|all| !all.is_empty());
+    let others = selects || returned_by.is_some();
+    let enabled = spec.at(&["evaluation", "mutateExisting", "enabled"]).and_then(Value::as_bool);
+    let existing = (others || enabled == Some(true)).then(|| {
+        let own = if others { Some(given) } else { spec.get("matchConstraints") };
+        let mut constraints = super::constraints::constraints(own.unwrap_or(&Value::Null));
         constraints.any_operation();
         let when = Matcher::Constraints(Box::new(constraints));
         let shared = Expressions { conditions: of_targets, ..shared.clone() };
-        Arc::new(with_expressions("".into(), RuleKind::Mutation, when, shared, body(None)))
+        let rule = with_expressions("".into(), RuleKind::Mutation, when, shared, body(None));
+        Box::new(ExistingObjects { rule: Arc::new(rule), returned_by, others })
     });
     Ok((shared, body(existing)))
 }

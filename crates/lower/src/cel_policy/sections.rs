@@ -227,16 +227,17 @@ impl Sections {
         Ok(out.into())
     }
 
-    /// Checks the expression that returns the existing objects to change.
-    pub fn target_expression(&self, text: Option<&Value>) -> Result<(), Failed> {
+    /// The expression that returns the existing objects to change.
+    pub fn target_expression(&self, text: Option<&Value>) -> Result<Option<Source>, Failed> {
         let text = text.and_then(Value::as_str).unwrap_or_default();
         if text.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let is_map = |t: &Type| matches!(t, Type::Map(..));
         let path = "spec.targetMatchConstraints.expression";
-        let checked = self.program(path, text, is_map, "output type must be a map");
-        checked.map(|_| ()).map_err(|e| Failed(vec![e]))
+        let program = self.program(path, text, is_map, "output type must be a map");
+        let program = program.map_err(|e| Failed(vec![e]))?;
+        Ok(Some(Source::new(text, program).at(path)))
     }
 
     /// Answers to a proxy, up to the first error.

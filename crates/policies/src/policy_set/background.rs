@@ -3,9 +3,11 @@
 //! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants to exist, the objects as it
 //! changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
 
+use crate::engine::expressions::existing::Targets;
 use crate::engine::generate::{GenerationError, Present, Wanted};
 use crate::engine::run::{self, Phase};
 use crate::engine::{Request, RuleOutcome};
+use crate::ir::mutate::ExistingObjects;
 use crate::ir::{Policy, Rule};
 
 use super::engine::Engine;
@@ -44,6 +46,21 @@ impl Engine {
     pub fn concerns(&self, policy: &Policy, request: &Request) -> bool {
         let applies = |request: &Request| policy.rules.iter().any(|rule| run::applies(rule, request));
         applies(request) || (!request.old_object.is_null() && applies(&request.of_former()))
+    }
+
+    /// The objects that a policy of expressions changes because of a request, in addition to that of the request.
+    pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
+        self.with_surroundings(policy, |around| run::targets(policy, rule, request, around))
+    }
+
+    /// The result of a policy of expressions on an object that exists; `None` = it does not select it.
+    pub fn changed_existing(
+        &self,
+        policy: &Policy,
+        existing: &ExistingObjects,
+        request: &Request,
+    ) -> Option<RuleOutcome> {
+        self.run(Phase::Mutate, policy, std::iter::once(&*existing.rule), request).rules.pop()
     }
 
     /// The results of a rule on the objects that its targets name, each with the object as the rule changes it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::expressions::CelExceptions;
 use crate::engine::expressions::deletion::{self, Subject};
 use crate::engine::expressions::{answer, images};
-use crate::engine::run::{Phase, Results, has_background_work};
+use crate::engine::run::{Phase, Results, changes_others};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
@@ -35,8 +35,8 @@ impl Engine {
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let Body::Mutate(mutation) = &policy.rules.first()?.body else { return None };
-            let rules = mutation.existing.iter().map(AsRef::as_ref);
-            let done = self.run(Phase::Mutate, policy, rules, request);
+            let existing = mutation.existing.as_ref().filter(|existing| existing.others)?;
+            let done = self.run(Phase::Mutate, policy, std::iter::once(&*existing.rule), request);
             let selected = |r: &RuleOutcome| r.status != Status::Skip || !r.exceptions.is_empty();
             done.rules.iter().any(selected).then(|| PolicyOutcome::of(policy, done))
         };
@@ -93,7 +93,7 @@ impl Engine {
             }
             let request = current.as_ref().unwrap_or(request);
             // Other objects than that of the request are changed by a controller.
-            let own = rules_of(policy, request).filter(|rule| !has_background_work(rule));
+            let own = rules_of(policy, request).filter(|rule| !changes_others(rule));
             let Results { rules, object, .. } = self.run(phase, policy, own, request);
             if budget::is_interrupted() {
                 out.left.push(policy.clone());

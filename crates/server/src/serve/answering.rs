@@ -164,7 +164,9 @@ impl Review {
     fn decide(&self, incoming: &Incoming) -> Decision {
         let Review { snapshot, route, due, .. } = self;
         let began = Instant::now();
-        let answer = AssertUnwindSafe(|| snapshot.gate.answer(route, incoming, &Deadline::at(*due)));
+        let is_own = self.state.work.get().is_some_and(|intake| intake.is_own(incoming));
+        let answer = || snapshot.gate.answer_of(route, incoming, is_own, &Deadline::at(*due));
+        let answer = AssertUnwindSafe(answer);
         let decision = catch_unwind(answer);
         snapshot.pace.note(began.elapsed());
         let decision = decision.unwrap_or_else(|_| Decision {
@@ -179,9 +181,7 @@ impl Review {
 
     /// Writes down the work that an allowed request causes; one that must not go through without it is refused.
     fn take_work(&self, incoming: &Incoming, decision: &mut Decision) {
-        let Some(intake) = self.state.work.get().filter(|_| self.route.phase == Phase::Validate) else {
-            return;
-        };
+        let Some(intake) = self.state.work.get() else { return };
         let Some(prepared) = decision.prepared.as_ref().filter(|_| decision.answer.allowed()) else { return };
         let due = Deadline::at(self.due);
         let taken = AssertUnwindSafe(|| {

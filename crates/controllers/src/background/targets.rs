@@ -1,0 +1,144 @@
+//! MutatingPolicies on objects that exist.
+//!
+//! In: a policy, and the request that triggers it or none. Out: the objects that it selects or that its expression returns, changed
+//! and written where that changes something. Each is evaluated as it is now; a write that meets a newer version is tried again with
+//! the whole work. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`, "Changes".
+
+use crate::admit::Incoming;
+use crate::cleanup::{self, Place};
+use crate::decide::expressions::existing::Targets;
+use crate::decide::{Effect, Request, RuleOutcome, Status};
+use crate::ir::Policy;
+use crate::ir::mutate::ExistingObjects;
+use crate::ir::rule::Body;
+use crate::kubernetes::Kinds;
+use crate::value::Value;
+
+use super::Reconciler;
+use super::apply;
+use super::work::{Case, WorkError, review};
+
+/// What a policy of expressions says about objects that exist.
+fn existing(policy: &Policy) -> Option<&ExistingObjects> {
+    match &policy.rules.first()?.body {
+        Body::Mutate(mutation) => mutation.existing.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whether an expression returns the objects that a policy changes.
+pub(super) fn are_returned(policy: &Policy) -> bool {
+    existing(policy).is_some_and(|existing| existing.returned_by.is_some())
+}
+
+impl Reconciler {
+    /// Does the work of a policy for a trigger. `about` is the request about it; without one the trigger is as it was.
+    pub(super) fn change_existing(
+        &self,
+        case: &Case<'_>,
+        about: Option<&Incoming>,
+        found: &Value,
+    ) -> Result<(), WorkError> {
+        let request = self.request_on(case, about, found)?;
+        match case.gate.engine().targets(case.policy, case.rule, &request) {
+            Targets::None => Ok(()),
+            Targets::Failed(result) => Err(WorkError::Rules(failed(case, &result))),
+            Targets::Selected => self.change_selected(case, Some(&request)),
+            Targets::Returned(objects) => {
+                let served = self.setup.cluster.kinds()?;
+                let places = places(case, &served);
+                let part = |object: &Value| {
+                    let kind = object.text_at(&["kind"]);
+                    let found = places.iter().find(|(resource, _)| *resource.kind == *kind);
+                    found.map(|(_, part)| part.clone()).unwrap_or_default()
+                };
+                self.change_all(case, Some(&request), objects.iter().map(|object| (object, part(object))))
+            }
+        }
+    }
+
+    /// Changes all objects that a policy selects, because of a request or of a change of the policy.
+    pub(super) fn change_selected(&self, case: &Case<'_>, cause: Option<&Request>) -> Result<(), WorkError> {
+        let served = self.setup.cluster.kinds()?;
+        let own = case.policy.namespace.as_deref().unwrap_or_default();
+        let mut failures = Vec::new();
+        for (resource, part) in places(case, &served) {
+            if !own.is_empty() && !resource.namespaced {
+                continue;
+            }
+            let objects = match self.setup.cluster.list(resource, own) {
+                Ok(objects) => objects,
+                Err(e) if e.is_passing() => return Err(e.into()),
+                Err(e) => {
+                    failures.push(e.text);
+                    continue;
+                }
+            };
+            match self.change_all(case, cause, objects.iter().map(|object| (object, part.clone()))) {
+                Err(WorkError::Rules(text)) => failures.push(text),
+                done => done?,
+            }
+        }
+        if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
+    }
+
+    fn change_all<'o>(
+        &self,
+        case: &Case<'_>,
+        cause: Option<&Request>,
+        objects: impl Iterator<Item = (&'o Value, String)>,
+    ) -> Result<(), WorkError> {
+        let Some(existing) = existing(case.policy) else { return Ok(()) };
+        let served = self.setup.cluster.kinds()?;
+        let mut failures = Vec::new();
+        let is_left_out = |object: &Value| case.gate.settings().is_some_and(|s| s.filters_object(object));
+        for (object, part) in objects.filter(|(object, _)| !is_left_out(object)) {
+            let mut incoming = review(object, &served, "UPDATE");
+            incoming.request.insert("subResource", (&*part).into());
+            let request = case.gate.request_on(&incoming, object);
+            let request = request.map_err(|e| WorkError::Rules(e.to_string()))?;
+            let request = match cause {
+                Some(cause) => request.caused_by(cause),
+                None => request,
+            };
+            let Some(result) = case.gate.engine().changed_existing(case.policy, existing, &request) else {
+                continue;
+            };
+            match (result.status, result.effect.as_deref()) {
+                (Status::Pass, Some(Effect::Patched(changed))) if changed.json_eq(object) => {}
+                (Status::Pass, Some(Effect::Patched(changed))) => {
+                    match apply::replace_part(&self.setup.cluster, changed, &part) {
+                        Ok(()) => log(case, changed),
+                        // It is gone.
+                        Err(e) if e.is_not_found() => {}
+                        Err(e) if e.is_passing() || e.is_conflict() => return Err(e.into()),
+                        Err(e) => failures.push(e.text),
+                    }
+                }
+                (Status::Pass | Status::Skip, _) => {}
+                _ => failures.push(failed(case, &result)),
+            }
+        }
+        if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
+    }
+}
+
+/// The resources that the constraints on existing objects name, or those on requests where there are none.
+fn places<'k>(case: &Case<'_>, served: &'k Kinds) -> Vec<Place<'k>> {
+    let of = |key: &str| cleanup::placed(case.facts.written.get(key), served);
+    match of("targetMatchConstraints") {
+        none if none.is_empty() => of("matchConstraints"),
+        places => places,
+    }
+}
+
+fn failed(case: &Case<'_>, result: &RuleOutcome) -> String {
+    let (status, message) = (result.status.name(), &result.message);
+    format!("mpol {} failed to mutate existing resources, response {status}: {message}", case.key)
+}
+
+fn log(case: &Case<'_>, object: &Value) {
+    let at = |key: &str| object.text_at(&["metadata", key]);
+    let (kind, namespace, name) = (object.text_at(&["kind"]), at("namespace"), at("name"));
+    tracing::info!(policy = case.key, kind, namespace, name, "object changed");
+}
