@@ -11,9 +11,10 @@ use tracing_subscriber::EnvFilter;
 use ephor_cluster::Choice;
 use ephor_controllers::lease::Place;
 use ephor_controllers::native::Made;
-use ephor_controllers::reports::Form;
+use ephor_controllers::reports::{Form, ReportOptions, Subject};
 use ephor_controllers::scan::{self, native::Reported};
 use ephor_controllers::webhooks::Plan;
+use ephor_engine::Status;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
@@ -114,6 +115,12 @@ struct ClusterOptions {
     /// reports of openreports.io instead of PolicyReports
     #[arg(long)]
     openreports: bool,
+    /// results that are part of reports
+    #[arg(long, value_name = "RESULT", value_delimiter = ',', default_value = "pass,fail,error,warn,skip", value_parser = PossibleValuesParser::new(["pass", "fail", "error", "warn", "skip"]))]
+    report_results: Vec<String>,
+    /// rules whose results are part of reports
+    #[arg(long, value_name = "RULE", value_delimiter = ',', default_value = "validate,mutate,mutateExisting,generate,imageVerify", value_parser = PossibleValuesParser::new(SUBJECTS.map(|(word, _)| word)))]
+    report_rules: Vec<String>,
     /// events about violated policies in the cluster
     #[arg(long)]
     events: bool,
@@ -121,6 +128,15 @@ struct ClusterOptions {
     #[arg(long, value_name = "REASON", default_value = "PolicySkipped")]
     omit_events: Vec<Record>,
 }
+
+/// What `--report-rules` takes.
+const SUBJECTS: [(&str, Subject); 5] = [
+    ("validate", Subject::Validate),
+    ("mutate", Subject::Mutate),
+    ("mutateExisting", Subject::MutateExisting),
+    ("generate", Subject::Generate),
+    ("imageVerify", Subject::VerifyImages),
+];
 
 /// Policies that are stored in the cluster.
 #[derive(Debug, clap::Args)]
@@ -513,7 +529,8 @@ fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::Setup> {
     let native = Reported { validating: has("validating"), mutating: has("mutating") };
     let journal = written.journal("kyverno-scan");
     let interval = options.background_scan_interval;
-    (options.background_scan == "on").then_some(scan::Setup { interval, native, form: written.form, journal })
+    let reports = written.options.clone();
+    (options.background_scan == "on").then_some(scan::Setup { interval, native, reports, journal })
 }
 
 /// The Secrets with credentials for registries.
@@ -532,7 +549,17 @@ fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Confli
     }
     let form = if options.openreports { Form::OpenReports } else { Form::PolicyReports };
     let omitted = fields(&options.omit_events);
-    Ok(Wanted { reports: options.reports, form, events: options.events, omitted })
+    let has_result = |status: &Status| options.report_results.iter().any(|word| word == status.name());
+    let has_rule = |(word, _): &(&str, Subject)| options.report_rules.iter().any(|given| given == word);
+    let options_of_reports = ReportOptions {
+        form,
+        without_results: [Status::Pass, Status::Fail, Status::Error, Status::Warn, Status::Skip]
+            .into_iter()
+            .filter(|status| !has_result(status))
+            .collect(),
+        without_rules: SUBJECTS.into_iter().filter(|s| !has_rule(s)).map(|(_, of)| of).collect(),
+    };
+    Ok(Wanted { reports: options.reports, options: options_of_reports, events: options.events, omitted })
 }
 
 fn tls(options: &Listeners) -> Result<Tls, Conflict> {

@@ -1,6 +1,6 @@
 //! What background work says about itself.
 //!
-//! In: what a rule has generated for a trigger, or why not. Out: a result in the report of the trigger, and events. What cannot be
+//! In: what a rule has generated for a trigger or changed, or why not. Out: a result in the report of the object, and events. What cannot be
 //! written is logged, and the work counts as done all the same. Semantics: `docs/cluster.md`, "Reports and events".
 
 use std::sync::Arc;
@@ -11,31 +11,47 @@ use crate::decide::{RuleOutcome, Status};
 use crate::events::{Event, Journal, about_policy, wants};
 use crate::ir::Policy;
 use crate::redact::Redactor;
-use crate::reports::results::{entries, merged};
-use crate::reports::{Form, Reports, object, text};
+use crate::reports::results::merged;
+use crate::reports::{ReportOptions, Reports, object, text};
 use crate::settings::Settings;
 use crate::value::Value;
 
 use super::apply::Done;
 
-/// The property that names generated objects.
-const GENERATED: &str = "generated-resources";
-/// The action of events about generated objects.
-const ACTION: &str = "Resource Generated";
+/// What rules did in the background, in the words of reports and events.
+struct Deed {
+    /// The action of events.
+    action: &'static str,
+    /// The note of an event about a success.
+    success: &'static str,
+    /// The property of results that names the objects.
+    property: &'static str,
+}
+
+const GENERATION: Deed =
+    Deed { action: "Resource Generated", success: "resource generated", property: "generated-resources" };
+const CHANGE: Deed =
+    Deed { action: "Resource Mutated", success: "resource mutated", property: "patched-target" };
 
 /// Where it is written.
 #[derive(Clone, Debug)]
 pub struct Outlet {
     cluster: Arc<Cluster>,
     reports: Option<Reports>,
-    journal: Option<Journal>,
+    /// Who writes events about generated objects, and about changed ones.
+    journals: [Option<Journal>; 2],
 }
 
 impl Outlet {
-    /// With the account that writes reports; `None` = there are no reports, or no events.
-    pub fn new(cluster: Arc<Cluster>, form: Option<Form>, journal: Option<Journal>) -> Outlet {
-        let reports = form.map(|form| Reports::new(cluster.clone(), form));
-        Outlet { cluster, reports, journal }
+    /// With the account that writes reports; `None` = there are no reports, or no events. The journals are those of generated objects
+    /// and of changed ones.
+    pub fn new(
+        cluster: Arc<Cluster>,
+        reports: Option<ReportOptions>,
+        journals: [Option<Journal>; 2],
+    ) -> Outlet {
+        let reports = reports.map(|options| Reports::new(cluster.clone(), options));
+        Outlet { cluster, reports, journals }
     }
 
     /// Says what a rule has generated for a trigger.
@@ -47,36 +63,77 @@ impl Outlet {
         result: &RuleOutcome,
         done: &[Done],
     ) {
-        let scope = scope(trigger);
+        self.say(&GENERATION, policy, settings, trigger, result, done);
+    }
+
+    /// Says what a rule has changed, with the objects as they are now: of a rule with targets in the report of its trigger, else in
+    /// that of the object.
+    pub fn changed(
+        &self,
+        policy: &Policy,
+        settings: Option<&Settings>,
+        subject: &Value,
+        result: &RuleOutcome,
+        changed: &[Value],
+    ) {
+        let done: Vec<Done> = changed.iter().cloned().map(Done::Updated).collect();
+        self.say(&CHANGE, policy, settings, subject, result, &done);
+    }
+
+    fn say(
+        &self,
+        deed: &Deed,
+        policy: &Policy,
+        settings: Option<&Settings>,
+        subject: &Value,
+        result: &RuleOutcome,
+        done: &[Done],
+    ) {
+        let scope = scope(subject);
         if scope.text_at(&["uid"]).is_empty() || scope.text_at(&["name"]).is_empty() {
             return;
         }
-        let mut result = match Redactor::of_object(trigger) {
+        let mut result = match Redactor::of_object(subject) {
             Some(redactor) => redactor.result(result),
             None => result.clone(),
         };
-        if let Some(journal) = &self.journal {
-            for event in events(policy, settings, &scope, &result, done) {
+        let generates = deed.action == GENERATION.action;
+        let [generation, change] = &self.journals;
+        if let Some(journal) = if generates { generation } else { change } {
+            for event in events(deed, policy, settings, &scope, &result, done) {
                 if let Err(error) = journal.write(&self.cluster, &event) {
                     tracing::warn!(%error, "an event cannot be written");
                 }
             }
         }
-        if !done.is_empty() {
-            let all: Vec<String> = done.iter().map(|done| named(done.object())).collect();
-            result.properties.push((GENERATED.into(), all.join("; ").into()));
+        let others: Vec<String> =
+            done.iter().map(Done::object).filter(|o| !is_same(o, subject)).map(named).collect();
+        if !others.is_empty() {
+            result.properties.push((deed.property.into(), others.join("; ").into()));
         }
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let mut new = entries(policy, &[result], seconds);
-        if !policy.report.names_rules {
+        let Some(reports) = &self.reports else { return };
+        let mut new = match generates {
+            true => reports.entries(policy, &[result], seconds),
+            false => reports.entries_of_existing(policy, &[result], seconds),
+        };
+        if !policy.report.names_rules && generates {
             // Only requests make policies of expressions generate.
             new.iter_mut().for_each(|entry| *entry = of_requests(entry));
         }
-        let Some(reports) = self.reports.as_ref().filter(|_| !new.is_empty()) else { return };
+        if new.is_empty() {
+            return;
+        }
         if let Err(error) = reports.update(&scope, &|before| merged(before, &new)) {
             tracing::warn!(%error, "a report cannot be written");
         }
     }
+}
+
+/// Whether two objects are one.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let uid = |object: &Value| object.text_at(&["metadata", "uid"]).to_string();
+    uid(a) == uid(b)
 }
 
 fn of_requests(entry: &Value) -> Value {
@@ -108,8 +165,9 @@ fn named(object: &Value) -> String {
     format!("{group}/{version}, Kind={kind} Name={name}{namespace}")
 }
 
-/// The events about what a rule has generated.
+/// The events about what a rule has done.
 fn events(
+    deed: &Deed,
     policy: &Policy,
     settings: Option<&Settings>,
     trigger: &Value,
@@ -120,13 +178,13 @@ fn events(
         true => format!("/{}", result.rule),
         false => String::new(),
     };
-    let key = policy.key();
-    if result.status == Status::Error {
+    let (key, action) = (policy.key(), deed.action);
+    if matches!(result.status, Status::Error | Status::Fail) {
         let note = format!("policy {key}{rule} error: {}", result.message);
         let (regarding, related) = (about_policy(policy), trigger.clone());
-        return vec![Event { regarding, related, action: ACTION, reason: "PolicyError", note }];
+        return vec![Event { regarding, related, action, reason: "PolicyError", note }];
     }
-    if !settings.is_some_and(|settings| wants(settings, ACTION)) {
+    if !settings.is_some_and(|settings| wants(settings, action)) {
         return Vec::new();
     }
     let mut all = Vec::new();
@@ -135,7 +193,7 @@ fn events(
         let event = |regarding: &Value, related: &Value, note: String| Event {
             regarding: regarding.clone(),
             related: related.clone(),
-            action: ACTION,
+            action,
             reason: "PolicyApplied",
             note,
         };
@@ -145,7 +203,7 @@ fn events(
             let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
             all.push(event(&target, &Value::Null, note));
         }
-        all.push(event(&about_policy(policy), &target, "resource generated".into()));
+        all.push(event(&about_policy(policy), &target, deed.success.into()));
     }
     all
 }
@@ -171,7 +229,7 @@ mod tests {
         let made =
             yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
         let done = [Done::Created(made)];
-        let all = events(policy, Some(&settings), &trigger, &result, &done);
+        let all = events(&GENERATION, policy, Some(&settings), &trigger, &result, &done);
         let shown = |e: &Event| format!("{} {} {}", e.regarding.text_at(&["kind"]), e.reason, e.note);
         all.iter().map(shown).collect()
     }

@@ -104,11 +104,18 @@ impl Reconciler {
             let Some(result) = case.gate.engine().changed_existing(case.policy, existing, &request) else {
                 continue;
             };
+            let says = |changed: &[Value]| {
+                let (policy, settings) = (case.policy, case.gate.settings());
+                self.setup.outlet.changed(policy, settings, object, &result, changed);
+            };
             match (result.status, result.effect.as_deref()) {
                 (Status::Pass, Some(Effect::Patched(changed))) if changed.json_eq(object) => {}
                 (Status::Pass, Some(Effect::Patched(changed))) => {
                     match apply::replace_part(&self.setup.cluster, changed, &part) {
-                        Ok(()) => log(case, changed),
+                        Ok(()) => {
+                            case.log_change(changed);
+                            says(std::slice::from_ref(changed));
+                        }
                         // It is gone.
                         Err(e) if e.is_not_found() => {}
                         Err(e) if e.is_passing() || e.is_conflict() => return Err(e.into()),
@@ -116,7 +123,10 @@ impl Reconciler {
                     }
                 }
                 (Status::Pass | Status::Skip, _) => {}
-                _ => failures.push(failed(case, &result)),
+                _ => {
+                    says(&[]);
+                    failures.push(failed(case, &result));
+                }
             }
         }
         if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
@@ -135,10 +145,4 @@ fn places<'k>(case: &Case<'_>, served: &'k Kinds) -> Vec<Place<'k>> {
 fn failed(case: &Case<'_>, result: &RuleOutcome) -> String {
     let (status, message) = (result.status.name(), &result.message);
     format!("mpol {} failed to mutate existing resources, response {status}: {message}", case.key)
-}
-
-fn log(case: &Case<'_>, object: &Value) {
-    let at = |key: &str| object.text_at(&["metadata", key]);
-    let (kind, namespace, name) = (object.text_at(&["kind"]), at("namespace"), at("name"));
-    tracing::info!(policy = case.key, kind, namespace, name, "object changed");
 }

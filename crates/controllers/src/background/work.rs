@@ -192,22 +192,31 @@ impl Reconciler {
         if verdict.is_none_or(|verdict| verdict.status != Status::Pass) {
             return Ok(());
         }
-        let mut failures = Vec::new();
+        let (mut failures, mut changed) = (Vec::new(), Vec::new());
         for result in engine.changed_targets(policy, rule, &request) {
             match (&result.status, result.effect.as_deref()) {
                 (Status::Pass, Some(Effect::Target(object))) => {
                     apply::replace(&self.setup.cluster, object, facts)?;
-                    let at = |path: &[&str]| object.text_at(path).to_string();
-                    let (kind, namespace, name) =
-                        (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]));
-                    let (policy, rule) = (case.key, &*rule.name);
-                    tracing::info!(policy, rule, kind, namespace, name, "object changed");
+                    case.log_change(object);
+                    changed.push(object.clone());
                 }
                 (Status::Pass | Status::Skip, _) => {}
                 _ => failures.push(unchanged(rule, &result)),
             }
         }
-        if failures.is_empty() { Ok(()) } else { Err(WorkError::Rules(failures.join("; "))) }
+        let says = |status: Status, text: &str| {
+            let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
+            self.setup.outlet.changed(policy, gate.settings(), found, &result, &changed);
+        };
+        if !failures.is_empty() {
+            let text = failures.join("; ");
+            says(Status::Error, &text);
+            return Err(WorkError::Rules(text));
+        }
+        if !changed.is_empty() {
+            says(Status::Pass, "mutated");
+        }
+        Ok(())
     }
 
     /// Deletes what a trigger that is gone, or does not match any more, has generated.
@@ -246,6 +255,14 @@ impl Reconciler {
 }
 
 impl Case<'_> {
+    /// Logs that an object was changed.
+    pub fn log_change(&self, object: &Value) {
+        let at = |key: &str| object.text_at(&["metadata", key]);
+        let (kind, namespace, name) = (object.text_at(&["kind"]), at("namespace"), at("name"));
+        let (policy, rule) = (self.key, &*self.rule.name);
+        tracing::info!(policy, rule, kind, namespace, name, "object changed");
+    }
+
     /// Logs what was done to an object.
     pub fn log(&self, done: &apply::Done) {
         let object = done.object();

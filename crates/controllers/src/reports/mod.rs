@@ -11,10 +11,13 @@ pub mod results;
 use std::sync::Arc;
 
 use crate::cluster::{Cluster, Failure, Page};
+use crate::decide::{RuleOutcome, Status};
+use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
 use crate::value::{Str, Value};
 use crate::webhooks::MANAGER;
 
-use results::{order, without_time};
+use results::{entries, order, without_time};
 
 /// How often a report is written again because another program changed it in between.
 const MOST_WRITES: usize = 8;
@@ -54,6 +57,50 @@ impl Form {
     }
 }
 
+/// What reports hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// Which API they are written in.
+    pub form: Form,
+    /// Results that are left out.
+    pub without_results: Vec<Status>,
+    /// What of policies has no results.
+    pub without_rules: Vec<Subject>,
+}
+
+impl From<Form> for ReportOptions {
+    fn from(form: Form) -> ReportOptions {
+        ReportOptions { form, ..ReportOptions::default() }
+    }
+}
+
+/// What results are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Verdicts.
+    Validate,
+    /// Changes of the object of a request.
+    Mutate,
+    /// Changes of objects that exist.
+    MutateExisting,
+    /// Objects that are generated.
+    Generate,
+    /// Verdicts about images.
+    VerifyImages,
+}
+
+impl Subject {
+    /// What the results of a rule are about, unless it changes objects that exist.
+    fn of(kind: RuleKind) -> Subject {
+        match kind {
+            RuleKind::Validation => Subject::Validate,
+            RuleKind::Mutation => Subject::Mutate,
+            RuleKind::Generation => Subject::Generate,
+            RuleKind::ImageVerification => Subject::VerifyImages,
+        }
+    }
+}
+
 /// Why a report is not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -80,12 +127,42 @@ pub enum Error {
 pub struct Reports {
     cluster: Arc<Cluster>,
     form: Form,
+    options: Arc<ReportOptions>,
 }
 
 impl Reports {
     /// Those that an account writes.
-    pub fn new(cluster: Arc<Cluster>, form: Form) -> Reports {
-        Reports { cluster, form }
+    pub fn new(cluster: Arc<Cluster>, options: impl Into<ReportOptions>) -> Reports {
+        let options = Arc::new(options.into());
+        Reports { cluster, form: options.form, options }
+    }
+
+    /// The entries of results that are part of reports, made at a moment (seconds since 1970).
+    pub fn entries(&self, policy: &Policy, rules: &[RuleOutcome], seconds: u64) -> Vec<Value> {
+        self.entries_about(Subject::of, policy, rules, seconds)
+    }
+
+    /// The entries of results on objects that exist and that a policy changes.
+    pub fn entries_of_existing(&self, policy: &Policy, rules: &[RuleOutcome], seconds: u64) -> Vec<Value> {
+        self.entries_about(|_| Subject::MutateExisting, policy, rules, seconds)
+    }
+
+    fn entries_about(
+        &self,
+        subject: impl Fn(RuleKind) -> Subject,
+        policy: &Policy,
+        rules: &[RuleOutcome],
+        seconds: u64,
+    ) -> Vec<Value> {
+        let ReportOptions { without_results, without_rules, .. } = &*self.options;
+        let is_left_out = |rule: &RuleOutcome| {
+            without_results.contains(&rule.status) || without_rules.contains(&subject(rule.kind))
+        };
+        if !rules.iter().any(is_left_out) {
+            return entries(policy, rules, seconds);
+        }
+        let rules: Vec<RuleOutcome> = rules.iter().filter(|rule| !is_left_out(rule)).cloned().collect();
+        entries(policy, &rules, seconds)
     }
 
     /// Whether the cluster has reports of this form.

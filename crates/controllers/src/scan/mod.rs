@@ -25,7 +25,6 @@ use crate::in_use::{InUse, Source};
 use crate::ir::Policy;
 use crate::kubernetes::Kinds;
 use crate::queue::{Next, Queue, Workers};
-use crate::reports::results::entries;
 use crate::reports::{self, Reports, object, text};
 use crate::value::Value;
 
@@ -52,8 +51,8 @@ pub struct Setup {
     pub interval: Duration,
     /// Which policies of Kubernetes have results.
     pub native: Reported,
-    /// Which API reports are written in.
-    pub form: reports::Form,
+    /// What reports hold.
+    pub reports: reports::ReportOptions,
     /// Who writes events; `None` = there are none.
     pub journal: Option<Journal>,
 }
@@ -94,7 +93,7 @@ impl Scans {
         let changed = Arc::new(move |_: &str, _: &str| notified.add_after(Work::Policies, PAUSE));
         let objects: Arc<Objects> = Arc::default();
         let scanner = Scanner {
-            reports: Reports::new(cluster.clone(), setup.form),
+            reports: Reports::new(cluster.clone(), setup.reports.clone()),
             native: Native::new(cluster.clone(), setup.native, changed),
             followed: Followed::new(cluster.clone(), objects.clone(), queue.clone()),
             setup,
@@ -186,7 +185,7 @@ impl Scanner {
         self.renew_kinds(&*in_use)?;
         if !self.reports.are_served()? {
             if !self.has_no_reports.swap(true, Ordering::Relaxed) {
-                let (group, version) = self.setup.form.api();
+                let (group, version) = self.setup.reports.form.api();
                 tracing::warn!(group, version, "nothing is scanned: the cluster has no such reports");
             }
             self.followed.end();
@@ -278,7 +277,8 @@ impl Scanner {
         let findings = evaluate(&plan.policies, &current)?;
         let scope = scope(&known, &current);
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let new: Vec<Value> = findings.iter().flat_map(|f| entries(&f.policy, &f.rules, seconds)).collect();
+        let new: Vec<Value> =
+            findings.iter().flat_map(|f| self.reports.entries(&f.policy, &f.rules, seconds)).collect();
         let policies = &plan.policies;
         self.reports.update(&scope, &|before| {
             let others = before.into_iter().filter(|e| !policies.answer_for(e) && policies.alive.has(e));

@@ -152,7 +152,7 @@ fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
         cleanup: api.cluster.clone(),
         background: api.cluster.clone(),
         interval: Duration::from_secs(3600),
-        outlet: Outlet::new(api.cluster.clone(), None, None),
+        outlet: Outlet::new(api.cluster.clone(), None, [None, None]),
         lifetimes: None,
         scans: None,
         source,

@@ -52,7 +52,7 @@ impl Replica {
         let setup = Setup {
             interval: Duration::from_secs(3600),
             native: reported,
-            form: Form::PolicyReports,
+            reports: Form::PolicyReports.into(),
             journal: Some(journal),
         };
         let queue = Arc::new(Queue::default());

@@ -317,8 +317,9 @@ async fn controllers(
 ) -> Result<Option<Controllers>, Error> {
     let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
     let (Some(cluster), Some(reports)) = (cluster, reports) else { return Ok(None) };
-    let form = written.reports.then_some(written.form);
-    let outlet = Outlet::new(reports.clone(), form, written.journal("kyverno-generate"));
+    let options = written.reports.then(|| written.options.clone());
+    let journals = ["kyverno-generate", "kyverno-mutate"].map(|source| written.journal(source));
+    let outlet = Outlet::new(reports.clone(), options, journals);
     let (of, took) = (state.clone(), state.clone());
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {

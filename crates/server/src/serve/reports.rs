@@ -16,8 +16,8 @@ use crate::admit::Incoming;
 use crate::cluster::{Cluster, Failure};
 use crate::controllers::events::{Journal, Occasion};
 use crate::controllers::reports::alive::Alive;
-use crate::controllers::reports::results::{Key, entries, key_of, merged};
-use crate::controllers::reports::{Error, Form, Reports, object, text};
+use crate::controllers::reports::results::{Key, key_of, merged};
+use crate::controllers::reports::{Error, ReportOptions, Reports, object, text};
 use crate::engine::RuleOutcome;
 use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
@@ -41,8 +41,8 @@ const SOURCE: &str = "kyverno-admission";
 pub struct Wanted {
     /// Reports.
     pub reports: bool,
-    /// Which API they are written in.
-    pub form: Form,
+    /// What they hold.
+    pub options: ReportOptions,
     /// Events.
     pub events: bool,
     /// Reasons of events that are not written.
@@ -89,7 +89,7 @@ impl Reporter {
     pub fn start(cluster: Arc<Cluster>, wanted: &Wanted, counters: Counters) -> Reporter {
         let (send, receive) = sync_channel(WAITING);
         let writer = Writer {
-            reports: wanted.reports.then(|| Reports::new(cluster.clone(), wanted.form)),
+            reports: wanted.reports.then(|| Reports::new(cluster.clone(), wanted.options.clone())),
             journal: wanted.journal(SOURCE),
             cluster,
             pending: BTreeMap::new(),
@@ -222,9 +222,7 @@ impl Writer {
         if let Some(journal) = &self.journal {
             self.events(journal, job, &scope);
         }
-        if self.reports.is_none() || !is_reported(job) {
-            return;
-        }
+        let Some(reports) = self.reports.as_ref().filter(|_| is_reported(job)) else { return };
         let uid = scope.text_at(&["uid"]).to_string();
         let names = ["apiVersion", "kind", "namespace", "name"].map(|key| scope.text_at(&[key]).to_string());
         let pending = || Pending {
@@ -242,7 +240,7 @@ impl Writer {
         };
         pending.snapshot = job.snapshot.clone();
         for (policy, rules) in &job.results {
-            let new = entries(policy, rules, job.seconds).into_iter();
+            let new = reports.entries(policy, rules, job.seconds).into_iter();
             pending.results.extend(new.map(|entry| (key_of(&entry), entry)));
         }
     }
