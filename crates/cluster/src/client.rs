@@ -116,7 +116,7 @@ pub struct Cluster {
     /// `None` once it is about to go.
     runtime: Option<tokio::runtime::Runtime>,
     pub(crate) client: Client,
-    served: Mutex<Option<Arc<Kinds>>>,
+    served: Arc<Mutex<Option<Arc<Kinds>>>>,
 }
 
 impl Drop for Cluster {
@@ -161,7 +161,7 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
         config.connect_timeout = Some(Duration::from_secs(10));
         Client::try_from(config).map_err(Failure::from)
     })?;
-    Ok(Cluster { runtime: Some(runtime), client, served: Mutex::new(None) })
+    Ok(Cluster { runtime: Some(runtime), client, served: Arc::default() })
 }
 
 impl Cluster {
@@ -240,6 +240,13 @@ impl Cluster {
     /// See [`Cluster::request`].
     pub fn get(&self, path: &str) -> Result<Value, Failure> {
         self.request("GET", path, "application/json", None)
+    }
+
+    /// The client with what another one of the same cluster knows of its kinds, and learns of them from now on.
+    #[must_use]
+    pub fn sharing_kinds(mut self, other: &Cluster) -> Cluster {
+        self.served = other.served.clone();
+        self
     }
 
     /// The kinds that the cluster serves.

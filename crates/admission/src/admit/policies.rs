@@ -120,7 +120,7 @@ fn of_changed_policy(old: &Value, object: &Value, kinds: Option<&Kinds>) -> Answ
 
 /// A policy is loaded as a server loads it.
 fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
-    if let Some(text) = selects_nothing(object) {
+    if let Some(text) = selects_nothing(object).or_else(|| has_no_evaluation(object)) {
         return Answer { warnings: vec![text.clone()], ..Answer::denied(text) };
     }
     let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
@@ -154,6 +154,19 @@ fn selects_nothing(object: &Value) -> Option<String> {
     let rules = object.at(&["spec", "matchConstraints", "resourceRules"]).and_then(Value::as_list);
     (is_about_objects && rules.is_none_or(<[Value]>::is_empty)).then(|| {
         "spec.matchConstraints: Required value: a matchConstraints with at least one resource rule is required".into()
+    })
+}
+
+/// Why a MutatingPolicy without any kind of evaluation is refused.
+fn has_no_evaluation(object: &Value) -> Option<String> {
+    let kind = object.text_at(&["kind"]);
+    let is_enabled = |key: &str| object.at(&["spec", "evaluation", key, "enabled"]).and_then(Value::as_bool);
+    let is_off = matches!(kind, "MutatingPolicy" | "NamespacedMutatingPolicy")
+        && object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/")
+        && is_enabled("admission") == Some(false)
+        && is_enabled("mutateExisting") != Some(true);
+    is_off.then(|| {
+        "spec.evaluation: Forbidden: disabling both admission and mutateExisting evaluation modes is not allowed".into()
     })
 }
 
@@ -315,6 +328,22 @@ mod tests {
                       matchConditions: [{name: a, expression: 'object.'}, {name: b, expression: '1 +'}], ";
         let denied = reviewed(About::Policy, &text(faulty));
         assert!(!denied.allowed() && denied.warnings.len() == 2, "{:?}", denied.warnings);
+    }
+
+    #[test]
+    fn a_mutating_policy_that_is_never_evaluated_is_refused() {
+        let text = |evaluation: &str| {
+            format!(
+                "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: a}}, spec: {{evaluation: {{{evaluation}}}, \
+                 matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}, mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: '[]'}}}}]}}}}"
+            )
+        };
+        let denied = reviewed(About::Policy, &text("admission: {enabled: false}"));
+        let message = denied.denial.unwrap().message;
+        assert!(message.starts_with("spec.evaluation: Forbidden: disabling both admission"), "{message}");
+        let existing = "admission: {enabled: false}, mutateExisting: {enabled: true}";
+        assert!(reviewed(About::Policy, &text(existing)).allowed());
+        assert!(reviewed(About::Policy, &text("background: {enabled: false}")).allowed());
     }
 
     #[test]

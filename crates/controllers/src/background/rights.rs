@@ -63,9 +63,15 @@ fn described(facts: &RuleFacts) -> Vec<&Value> {
 fn misplaced(cluster: &Cluster, object: &Value) -> Result<Option<&'static str>, Failure> {
     let written = object.text_at(&["apiVersion"]);
     let (group, version) = written.split_once('/').unwrap_or(("", written));
-    let kinds = cluster.kinds()?;
+    let kind = object.text_at(&["kind"]);
+    let mut kinds = cluster.kinds()?;
+    if kinds.kind(group, version, kind).is_none() && !variables::is_variable(kind) {
+        // Its definition may be as new as the policy.
+        cluster.renew_kinds()?;
+        kinds = cluster.kinds()?;
+    }
     let is_empty = object.text_at(&["namespace"]).is_empty();
-    Ok(match kinds.kind(group, version, object.text_at(&["kind"])) {
+    Ok(match kinds.kind(group, version, kind) {
         Some(resource) if resource.namespaced && is_empty => {
             Some("target namespace must be set for a namespaced resource")
         }

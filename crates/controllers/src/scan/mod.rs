@@ -12,6 +12,7 @@ pub mod pace;
 pub mod policies;
 
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ use crate::ir::Policy;
 use crate::kubernetes::Kinds;
 use crate::queue::{Next, Queue, Workers};
 use crate::reports::{self, Reports, object, text};
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 use evaluate::{Finding, evaluate};
 use followed::Followed;
@@ -104,6 +105,7 @@ impl Scans {
             objects,
             plan: Mutex::default(),
             kinds: Mutex::default(),
+            labels: Mutex::default(),
             has_no_reports: AtomicBool::new(false),
             pace: Pace::per_second(PER_SECOND),
         };
@@ -148,6 +150,8 @@ struct Scanner {
     plan: Mutex<Option<Arc<Plan>>>,
     /// The kinds of the cluster, as the server knows them.
     kinds: Mutex<Option<Arc<Kinds>>>,
+    /// Hashes of the labels of namespaces with objects.
+    labels: Mutex<HashMap<Str, u64>>,
     /// Whether there is nothing to write to, which the log has said.
     has_no_reports: AtomicBool,
     pace: Pace,
@@ -211,7 +215,22 @@ impl Scanner {
         if is_changed || had != Some(&plan.policies.alive) {
             self.queue.add(Work::Sweep);
         }
+        self.namespaces(&*plan.in_use);
         Ok(Next::After(AT_LEAST))
+    }
+
+    /// Has the objects of namespaces whose labels have changed scanned again.
+    fn namespaces(&self, in_use: &dyn InUse) {
+        let now: HashMap<Str, u64> =
+            self.objects.namespaces().into_iter().map(|name| (name.clone(), labels(in_use, &name))).collect();
+        let mut before = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_changed = |(name, labels): &(&Str, &u64)| before.get(*name).is_some_and(|old| old != *labels);
+        let changed: HashSet<Str> = now.iter().filter(is_changed).map(|(name, _)| name.clone()).collect();
+        *before = now;
+        drop(before);
+        if !changed.is_empty() {
+            self.objects.outdate(&changed).into_iter().for_each(|uid| self.queue.add(Work::Object(uid)));
+        }
     }
 
     /// Discovers the kinds of the cluster again when the server has.
@@ -254,7 +273,8 @@ impl Scanner {
         let (Some(known), Some(plan)) = (self.objects.get(uid), self.plan()) else { return Ok(Next::Done) };
         let Some(digest) = self.followed.digest(&known.resource) else { return Ok(Next::Done) };
         let is_due = known.scan.as_ref().is_none_or(|scan| {
-            (scan.content, scan.policies) != (known.content, digest)
+            known.outdated
+                || (scan.content, scan.policies) != (known.content, digest)
                 || (!self.setup.interval.is_zero() && scan.at.elapsed() >= self.setup.interval)
         });
         if !is_due {
@@ -273,6 +293,10 @@ impl Scanner {
         if at("uid") != &**uid || !at("deletionTimestamp").is_empty() {
             // Another object of the same name, or one that goes: a watch shows what comes.
             return Ok(self.gone(uid));
+        }
+        if !known.namespace.is_empty() {
+            let mut all = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+            all.entry(known.namespace.clone()).or_insert_with(|| labels(&*plan.in_use, &known.namespace));
         }
         let findings = evaluate(&plan.policies, &current)?;
         let scope = scope(&known, &current);
@@ -321,6 +345,14 @@ impl Scanner {
         }
         (violations, now)
     }
+}
+
+/// A hash of the labels of a namespace.
+fn labels(in_use: &dyn InUse, namespace: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let namespace = in_use.engine().external().namespace(namespace).unwrap_or_default();
+    namespace.at(&["metadata", "labels"]).unwrap_or(&Value::Null).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// An object as its report and events name it.

@@ -3,8 +3,8 @@
 //! In: what a watch shows of objects. Out: which of them are new or have changed in what policies look at. Of each object its name,
 //! a hash of its content and when it was scanned are in memory, never the object.
 
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -28,6 +28,8 @@ pub struct Known {
     pub content: u64,
     /// The last scan.
     pub scan: Option<Scan>,
+    /// Whether something else that policies look at has changed since then.
+    pub outdated: bool,
     /// The list or the watch that has shown it last.
     round: u64,
 }
@@ -69,7 +71,15 @@ impl Objects {
             return is_changed.then_some(uid);
         }
         let (namespace, name) = (at("namespace").into(), at("name").into());
-        let known = Known { resource: resource.clone(), namespace, name, content, scan: None, round };
+        let known = Known {
+            resource: resource.clone(),
+            namespace,
+            name,
+            content,
+            scan: None,
+            outdated: false,
+            round,
+        };
         all.insert(uid.clone(), known);
         Some(uid)
     }
@@ -83,6 +93,7 @@ impl Objects {
     pub fn scanned(&self, uid: &str, scan: Scan) {
         if let Some(known) = self.known().get_mut(uid) {
             known.scan = Some(scan);
+            known.outdated = false;
         }
     }
 
@@ -99,6 +110,23 @@ impl Objects {
     /// Removes the objects of all resources but some.
     pub fn retain(&self, is_followed: impl Fn(&Resource) -> bool) {
         self.known().retain(|_, known| is_followed(&known.resource));
+    }
+
+    /// The namespaces with objects.
+    pub fn namespaces(&self) -> HashSet<Str> {
+        let all = self.known();
+        all.values().map(|known| &known.namespace).filter(|name| !name.is_empty()).cloned().collect()
+    }
+
+    /// Has the objects in some namespaces scanned again; which these are.
+    pub fn outdate(&self, namespaces: &HashSet<Str>) -> Vec<Uid> {
+        let mut all = self.known();
+        let own = all.iter_mut().filter(|(_, known)| namespaces.contains(&known.namespace));
+        let outdate = |(uid, known): (&Uid, &mut Known)| {
+            known.outdated = true;
+            uid.clone()
+        };
+        own.map(outdate).collect()
     }
 
     /// The objects of a resource.

@@ -8,13 +8,16 @@ use ephor_cluster::Cluster;
 use ephor_controllers::events::Journal;
 use ephor_controllers::in_use::{InUse, Source};
 use ephor_controllers::queue::Queue;
-use ephor_controllers::reports::{Form, Reports};
+use ephor_controllers::reports::{Form, ReportOptions, Reports, Subject};
 use ephor_controllers::scan::native::Reported;
 use ephor_controllers::scan::{Scans, Setup, Work};
 use ephor_document::yaml_value;
-use ephor_external::NoData;
+use ephor_engine::{RuleOutcome, Status};
+use ephor_external::{ExternalData, NoData};
+use ephor_ir::rule::RuleKind;
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
 use ephor_value::Value;
 
 use super::api::Api;
@@ -30,10 +33,14 @@ fn policy(name: &str, label: &str, more: &str) -> String {
 }
 
 fn state(policies: &str) -> Arc<State> {
+    state_with(policies, Arc::new(NoData))
+}
+
+fn state_with(policies: &str, data: Arc<dyn ExternalData>) -> Arc<State> {
     let source = SourceText { name: "policies".into(), text: policies.into() };
     let loaded = argument_for(&[source], Reader::Server);
     assert_eq!(loaded.problems, []);
-    let gate = Gate::new(loaded, Arc::new(NoData), &[]);
+    let gate = Gate::new(loaded, data, &[]);
     Arc::new(State { stored: Vec::new(), exceptions: Vec::new(), gate })
 }
 
@@ -104,6 +111,53 @@ fn an_object_that_was_there_before_the_policy_gets_a_report_under_its_identity()
     assert_eq!(written.at(&["summary", "fail"]).and_then(Value::as_int), Some(1));
     let first = written.get("results").and_then(Value::as_list).unwrap().first().unwrap();
     assert_eq!(first.text_at(&["properties", "process"]), "background scan");
+}
+
+#[test]
+fn objects_are_scanned_again_when_the_labels_of_their_namespace_change() {
+    let api = Api::start();
+    let report = path_of_report(&config_map(&api, "{}"));
+    let policies = policy("p", "team", "")
+        .replace("kinds: [ConfigMap]", "kinds: [ConfigMap], namespaceSelector: {matchLabels: {tier: web}}");
+    assert!(policies.contains("namespaceSelector"));
+    let labelled = |tier: &str| -> Arc<dyn ExternalData> {
+        let namespace = format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: shop, labels: {{tier: {tier}}}}}}}"
+        );
+        Arc::new(Objects::new(vec![yaml_value(&namespace).unwrap()]))
+    };
+    let both = policies + &policy("q", "cost", "");
+    let replica = Replica::start(&api.cluster, &both, NONE);
+    *replica.in_use.lock().unwrap() = state_with(&both, labelled("db"));
+    replica.scans.notify();
+    until("it has a report", || entries(&api, &report) == ["q cost fail"]);
+    *replica.in_use.lock().unwrap() = state_with(&both, labelled("web"));
+    replica.scans.notify();
+    until("it was scanned again", || entries(&api, &report) == ["p team fail", "q cost fail"]);
+}
+
+#[test]
+fn results_that_reports_shall_not_hold_are_left_out() {
+    let api = Api::start();
+    let set = state(&(policy("p", "team", "") + &policy("q", "cost", "")));
+    let set = set.gate.engine().set();
+    let (policy, results) = (
+        &set.policies()[0],
+        [Status::Pass, Status::Fail]
+            .map(|status| RuleOutcome::new(&"r".into(), RuleKind::Validation, status, "")),
+    );
+    let entries = |options: ReportOptions| {
+        let reports = Reports::new(api.cluster.clone(), options);
+        (reports.entries(policy, &results, 1).len(), reports.entries_of_existing(policy, &results, 1).len())
+    };
+    assert_eq!(entries(ReportOptions::default()), (2, 2));
+    let without_passes = ReportOptions { without_results: vec![Status::Pass], ..ReportOptions::default() };
+    assert_eq!(entries(without_passes), (1, 1));
+    let without_checks = ReportOptions { without_rules: vec![Subject::Validate], ..ReportOptions::default() };
+    assert_eq!(entries(without_checks), (0, 2));
+    let without_existing =
+        ReportOptions { without_rules: vec![Subject::MutateExisting], ..ReportOptions::default() };
+    assert_eq!(entries(without_existing), (2, 0));
 }
 
 #[test]

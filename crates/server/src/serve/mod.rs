@@ -325,7 +325,7 @@ async fn controllers(
     let started = move || {
         let account = |choice: &Option<Choice>| {
             Ok::<_, Error>(match choice {
-                Some(choice) => Arc::new(connect(choice)?),
+                Some(choice) => Arc::new(connect(choice)?.sharing_kinds(&cluster)),
                 None => cluster.clone(),
             })
         };
