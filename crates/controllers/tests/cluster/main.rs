@@ -3,6 +3,7 @@
 
 mod api;
 mod background;
+mod certificates;
 mod scans;
 
 use std::sync::{Arc, Mutex};
@@ -72,7 +73,7 @@ fn usable(document: &Value) -> StoredPolicy {
 fn plan(take_over: bool) -> Plan {
     let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
     let options = Options { names: Names::Kyverno, ..Options::of(address) };
-    Plan { options, authority: None, take_over, is_served: Arc::new(|_, _| true) }
+    Plan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 
 fn lease(identity: &str) -> Place {
