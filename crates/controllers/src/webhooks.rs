@@ -176,7 +176,19 @@ fn is_same(current: &Value, wanted: &Value) -> bool {
     let webhooks =
         |v: &Value| defaulted(v).get("webhooks").cloned().unwrap_or_else(|| Value::list(Vec::new()));
     ["labels", "annotations"].iter().all(|key| part(current, key).json_eq(&part(wanted, key)))
-        && webhooks(current).json_eq(&webhooks(wanted))
+        && webhooks(current).json_eq(&without_nulls(&webhooks(wanted)))
+}
+
+/// A value without the members that are null: an API server does not store them.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::List(items) => Value::list(items.iter().map(without_nulls).collect()),
+        Value::Map(members) => {
+            let said = members.iter().filter(|(_, member)| !member.is_null());
+            Value::Map(said.map(|(key, member)| (key.clone(), without_nulls(member))).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Who wrote an object.

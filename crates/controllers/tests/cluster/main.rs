@@ -133,6 +133,15 @@ fn configurations_are_written_once_and_those_of_other_programs_stay() {
     assert!(!api.writes().is_empty());
     webhooks::reconcile(&api.cluster, &plan(false), &*in_use, &|_| false).unwrap();
     assert_eq!(api.writes(), Vec::<String>::new());
+    // Members of settings that are null are not stored.
+    let mut with_null = plan(false);
+    with_null.options.selectors[0] = Some(yaml_value("{matchLabels: null}").unwrap());
+    let mut stored = plan(false);
+    stored.options.selectors[0] = Some(yaml_value("{}").unwrap());
+    webhooks::reconcile(&api.cluster, &stored, &*in_use, &|_| false).unwrap();
+    api.writes();
+    webhooks::reconcile(&api.cluster, &with_null, &*in_use, &|_| false).unwrap();
+    assert_eq!(api.writes(), Vec::<String>::new());
 
     let foreign = configuration.with("metadata", yaml_value("{name: x, labels: {app: other}}").unwrap());
     api.put(CONFIGURATION, &foreign);
