@@ -354,3 +354,193 @@ fn a_configuration_that_an_api_server_would_refuse_is_not_printed() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("'https' is the only allowed URL scheme"), "{}", ran.err);
 }
+
+/// Policies of all sorts, and what is around them, as `kubectl get -o yaml` prints them.
+const DUMP: &str = r#"apiVersion: v1
+kind: List
+items:
+- apiVersion: kyverno.io/v1
+  kind: ClusterPolicy
+  metadata: {name: need-team}
+  spec:
+    validationFailureAction: Audit
+    validationFailureActionOverrides:
+    - {action: Enforce, namespaces: [shop]}
+    rules:
+    - name: team
+      match: {any: [{resources: {kinds: [Pod]}}]}
+      validate: {message: team needed, pattern: {metadata: {labels: {team: "?*"}}}}
+  status: {conditions: [{type: Ready, status: "True"}]}
+- apiVersion: kyverno.io/v1
+  kind: ClusterPolicy
+  metadata: {name: quotas}
+  spec:
+    rules:
+    - name: quota
+      match: {any: [{resources: {kinds: [Namespace]}}]}
+      generate:
+        apiVersion: v1
+        kind: ResourceQuota
+        name: default
+        namespace: "{{request.object.metadata.name}}"
+        synchronize: true
+        data: {spec: {hard: {pods: "10"}}}
+- apiVersion: kyverno.io/v1
+  kind: Policy
+  metadata: {name: labels, namespace: shop}
+  spec:
+    failurePolicy: Ignore
+    rules:
+    - name: add
+      match: {any: [{resources: {kinds: [ConfigMap]}}]}
+      mutate: {patchStrategicMerge: {metadata: {labels: {+(team): shop}}}}
+- apiVersion: kyverno.io/v1
+  kind: ClusterPolicy
+  metadata: {name: tags}
+  spec:
+    rules:
+    - name: tag
+      match: {any: [{resources: {kinds: [Pod]}}]}
+      validate: {failureAction: Enforce, message: m, deny: {conditions: {all: [{key: a, operator: Nope, value: b}]}}}
+- apiVersion: kyverno.io/v1
+  kind: ClusterPolicy
+  metadata: {name: idle}
+  spec:
+    validationFailureAction: Enforce
+    rules:
+    - name: r
+      match: {any: [{resources: {kinds: [Pod]}}]}
+      validate: {message: m, pattern: {metadata: {name: "?*"}}}
+  status: {conditions: [{type: Ready, status: "False"}]}
+- apiVersion: policies.kyverno.io/v1
+  kind: ValidatingPolicy
+  metadata: {name: no-latest}
+  spec:
+    validationActions: [Deny]
+    matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+    validations: [{expression: "object.spec.containers.all(c, c.image != 'x')"}, {expression: "object.spec +"}]
+- apiVersion: policies.kyverno.io/v1
+  kind: ValidatingPolicy
+  metadata: {name: need-team}
+  spec:
+    matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+    validations: [{expression: "has(object.metadata.labels)"}]
+- apiVersion: kyverno.io/v2
+  kind: ClusterCleanupPolicy
+  metadata: {name: old-maps}
+  spec:
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    schedule: "0 3 * * *"
+- apiVersion: kyverno.io/v2
+  kind: PolicyException
+  metadata: {name: old-pods, namespace: shop}
+  spec:
+    exceptions:
+    - {policyName: need-team, ruleNames: [team, autogen-team, gone]}
+    - {policyName: nowhere, ruleNames: ["*"]}
+    match: {any: [{resources: {kinds: [Pod], names: ["old-*"]}}]}
+- apiVersion: policies.kyverno.io/v1
+  kind: PolicyException
+  metadata: {name: cel, namespace: shop}
+  spec:
+    policyRefs: [{kind: ValidatingPolicy, name: no-latest}]
+- apiVersion: v1
+  kind: ResourceQuota
+  metadata: {name: default, namespace: shop, labels: {generate.kyverno.io/policy-name: quotas, generate.kyverno.io/policy-namespace: ""}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: kyverno-admission-controller, namespace: kyverno, labels: {app.kubernetes.io/version: 3.9.1}}
+  spec: {template: {spec: {containers: [{name: kyverno, image: "example.com/kyverno/kyverno:v1.19.1"}]}}}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingWebhookConfiguration
+  metadata: {name: kyverno-resource-validating-webhook-cfg, labels: {webhook.kyverno.io/managed-by: kyverno}}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingWebhookConfiguration
+  metadata: {name: ephor-resource-mutating-webhook-cfg, managedFields: [{manager: helm}]}
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {name: clusterpolicies.kyverno.io}
+  spec:
+    group: kyverno.io
+    names: {kind: ClusterPolicy, plural: clusterpolicies}
+    scope: Cluster
+    versions: [{name: v1, served: true, storage: true}, {name: v2beta1, served: true, storage: false}]
+"#;
+
+#[test]
+fn a_dump_is_checked_before_an_upgrade_of_kyverno() {
+    let files = Files::new(&[("dump.yaml", DUMP)]);
+    let ran = files.run(&["cluster-check", "dump.yaml"]);
+    assert_eq!((ran.code, &*ran.err), (Some(1), ""));
+    insta::assert_snapshot!("cluster_check_text", ran.out);
+    let json = files.run(&["cluster-check", "dump.yaml", "--output-format", "json"]);
+    assert_eq!(json.code, Some(1));
+    insta::assert_snapshot!("cluster_check_json", json.out);
+    let markdown = files.run(&["cluster-check", "dump.yaml", "--output-format", "markdown"]).out;
+    assert!(markdown.contains("| ClusterPolicy need-team | denies, audits | Fail | ready |"), "{markdown}");
+    assert!(
+        markdown.lines().filter(|line| line.starts_with("- ")).eq(ran
+            .out
+            .lines()
+            .take_while(|l| !l.is_empty())
+            .map(|l| format!("- {l}"))
+            .collect::<Vec<_>>())
+    );
+}
+
+#[test]
+fn exit_codes_of_the_check_say_whether_there_is_something_to_do() {
+    let current = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: a}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations: [{expression: 'true'}]\n";
+    let files = Files::new(&[("current.yaml", current), ("broken.yaml", "a: [")]);
+    let good = files.run(&["cluster-check", "current.yaml"]);
+    assert_eq!(good.code, Some(0), "{}", good.out);
+    assert!(
+        good.out.contains(
+            "No policy stops having effect with Kyverno 1.20 (of 1 policy).\nephor takes the policy."
+        ),
+        "{}",
+        good.out
+    );
+    for unreadable in ["broken.yaml", "missing.yaml"] {
+        assert_eq!(files.run(&["cluster-check", unreadable]).code, Some(2), "{unreadable}");
+    }
+}
+
+#[test]
+fn a_cluster_is_checked_with_what_may_be_read_of_it() {
+    let groups = r#"{"groups":[{"name":"kyverno.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]},{"name":"apps","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#;
+    let kinds = r#"{"resources":[{"name":"clusterpolicies","kind":"ClusterPolicy","namespaced":false}]}"#;
+    let policies = r#"{"items":[{"metadata":{"name":"maps"},"spec":{"rules":[{"name":"r","match":{"any":[{"resources":{"kinds":["Namespace"]}}]},"generate":{"apiVersion":"v1","kind":"ConfigMap","name":"defaults","namespace":"{{request.object.metadata.name}}","data":{"data":{"a":"b"}}}}]}}]}"#;
+    let generated = r#"{"items":[{"metadata":{"name":"defaults","namespace":"shop","labels":{"generate.kyverno.io/policy-name":"maps","generate.kyverno.io/policy-namespace":""}}}]}"#;
+    let forbidden = r#"{"kind":"Status","status":"Failure","reason":"Forbidden","message":"deployments.apps is forbidden","code":403}"#;
+    let labelled = "/api/v1/configmaps?labelSelector=generate.kyverno.io%2Fpolicy-name&limit=500";
+    let table = [
+        ("/apis", 200, groups),
+        ("/apis/kyverno.io/v1", 200, kinds),
+        ("/apis/kyverno.io/v1/clusterpolicies?limit=500", 200, policies),
+        ("/apis/apps/v1/deployments?limit=500", 403, forbidden),
+        (labelled, 200, generated),
+    ];
+    let server = Server::new(&table);
+    let files = Files::new(&[("config", &server.kubeconfig())]);
+    let ran = files.run(&["cluster-check", "--kubeconfig", "config"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for text in [
+        "No Deployment of Kyverno was found.",
+        "ClusterPolicy maps  generates (1 object)",
+        "takes it",
+        "configmaps  create, delete, get, list, patch, update, watch  ClusterPolicy maps",
+        "deployments: deployments.apps is forbidden",
+    ] {
+        assert!(ran.out.contains(text), "{text}: {}", ran.out);
+    }
+    // Nothing is written.
+    assert!(server.requests().iter().all(|request| request.starts_with("GET ")), "{:?}", server.requests());
+    let refused = Server::new(&[
+        ("/apis", 200, groups),
+        ("/apis/kyverno.io/v1", 200, kinds),
+        ("/apis/kyverno.io/v1/clusterpolicies?limit=500", 403, forbidden),
+    ]);
+    files.write("config", refused.kubeconfig().as_bytes());
+    assert_eq!(files.run(&["cluster-check", "--kubeconfig", "config"]).code, Some(2));
+}

@@ -28,6 +28,9 @@ pub enum Error {
     #[error(transparent)]
     Serve(#[from] serve::Conflict),
 
+    /// `cluster-check` cannot read its input.
+    #[error(transparent)]
+    ClusterCheck(Box<Error>),
     /// An input of a run cannot be used, in Kyverno's words.
     #[error(transparent)]
     Input(Cause),
@@ -453,7 +456,7 @@ impl Error {
 
     /// The exit code of the program.
     pub fn exit_code(&self) -> i32 {
-        1
+        if matches!(self, Error::ClusterCheck(_)) { 2 } else { 1 }
     }
 }
 

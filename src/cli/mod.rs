@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod apply;
 pub mod cel;
+pub mod cluster_check;
 pub mod completion;
 pub mod conformance;
 pub mod create;
@@ -75,6 +76,7 @@ enum Top {
     Admission(admission::Args),
     Apply(Box<apply::Args>),
     Cel(cel::Args),
+    ClusterCheck(cluster_check::Args),
     Completion(completion::Args),
     Conformance(conformance::Args),
     Create(create::Args),
@@ -156,6 +158,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Admission(args) => admission::run(&args),
         Top::Apply(args) => apply::run(&args, &global),
         Top::Cel(args) => cel::run(args),
+        Top::ClusterCheck(args) => cluster_check::run(&args, &global),
         Top::Completion(args) => completion::run(&args),
         Top::Conformance(args) => conformance::run(&args),
         Top::Create(args) => create::run(args),

@@ -9,6 +9,7 @@ use clap::{ValueEnum, ValueHint};
 use tracing_subscriber::EnvFilter;
 
 use ephor_cluster::Choice;
+use ephor_controllers::certificates;
 use ephor_controllers::lease::Place;
 use ephor_controllers::native::Made;
 use ephor_controllers::reports::{Form, ReportOptions, Subject};
@@ -219,7 +220,11 @@ struct Listeners {
     /// renewed 15 days before they expire
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     tls_self_signed: Option<String>,
-    /// DNS names and addresses of the self-signed certificate
+    /// Secret for a certificate that all replicas share: created by the first one unless it exists, renewed by the one that leads
+    /// while ephor wrote it, only read when another program did
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
+    tls_secret: Option<Namespaced>,
+    /// DNS names and addresses of the self-signed certificate, or of the one in a Secret besides those of the service
     #[arg(long, value_name = "NAME", default_value = "localhost,127.0.0.1")]
     tls_name: Vec<Record>,
     /// HTTP without TLS, for a server behind a proxy that terminates TLS
@@ -402,8 +407,11 @@ pub enum Conflict {
     #[error("--kinds needs a cluster: --cluster, --kubeconfig or --context")]
     KindsWithoutCluster,
     /// No certificate, or several.
-    #[error("requires one of --tls-cert with --tls-key, --tls-self-signed, and --plain-http")]
+    #[error("requires one of --tls-cert with --tls-key, --tls-self-signed, --tls-secret, and --plain-http")]
     Certificate,
+    /// A Secret that no replica would renew.
+    #[error("--tls-secret needs policies of a cluster: --kinds")]
+    SecretWithoutKinds,
 }
 
 fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
@@ -450,7 +458,7 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
         cluster,
         result_cache: (limits.result_cache_megabytes as u64).saturating_mul(1 << 20),
         collector: given(&args.logs.otlp_endpoint).map(String::from),
-        tls: tls(&args.listeners)?,
+        tls: tls(args)?,
         audit,
         limits: Limits {
             body: limits.max_body_bytes,
@@ -501,6 +509,7 @@ fn leading(args: &Args, stored: &Chosen, written: &Wanted) -> Leading {
     let plan = Plan {
         options: webhook_options::options(server, webhooks),
         authority,
+        secret: None,
         take_over: *take_over,
         is_served: Arc::new(move |group, kind| served.has(group, kind)),
     };
@@ -562,16 +571,27 @@ fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Confli
     Ok(Wanted { reports: options.reports, options: options_of_reports, events: options.events, omitted })
 }
 
-fn tls(options: &Listeners) -> Result<Tls, Conflict> {
+fn tls(args: &Args) -> Result<Tls, Conflict> {
+    let options = &args.listeners;
     let pair = (given(&options.tls_cert), given(&options.tls_key));
-    match (pair, given(&options.tls_self_signed), options.plain_http) {
-        ((Some(certificate), Some(key)), None, false) => {
+    match (pair, given(&options.tls_self_signed), &options.tls_secret, options.plain_http) {
+        ((Some(certificate), Some(key)), None, None, false) => {
             Ok(Tls::Files(Pair { certificate: certificate.into(), key: key.into() }))
         }
-        ((None, None), Some(folder), false) => {
+        ((None, None), Some(folder), None, false) => {
             Ok(Tls::SelfSigned(SelfSigned { folder: folder.into(), names: fields(&options.tls_name) }))
         }
-        ((None, None), None, true) => Ok(Tls::Plain),
+        ((None, None), None, Some(_), false) if args.stored.kinds.is_empty() => {
+            Err(Conflict::SecretWithoutKinds)
+        }
+        ((None, None), None, Some(Namespaced(namespace, name)), false) => {
+            let mut names = args.stored.server.names();
+            let host = names.last().cloned().unwrap_or_default();
+            names.extend(fields(&options.tls_name));
+            let (namespace, name) = (namespace.clone(), name.clone());
+            Ok(Tls::Secret(certificates::Wanted { namespace, name, names, host }))
+        }
+        ((None, None), None, None, true) => Ok(Tls::Plain),
         _ => Err(Conflict::Certificate),
     }
 }

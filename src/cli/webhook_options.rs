@@ -5,6 +5,8 @@ use clap::ValueHint;
 use ephor_admission::registration::{Address, Names, Options};
 
 use super::flags::{Record, fields, whole};
+use ephor_value::url;
+
 use super::given;
 
 /// Where the webhooks are served.
@@ -58,6 +60,15 @@ fn port(text: &str) -> Result<u16, PortError> {
 }
 
 impl ServerOptions {
+    /// The names of the server; the last one is that to which API servers connect.
+    pub fn names(&self) -> Vec<String> {
+        let (service, namespace) = (&self.service_name, &self.service_namespace);
+        let host = given(&self.url).and_then(|url| url::split(url).ok()).map(|parts| parts.host_name);
+        let of_service =
+            [service.clone(), format!("{service}.{namespace}"), format!("{service}.{namespace}.svc")];
+        of_service.into_iter().chain(host).collect()
+    }
+
     /// The namespace of the server.
     pub fn namespace(&self) -> &str {
         &self.service_namespace

@@ -60,6 +60,12 @@ impl Failure {
         Failure { code: 0, reason: String::new(), text: text.to_string() }
     }
 
+    /// The cluster does not serve a kind.
+    pub fn no_match(api_version: &str, kind: &str) -> Failure {
+        let text = format!("no matches for kind {kind:?} in version {api_version:?}");
+        Failure { code: 0, reason: NO_MATCH.into(), text }
+    }
+
     /// Whether the object exists already, or another client has changed it since it was read.
     pub fn is_conflict(&self) -> bool {
         self.code == 409
@@ -464,10 +470,8 @@ impl Cluster {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = object.text_at(&["kind"]);
         let kinds = self.kinds()?;
-        let resource = kinds.kind(group, version, kind).ok_or_else(|| {
-            let text = format!("no matches for kind {kind:?} in version {api_version:?}");
-            Failure { code: 0, reason: NO_MATCH.into(), text }
-        })?;
+        let resource =
+            kinds.kind(group, version, kind).ok_or_else(|| Failure::no_match(api_version, kind))?;
         let namespace = object.text_at(&["metadata", "namespace"]);
         Ok(path_of(resource, namespace, name))
     }

@@ -7,9 +7,10 @@ use futures_util::StreamExt;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
+use percent_encoding::utf8_percent_encode;
 
 use crate::cache::value;
-use crate::client::{Cluster, Failure, api_resource, path_of};
+use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of};
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
@@ -46,13 +47,43 @@ impl Follower {
     pub fn start(
         cluster: &Cluster,
         r: &Resource,
-        mut see: impl FnMut(Change) + Send + 'static,
+        see: impl FnMut(Change) + Send + 'static,
     ) -> Result<Follower, Failure> {
         // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
+        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &api_resource(r));
+        Follower::of(cluster, r, api, watcher::Config::default(), see)
+    }
+
+    /// As [`Follower::start`], one object of a namespace.
+    ///
+    /// # Errors
+    /// It may not be listed.
+    pub fn of_object(
+        cluster: &Cluster,
+        r: &Resource,
+        namespace: &str,
+        name: &str,
+        see: impl FnMut(Change) + Send + 'static,
+    ) -> Result<Follower, Failure> {
+        // An account may have the right to see this object alone.
+        let selector = format!("metadata.name={name}");
+        let escaped = utf8_percent_encode(&selector, SEGMENT);
+        cluster.get(&format!("{}?limit=1&fieldSelector={escaped}", path_of(r, namespace, "")))?;
         let resource = api_resource(r);
-        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), namespace, &resource);
+        Follower::of(cluster, r, api, watcher::Config::default().fields(&selector), see)
+    }
+
+    fn of(
+        cluster: &Cluster,
+        r: &Resource,
+        api: Api<DynamicObject>,
+        config: watcher::Config,
+        mut see: impl FnMut(Change) + Send + 'static,
+    ) -> Result<Follower, Failure> {
+        let resource = api_resource(r);
+        let events = watcher(api, config).default_backoff();
         let task = cluster.spawn(events.for_each(move |event| {
             match event {
                 Ok(Event::Init) => see(Change::Begins),

@@ -23,6 +23,7 @@ use ephor_sources as sources;
 use ephor_value as value;
 
 pub mod background;
+pub mod certificates;
 pub mod cleanup;
 pub mod events;
 pub mod in_use;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::background::outlet::Outlet;
 use crate::background::{self, Background, Tasks};
+use crate::certificates::{self, Step};
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, Place, Times};
@@ -21,6 +22,10 @@ use crate::{cleanup, lifetime};
 
 /// How often everything is compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);
+/// How often certificates are looked at even if their Secret does not change.
+const CERTIFICATES: Duration = Duration::from_secs(600);
+/// How soon after a step towards a new certificate the next one follows.
+const AFTER_CHANGE: Duration = Duration::from_millis(500);
 /// How many threads work.
 const WORKERS: usize = 2;
 
@@ -59,6 +64,8 @@ pub struct Setup {
 enum Work {
     /// The webhook configurations.
     Webhooks,
+    /// The server's certificate.
+    Certificate,
     /// The status of a policy.
     Status(PolicyKey),
     /// A policy that deletes objects on a schedule.
@@ -92,6 +99,7 @@ impl Controllers {
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
             scans_begin.add(scan::Work::Policies);
             if leads {
+                begins.add(Work::Certificate);
                 begins.add(Work::Webhooks);
                 begins.add(Work::Lifetimes);
                 begun.begin();
@@ -126,6 +134,12 @@ impl Controllers {
         Ok(Controllers { queue, background, _leader: leader, _workers: workers, scans })
     }
 
+    /// Says that the server's certificate, or what is to trust it, has changed.
+    pub fn renew(&self) {
+        self.queue.add(Work::Webhooks);
+        self.queue.add(Work::Certificate);
+    }
+
     /// Says that the policies in use, the settings or the kinds of the cluster have changed.
     pub fn notify(&self) {
         self.queue.add(Work::Webhooks);
@@ -141,6 +155,8 @@ enum Error {
     Webhooks(#[from] webhooks::Error),
     #[error(transparent)]
     Cleanup(#[from] cleanup::Error),
+    #[error(transparent)]
+    Certificate(#[from] certificates::Error),
     #[error(transparent)]
     Cluster(#[from] Failure),
 }
@@ -169,6 +185,7 @@ impl Reconciler {
         }
         match work {
             Work::Webhooks => self.webhooks(),
+            Work::Certificate => self.certificate(),
             Work::Status(key) => self.status(key),
             Work::Schedule(key) => self.schedule(key),
             Work::Lifetimes => match self.setup.lifetimes {
@@ -204,6 +221,20 @@ impl Reconciler {
             self.queue.add(Work::Schedule(policy.key()));
         }
         Ok(Next::After(AT_LEAST))
+    }
+
+    /// The server's certificate in its Secret. What it trusts is written to webhook configurations next.
+    fn certificate(&self) -> Result<Next, Error> {
+        let Some(secret) = &self.setup.plan.secret else { return Ok(Next::Done) };
+        let step = secret.reconcile()?;
+        if step != Step::Settled {
+            self.queue.add(Work::Webhooks);
+        }
+        Ok(Next::After(match step {
+            Step::Changed => AFTER_CHANGE,
+            Step::Waits => certificates::SETTLE / 5,
+            Step::Settled => CERTIFICATES,
+        }))
     }
 
     /// What becomes of the policies that may become policies of Kubernetes. Where the cluster refuses one, it stays what it

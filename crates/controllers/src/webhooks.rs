@@ -11,6 +11,7 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::api::admission::defaulted;
+use crate::certificates::ServerSecret;
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, StoredPolicy};
 use crate::registration::{self, Options, is_own};
@@ -26,6 +27,9 @@ pub struct Plan {
     pub options: Options,
     /// The file with the certificates to trust (PEM), read each time; `None` = those of the options.
     pub authority: Option<PathBuf>,
+    /// The Secret with the server's certificate. One of this program brings the certificates to trust, those of `authority` are
+    /// trusted in addition; one of another program does where there is no `authority`.
+    pub secret: Option<Arc<ServerSecret>>,
     /// Whether configurations of other programs are replaced.
     pub take_over: bool,
     /// Which kinds of policies are served: group and kind.
@@ -90,8 +94,8 @@ pub fn reconcile(
         options.labels.clone_from(&settings.labels);
         options.annotations.clone_from(&settings.annotations);
     }
-    if let Some(path) = &plan.authority {
-        let pem = std::fs::read(path).map_err(|cause| Error::Authority { path: path.clone(), cause })?;
+    let bundle = plan.bundle()?;
+    if let Some(pem) = &bundle {
         options.ca_bundle = base64::engine::general_purpose::STANDARD.encode(pem);
     }
     let kinds = cluster.kinds().map_err(|cause| Error::Cluster {
@@ -107,15 +111,39 @@ pub fn reconcile(
     let mut wanted = needs.configurations;
     wanted.extend(registration::fixed(&options, &*plan.is_served));
     let mut failed = None;
+    let mut is_published = true;
     for configuration in &wanted {
         if let Err(error) = write(cluster, configuration, plan.take_over) {
             tracing::warn!(error = %error, "a webhook configuration is not as it should be");
+            // One of another program leads to other servers.
+            is_published &= matches!(error, Error::Foreign { .. });
             failed = failed.or(Some(error));
         }
+    }
+    if let (Some(secret), Some(pem), true) = (&plan.secret, &bundle, is_published) {
+        secret.published(pem);
     }
     match failed {
         Some(error) => Err(error),
         None => Ok(needs.unknown),
+    }
+}
+
+impl Plan {
+    /// The certificates to trust, as PEM; `None` = those of the options.
+    fn bundle(&self) -> Result<Option<String>, Error> {
+        let given = self.authority.as_ref().map(|path| {
+            let read = std::fs::read_to_string(path);
+            read.map_err(|cause| Error::Authority { path: path.clone(), cause })
+        });
+        let given = given.transpose()?;
+        let Some(secret) = &self.secret else { return Ok(given) };
+        let own = secret.bundle();
+        Ok(match given {
+            Some(given) if secret.is_own() => Some(own + given.trim() + "\n"),
+            Some(given) => Some(given),
+            None => Some(own).filter(|own| !own.is_empty()),
+        })
     }
 }
 
@@ -148,7 +176,19 @@ fn is_same(current: &Value, wanted: &Value) -> bool {
     let webhooks =
         |v: &Value| defaulted(v).get("webhooks").cloned().unwrap_or_else(|| Value::list(Vec::new()));
     ["labels", "annotations"].iter().all(|key| part(current, key).json_eq(&part(wanted, key)))
-        && webhooks(current).json_eq(&webhooks(wanted))
+        && webhooks(current).json_eq(&without_nulls(&webhooks(wanted)))
+}
+
+/// A value without the members that are null: an API server does not store them.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::List(items) => Value::list(items.iter().map(without_nulls).collect()),
+        Value::Map(members) => {
+            let said = members.iter().filter(|(_, member)| !member.is_null());
+            Value::Map(said.map(|(key, member)| (key.clone(), without_nulls(member))).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Who wrote an object.

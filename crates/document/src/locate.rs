@@ -80,6 +80,11 @@ pub fn items(text: &str) -> Vec<Item> {
 }
 
 impl Item {
+    /// The line on which it begins, from 1.
+    pub fn line(&self) -> usize {
+        self.lines + 1
+    }
+
     fn at(text: &str, start: Mark) -> Item {
         let before = text.get(..start.pos).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

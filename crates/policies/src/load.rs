@@ -280,6 +280,12 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
 }
 
 impl Policies {
+    /// Why a server does not use what was loaded of one object; `None` = it does.
+    pub fn unusable(&self) -> Option<String> {
+        let refused = self.policies.iter().find_map(|p| p.refused.clone().or_else(|| p.uncompiled.clone()));
+        refused.or_else(|| self.problems.first().map(|p| p.text.clone()))
+    }
+
     /// Gives admission policies their bindings and the objects that may be their parameters. Call it when
     /// everything is loaded.
     pub fn bind(&mut self, params: Vec<Value>) {

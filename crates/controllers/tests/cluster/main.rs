@@ -3,6 +3,7 @@
 
 mod api;
 mod background;
+mod certificates;
 mod scans;
 mod targets;
 
@@ -73,7 +74,7 @@ fn usable(document: &Value) -> StoredPolicy {
 fn plan(take_over: bool) -> Plan {
     let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
     let options = Options { names: Names::Kyverno, ..Options::of(address) };
-    Plan { options, authority: None, take_over, is_served: Arc::new(|_, _| true) }
+    Plan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 
 fn lease(identity: &str) -> Place {
@@ -132,6 +133,15 @@ fn configurations_are_written_once_and_those_of_other_programs_stay() {
     assert_eq!(webhook.text_at(&["clientConfig", "service", "path"]), "/validate/fail");
     assert!(!api.writes().is_empty());
     webhooks::reconcile(&api.cluster, &plan(false), &*in_use, &|_| false).unwrap();
+    assert_eq!(api.writes(), Vec::<String>::new());
+    // Members of settings that are null are not stored.
+    let mut with_null = plan(false);
+    with_null.options.selectors[0] = Some(yaml_value("{matchLabels: null}").unwrap());
+    let mut stored = plan(false);
+    stored.options.selectors[0] = Some(yaml_value("{}").unwrap());
+    webhooks::reconcile(&api.cluster, &stored, &*in_use, &|_| false).unwrap();
+    api.writes();
+    webhooks::reconcile(&api.cluster, &with_null, &*in_use, &|_| false).unwrap();
     assert_eq!(api.writes(), Vec::<String>::new());
 
     let foreign = configuration.with("metadata", yaml_value("{name: x, labels: {app: other}}").unwrap());

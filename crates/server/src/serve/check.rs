@@ -6,10 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::policies::{Snapshot, Store};
-use super::{Error, Settings, Tls, around, tls::Certificates};
+use super::{Error, Settings, Tls, around, secret, tls::Certificates};
 
 /// What was loaded.
-pub struct Check(Arc<Snapshot>);
+pub struct Check {
+    snapshot: Arc<Snapshot>,
+    /// What is wrong with the Secret that holds the certificate.
+    certificate: Option<String>,
+}
 
 impl Check {
     /// Loads everything that a server with these settings reads before it serves.
@@ -24,34 +28,42 @@ impl Check {
             Certificates::open(pair.clone())?;
         }
         let store = Store::new(settings.places.clone(), around(settings)?);
-        Ok(Check(store.current()))
+        let certificate = match &settings.tls {
+            Tls::Secret(wanted) => secret::of(store.around().link.as_deref(), wanted)?.check()?,
+            _ => None,
+        };
+        Ok(Check { snapshot: store.current(), certificate })
     }
 
     /// Whether nothing is wrong.
     pub fn is_good(&self) -> bool {
-        self.is_ready() && self.0.problems.is_empty()
+        self.is_ready() && self.problems().next().is_none()
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &String> {
+        self.snapshot.problems.iter().chain(&self.certificate)
     }
 
     /// Whether a server would be ready: it is in spite of problems that refuse no requests.
     fn is_ready(&self) -> bool {
-        self.0.complete && self.0.gate.shortage().is_none()
+        self.snapshot.complete && self.snapshot.gate.shortage().is_none()
     }
 }
 
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let snapshot = &*self.0;
+        let snapshot = &*self.snapshot;
         for name in snapshot.loaded.names() {
             writeln!(f, "policy: {name}")?;
         }
-        for problem in &snapshot.problems {
+        for problem in self.problems() {
             writeln!(f, "problem: {problem}")?;
         }
         for notice in &snapshot.notices {
             writeln!(f, "notice: {notice}")?;
         }
         let ready = if self.is_ready() { "ready" } else { "not ready" };
-        let (policies, problems) = (snapshot.policies, snapshot.problems.len());
+        let (policies, problems) = (snapshot.policies, self.problems().count());
         writeln!(f, "{policies} usable policies, {problems} problems; the server would be {ready}")
     }
 }

@@ -45,6 +45,12 @@ pub enum Error {
     /// A connection that broke.
     #[error(transparent)]
     Connection(Box<dyn StdError + Send + Sync>),
+    /// The Secret with the certificate cannot be read or created.
+    #[error(transparent)]
+    Secret(#[from] crate::controllers::certificates::Error),
+    /// There is a Secret and no cluster.
+    #[error("the certificate is in a Secret, and there is no cluster")]
+    NoCluster,
     /// The cluster does not answer, or discovery fails.
     #[error(transparent)]
     Cluster(#[from] crate::cluster::Failure),

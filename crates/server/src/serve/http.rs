@@ -32,6 +32,7 @@ use super::policy_reviews;
 use super::refusals::{self, Refusals};
 use super::reports::Reporter;
 use super::threads::Threads;
+use super::tls::Certificates;
 use super::traces::{self, Tracer};
 
 /// The timeout of an API server that sends none.
@@ -73,6 +74,8 @@ pub struct State {
     pub reporter: Option<Reporter>,
     /// Who sends spans to a collector.
     pub tracer: Option<Tracer>,
+    /// The certificates; `None` = connections are not encrypted.
+    pub certificates: Option<Arc<Certificates>>,
     /// Who writes what was refused.
     pub refusals: Refusals,
     /// Who writes down the work that requests cause for controllers, if there are some.
@@ -100,6 +103,8 @@ pub struct Others {
     pub reporter: Option<Reporter>,
     /// Who sends spans to a collector.
     pub tracer: Option<Tracer>,
+    /// The certificates; `None` = connections are not encrypted.
+    pub certificates: Option<Arc<Certificates>>,
 }
 
 impl State {
@@ -114,7 +119,7 @@ impl State {
         limits: Limits,
         baseline: bool,
     ) -> std::io::Result<State> {
-        let Others { audit, reporter, tracer } = others;
+        let Others { audit, reporter, tracer, certificates } = others;
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
         let arriving = limits.running.saturating_mul(ARRIVING.0).max(ARRIVING.1);
         let most = limits.running.saturating_add(limits.auditing);
@@ -126,6 +131,7 @@ impl State {
             audit,
             reporter,
             tracer,
+            certificates,
             work: OnceLock::new(),
             shutting_down: AtomicBool::new(false),
             baseline,
@@ -158,7 +164,10 @@ impl State {
         if stuck > 0 {
             lines.push(format!("{stuck} evaluations exceeded their deadline and still run"));
         }
-        (lines, stuck * 2 >= self.limits.running.max(2))
+        let certificates = self.certificates.iter();
+        lines.extend(certificates.clone().filter_map(|of| of.secret()?.problem()));
+        let has_certificate = certificates.clone().all(|of| of.is_usable());
+        (lines, !has_certificate || stuck * 2 >= self.limits.running.max(2))
     }
 }
 
@@ -197,7 +206,7 @@ async fn ready(Shared(state): Shared<App>) -> Response {
     let now = state.store.current();
     let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
     let notices = now.notices.iter().map(|notice| format!("notice: {notice}"));
-    let (faults, is_stuck) = state.faults();
+    let (faults, is_unusable) = state.faults();
     for line in now.problems.iter().cloned().chain(faults).chain(notices) {
         text.push_str(&line);
         text.push('\n');
@@ -205,7 +214,7 @@ async fn ready(Shared(state): Shared<App>) -> Response {
     if state.shutting_down.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_string() + &text).into_response();
     }
-    let is_ready = now.complete && now.gate.shortage().is_none() && !is_stuck;
+    let is_ready = now.complete && now.gate.shortage().is_none() && !is_unusable;
     let status = if is_ready { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
     (status, text).into_response()
 }

@@ -24,6 +24,7 @@ mod policy_reviews;
 mod refusals;
 pub mod reports;
 mod retained;
+mod secret;
 pub mod self_signed;
 pub mod stored;
 mod tally;
@@ -45,6 +46,7 @@ use tokio::sync::watch as channel;
 use crate::cluster::{Choice, Cluster, connect};
 use crate::controllers::background::intake::WorkIntake;
 use crate::controllers::background::outlet::Outlet;
+use crate::controllers::certificates::Wanted;
 use crate::controllers::in_use::{InUse, Source};
 use crate::controllers::lease::{Place, Times};
 use crate::controllers::manager::{Controllers, Setup};
@@ -60,7 +62,7 @@ use listener::Service;
 use live::{ConfigMaps, Link};
 use metrics::Metrics;
 use policies::{Around, Places, Snapshot, Store};
-use reports::{Reporter, Wanted};
+use reports::Reporter;
 use self_signed::SelfSigned;
 use stored::Chosen;
 use tls::{Certificates, Pair};
@@ -76,6 +78,8 @@ pub enum Tls {
     Files(Pair),
     /// Signed by an authority that this server creates.
     SelfSigned(SelfSigned),
+    /// A Secret that the replicas share.
+    Secret(Wanted),
     /// None: a proxy terminates TLS.
     Plain,
 }
@@ -134,7 +138,7 @@ pub struct Settings {
     /// What keeps the cluster in step with these; `None` = nothing does.
     pub controllers: Option<Leading>,
     /// What is written to that cluster.
-    pub written: Wanted,
+    pub written: reports::Wanted,
     /// Whether image registries may be queried.
     pub registry: bool,
     /// Secrets with credentials for registries.
@@ -215,7 +219,7 @@ pub async fn until(
     if let Some(path) = settings.places.missing() {
         return Err(Error::missing(path));
     }
-    let certificates = certificates(&settings.tls)?;
+    let of_files = certificates(&settings.tls)?;
     let audit = match &settings.audit {
         Some(log) => Some(Arc::new(
             Audit::open(&log.path, log.largest, log.max_backups)
@@ -237,6 +241,10 @@ pub async fn until(
     let of = settings.clone();
     let read = move || Ok::<_, Error>(Store::new(of.places.clone(), around(&of)?));
     let store = tokio::task::spawn_blocking(read).await??;
+    let certificates = match &settings.tls {
+        Tls::Secret(wanted) => Some(secret::open(store.around().link.as_deref(), wanted).await?),
+        _ => of_files,
+    };
     let wanted = settings.written.clone();
     let account = settings.controllers.as_ref().and_then(|leading| leading.reports.clone());
     let account = match (account, &store.around().link) {
@@ -248,7 +256,7 @@ pub async fn until(
     let reporter = scanner.as_ref().filter(|_| writes);
     let reporter = reporter.map(|of| Reporter::start(of.clone(), &wanted, metrics.reporting.clone()));
     let tracer = settings.collector.as_ref().map(|url| Tracer::start(url, metrics.spans_dropped.clone()));
-    let others = Others { audit, reporter, tracer };
+    let others = Others { audit, reporter, tracer, certificates: certificates.clone() };
     let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
     let state = Arc::new(state);
     let first = state.store.current();
@@ -267,11 +275,17 @@ pub async fn until(
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
     started(addresses, &first);
     let controllers = match settings.controllers.clone() {
-        Some(leading) => controllers(&state, leading, scanner, &settings.written).await?.map(Arc::new),
+        Some(mut leading) => {
+            leading.plan.secret = certificates.as_ref().and_then(|c| c.secret().cloned());
+            controllers(&state, leading, scanner, &settings.written).await?.map(Arc::new)
+        }
         None => None,
     };
     let watched = watch::policies(state.clone(), controllers.clone(), logged);
-    let renewed = certificates.clone().map(|c| watch::certificates(c, settings.tls.clone()));
+    let renewed = certificates.clone().and_then(|of| match settings.tls.clone() {
+        Tls::Secret(_) => of.secret().cloned().map(|secret| secret::watch(of, secret, controllers.clone())),
+        tls => pair(&tls).map(|pair| watch::certificates(of, tls, pair)),
+    });
     let (close, closes) = channel::channel(false);
     let service = |router, certificates| Service {
         router,
@@ -295,6 +309,11 @@ pub async fn until(
         serving.await??;
     }
     watched.abort();
+    // It holds the controllers, which give the lease back when they end.
+    if let Some(renewed) = renewed {
+        renewed.abort();
+        let _ = renewed.await;
+    }
     let _ = tokio::task::spawn_blocking(move || {
         drop(controllers);
         state.reporter.as_ref().map(Reporter::end);
@@ -302,9 +321,6 @@ pub async fn until(
         state.refusals.end();
     })
     .await;
-    if let Some(renewed) = renewed {
-        renewed.abort();
-    }
     Ok(())
 }
 
@@ -313,7 +329,7 @@ async fn controllers(
     state: &Arc<State>,
     leading: Leading,
     reports: Option<Arc<Cluster>>,
-    written: &Wanted,
+    written: &reports::Wanted,
 ) -> Result<Option<Controllers>, Error> {
     let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
     let (Some(cluster), Some(reports)) = (cluster, reports) else { return Ok(None) };
@@ -372,13 +388,18 @@ fn around(settings: &Settings) -> Result<Around, Error> {
 }
 
 fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, Error> {
-    let pair = match tls {
-        Tls::Plain => return Ok(None),
-        Tls::Files(pair) => pair.clone(),
-        Tls::SelfSigned(own) => {
-            own.renew(SystemTime::now())?;
-            own.pair()
-        }
-    };
-    Ok(Some(Arc::new(Certificates::open(pair)?)))
+    if let Tls::SelfSigned(own) = tls {
+        own.renew(SystemTime::now())?;
+    }
+    let opened = pair(tls).map(Certificates::open).transpose()?;
+    Ok(opened.map(Arc::new))
+}
+
+/// The files with the certificate, if there are some.
+fn pair(tls: &Tls) -> Option<Pair> {
+    match tls {
+        Tls::Files(pair) => Some(pair.clone()),
+        Tls::SelfSigned(own) => Some(own.pair()),
+        Tls::Secret(_) | Tls::Plain => None,
+    }
 }

@@ -7,21 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
+use rcgen::KeyPair;
+
+use crate::controllers::certificates::issue::{self, AUTHORITY, PAIR, Pem, RENEW};
 
 use super::Error;
 use super::tls::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// How many days an authority is valid.
-const AUTHORITY: u32 = 365;
-/// How many days a pair is valid.
-const SERVER: u32 = 150;
-/// Both are renewed this many days before they expire.
-const RENEW: u32 = 15;
 
 /// The folder and the names that the certificate is for.
 #[derive(Clone, Debug)]
@@ -53,8 +46,9 @@ impl SelfSigned {
         let known = std::fs::read_to_string(&dates).unwrap_or_default();
         let created: Vec<u64> = known.lines().filter_map(|l| l.trim().parse().ok()).collect();
         let today = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY.as_secs();
-        let is_good = |created: Option<&u64>, days: u32, file: &Path| {
-            file.exists() && created.is_some_and(|c| today >= *c && today - c < u64::from(days - RENEW))
+        let is_good = |created: Option<&u64>, valid: Duration, file: &Path| {
+            let days = valid.saturating_sub(RENEW).as_secs() / DAY.as_secs();
+            file.exists() && created.is_some_and(|c| today >= *c && today - c < days)
         };
         let pair = self.pair();
         let key_file = self.folder.join("ca.key");
@@ -63,7 +57,7 @@ impl SelfSigned {
         let same_names = known.lines().nth(2) == Some(&*names);
         let has_pair = has_authority
             && same_names
-            && is_good(created.get(1), SERVER, &pair.certificate)
+            && is_good(created.get(1), PAIR, &pair.certificate)
             && pair.key.exists();
         if has_pair {
             return Ok(false);
@@ -75,24 +69,16 @@ impl SelfSigned {
                 authority_created = today;
                 // The key stays, so certificates of the former authority can still be followed.
                 let key = known.map_or_else(KeyPair::generate, Ok)?;
-                let certificate = authority(now)?.self_signed(&key)?;
+                let certificate = issue::authority(&key, now)?;
                 let old = std::fs::read_to_string(self.bundle()).unwrap_or_default();
                 write(&key_file, &key.serialize_pem())?;
-                write(&self.bundle(), &(certificate.pem() + first(&old)))?;
+                write(&self.bundle(), &(certificate + first(&old)))?;
                 key
             }
         };
-        let issuer = Issuer::new(authority(now)?, key);
-        let own = KeyPair::generate()?;
-        let mut params = CertificateParams::new(self.names.clone())?;
-        let name = self.names.first().cloned().unwrap_or_default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.use_authority_key_identifier_extension = true;
-        limit(&mut params, now, SERVER);
-        let certificate = params.signed_by(&own, &issuer)?;
-        write(&pair.key, &own.serialize_pem())?;
-        write(&pair.certificate, &certificate.pem())?;
+        let Pem { certificate, key } = issue::pair(&key, &self.names, now, None)?;
+        write(&pair.key, &key)?;
+        write(&pair.certificate, &certificate)?;
         write(&dates, &format!("{authority_created}\n{today}\n{names}\n"))?;
         Ok(true)
     }
@@ -102,21 +88,6 @@ impl SelfSigned {
 fn first(bundle: &str) -> &str {
     const END: &str = "-----END CERTIFICATE-----\n";
     bundle.find(END).and_then(|at| bundle.get(..at + END.len())).unwrap_or_default()
-}
-
-/// Makes a certificate valid from an hour ago on.
-fn limit(params: &mut CertificateParams, now: SystemTime, days: u32) {
-    params.not_before = now.checked_sub(Duration::from_secs(3600)).unwrap_or(now).into();
-    params.not_after = now.checked_add(DAY * days).unwrap_or(now).into();
-}
-
-fn authority(now: SystemTime) -> Result<CertificateParams, Error> {
-    let mut params = CertificateParams::new(Vec::<String>::new())?;
-    params.distinguished_name.push(DnType::CommonName, "ephor");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    limit(&mut params, now, AUTHORITY);
-    Ok(params)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
@@ -154,13 +125,13 @@ mod tests {
         let bundles = || std::fs::read_to_string(own.bundle()).unwrap().matches("BEGIN CERTIFICATE").count();
         assert_eq!(bundles(), 1);
         // The pair goes first.
-        assert!(own.renew(now + DAY * (SERVER - RENEW)).unwrap());
+        assert!(own.renew(now + PAIR - RENEW).unwrap());
         assert!(certificates.reload().unwrap());
         assert_eq!(bundles(), 1);
         // The bundle has the new authority and the last old one, but no older ones.
-        assert!(own.renew(now + DAY * (AUTHORITY - RENEW)).unwrap());
+        assert!(own.renew(now + AUTHORITY - RENEW).unwrap());
         assert_eq!(bundles(), 2);
-        assert!(own.renew(now + DAY * 2 * (AUTHORITY - RENEW)).unwrap());
+        assert!(own.renew(now + (AUTHORITY - RENEW) * 2).unwrap());
         assert_eq!(bundles(), 2);
     }
 }

@@ -166,8 +166,7 @@ impl Stored {
         }
         let source = SourceText { name: key.to_string(), text: print::json(&content) };
         let mut gives = load::argument_for(&[source], Reader::Server);
-        let refused = gives.policies.iter().find_map(|p| p.refused.clone().or_else(|| p.uncompiled.clone()));
-        let problem = refused.or_else(|| gives.problems.first().map(|p| p.text.clone()));
+        let problem = gives.unusable();
         if problem.is_some() {
             gives = before.map_or_else(Policies::default, |before| (*before.gives).clone());
         }

@@ -1,4 +1,4 @@
-//! Certificates: from files, read again when they change, or self-signed.
+//! Certificates: from files or a Secret, read again when they change.
 //!
 //! A new pair is used from the next handshake on; open connections are not affected. A pair that cannot be loaded
 //! leaves the former one in use.
@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+
+use crate::controllers::certificates::ServerSecret;
+use crate::controllers::certificates::content::{PairError, certified};
 
 use super::Error;
 
@@ -25,26 +26,51 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
+/// Where the pair in use comes from.
+#[derive(Debug)]
+enum From {
+    Files(Pair),
+    Secret(Arc<ServerSecret>),
+}
+
 /// The pair in use.
 #[derive(Debug)]
 pub struct Certificates {
-    pair: Pair,
-    current: ArcSwap<CertifiedKey>,
+    from: From,
+    /// `None` = there is none yet, and no connection succeeds.
+    current: ArcSwapOption<CertifiedKey>,
 }
 
 impl Certificates {
-    /// Reads the pair.
+    /// Reads the pair of files.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn open(pair: Pair) -> Result<Certificates, Error> {
-        let current = ArcSwap::from_pointee(read(&pair)?);
-        Ok(Certificates { pair, current })
+        let current = ArcSwapOption::from_pointee(read(&pair)?);
+        Ok(Certificates { from: From::Files(pair), current })
     }
 
-    /// The files.
-    pub fn pair(&self) -> &Pair {
-        &self.pair
+    /// Uses the pair of a Secret, as far as it is known.
+    pub fn of_secret(secret: Arc<ServerSecret>) -> Certificates {
+        let certificates = Certificates { from: From::Secret(secret), current: ArcSwapOption::empty() };
+        if let Err(error) = certificates.reload() {
+            tracing::error!(error = %error, "the certificate cannot be used");
+        }
+        certificates
+    }
+
+    /// The Secret, if the pair comes from one.
+    pub fn secret(&self) -> Option<&Arc<ServerSecret>> {
+        match &self.from {
+            From::Files(_) => None,
+            From::Secret(secret) => Some(secret),
+        }
+    }
+
+    /// Whether there is a pair.
+    pub fn is_usable(&self) -> bool {
+        self.current.load().is_some()
     }
 
     /// Reads the pair again; whether it is another one.
@@ -52,11 +78,18 @@ impl Certificates {
     /// # Errors
     /// What is wrong with it; the former one stays in use.
     pub fn reload(&self) -> Result<bool, Error> {
-        let next = read(&self.pair)?;
-        if next.cert == self.current.load().cert {
+        let next = match &self.from {
+            From::Files(pair) => read(pair)?,
+            From::Secret(secret) => {
+                let Some(pair) = secret.pair() else { return Ok(false) };
+                let read = certified(pair.certificate.as_bytes(), pair.key.as_bytes());
+                read.map_err(|cause| Error::in_file(Path::new(&secret.name()), cause))?
+            }
+        };
+        if self.current.load().as_ref().is_some_and(|current| current.cert == next.cert) {
             return Ok(false);
         }
-        self.current.store(Arc::new(next));
+        self.current.store(Some(Arc::new(next)));
         Ok(true)
     }
 
@@ -80,22 +113,14 @@ struct Resolver(Arc<Certificates>);
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.current.load_full())
+        self.0.current.load_full()
     }
 }
 
 fn read(pair: &Pair) -> Result<CertifiedKey, Error> {
-    let of_pem = |path: &Path, e: rustls::pki_types::pem::Error| Error::in_file(path, e.to_string());
-    let of_tls = |e: rustls::Error| Error::in_file(&pair.key, e);
-    let certificate = &pair.certificate;
-    let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(certificate).map_err(|e| of_pem(certificate, e))?.collect();
-    let chain = chain.map_err(|e| of_pem(certificate, e))?;
-    if chain.is_empty() {
-        return Err(Error::in_file(certificate, "holds no certificate"));
-    }
-    let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| of_pem(&pair.key, e))?;
-    let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(of_tls)?;
-    key.keys_match().map_err(of_tls)?;
-    Ok(key)
+    let bytes = |path: &Path| std::fs::read(path).map_err(|e| Error::in_file(path, e));
+    certified(&bytes(&pair.certificate)?, &bytes(&pair.key)?).map_err(|cause| {
+        let is_certificate = matches!(cause, PairError::Certificate(_) | PairError::NoCertificate);
+        Error::in_file(if is_certificate { &pair.certificate } else { &pair.key }, cause)
+    })
 }

@@ -18,7 +18,7 @@ use super::http::State;
 use super::live::Link;
 use super::loaded::{Changes, Loaded, Names};
 use super::policies::Snapshot;
-use super::tls::Certificates;
+use super::tls::{Certificates, Pair};
 
 /// How long changes must pause.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -150,10 +150,9 @@ pub fn policies(
 }
 
 /// Renews certificates before they expire, and loads them when their files change.
-pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()> {
+pub fn certificates(certificates: Arc<Certificates>, tls: Tls, pair: Pair) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
-            let pair = certificates.pair().clone();
             let (mut changed, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
             next(&mut changed, AT_LEAST).await;
             let (of, tls) = (certificates.clone(), tls.clone());

@@ -1,0 +1,134 @@
+//! `ephor cluster-check`: what an upgrade of Kyverno changes for the policies of a cluster.
+
+use clap::{ValueEnum, ValueHint};
+
+use ephor_cluster::{Cluster, connect};
+use ephor_document::json::to_serde;
+use ephor_document::{Duplicates, parse_stream};
+use ephor_inspect::upgrade::{GENERATED_BY, Inventory, KINDS, Report};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::Value;
+
+use super::{Error, Global, given};
+
+/// Says what an upgrade of Kyverno changes for the policies of a cluster
+///
+/// Kyverno 1.20 leaves ClusterPolicies, Policies, cleanup policies and exceptions of kyverno.io in the cluster without
+/// effect, and 1.21 removes them. The report names them, what each of them does today, whether `ephor serve` takes it and
+/// why not, and what is around them: exceptions without their policy, owners of webhook configurations, generated objects,
+/// permissions that policies need. It reads a cluster, or dumps of one, and writes nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # the current cluster
+  ephor cluster-check
+
+  # another one, as an object for programs
+  ephor cluster-check --context production --output-format json
+
+  # without access to the cluster
+  kubectl get cpol,pol,ccleanpol,cleanpol,polex,crd -A -o yaml > dump.yaml
+  ephor cluster-check dump.yaml
+
+Exit codes:
+  0  nothing stops having effect, and ephor takes every policy
+  1  a policy or exception stops having effect, or ephor does not take it
+  2  the cluster or a file cannot be read")]
+pub struct Args {
+    /// dumps of a cluster instead of the cluster itself: files with objects, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<String>,
+    /// context of the kubeconfig file
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// form of the report
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output_format: Format,
+}
+
+/// The forms of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Sentences and tables
+    Text,
+    /// One object
+    Json,
+    /// Sentences and tables, for pull requests
+    Markdown,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The cluster or a file cannot be read.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    let unreadable = |cause: Error| Error::ClusterCheck(Box::new(cause));
+    let inventory = match &args.files[..] {
+        [] => of_cluster(args, global),
+        files => of_files(files),
+    };
+    let report = Report::of(&inventory.map_err(unreadable)?);
+    super::print(&match args.output_format {
+        Format::Text => report.to_text(),
+        Format::Markdown => report.to_markdown(),
+        Format::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
+    });
+    Ok(i32::from(!report.is_good()))
+}
+
+fn of_files(files: &[String]) -> Result<Inventory, Error> {
+    let mut documents = Vec::new();
+    for path in files {
+        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        for document in parse_stream(path, &text, Duplicates::Error)? {
+            documents.push(document?);
+        }
+    }
+    Ok(Inventory::of_documents(documents))
+}
+
+/// What is read of a cluster besides policies: group, kind, and a selector of labels.
+const AROUND: [(&str, &str, &str); 4] = [
+    ("apps", "Deployment", ""),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", ""),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", ""),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", ""),
+];
+
+fn of_cluster(args: &Args, global: &Global) -> Result<Inventory, Error> {
+    let cluster = connect(&super::cluster_choice(given(&args.context), global))?;
+    let kinds = cluster.kinds()?;
+    let mut objects = Vec::new();
+    let policies = KINDS.iter().flat_map(|(group, all)| all.iter().map(move |kind| (*group, *kind)));
+    // Without a kind of policies every answer would be wrong, so it is an error.
+    for resource in policies.filter_map(|(group, kind)| preferred(&kinds, group, kind)) {
+        objects.extend(cluster.list(resource, "")?);
+    }
+    let mut unread = Vec::new();
+    for (group, kind, labels) in AROUND {
+        let Some(resource) = preferred(&kinds, group, kind) else { continue };
+        read(&cluster, resource, labels, &mut objects, &mut unread);
+    }
+    let generated: Vec<&Resource> = Report::generated(&objects, &kinds);
+    for resource in generated {
+        read(&cluster, resource, GENERATED_BY, &mut objects, &mut unread);
+    }
+    Ok(Inventory::of_cluster(objects, kinds, unread))
+}
+
+/// The resource of a kind in the version that discovery names first.
+fn preferred<'k>(kinds: &'k Kinds, group: &str, kind: &str) -> Option<&'k Resource> {
+    kinds.named(kind).find(|resource| &*resource.group == group)
+}
+
+fn read(
+    cluster: &Cluster,
+    resource: &Resource,
+    labels: &str,
+    objects: &mut Vec<Value>,
+    unread: &mut Vec<String>,
+) {
+    match cluster.select(resource, "", labels) {
+        Ok(found) => objects.extend(found),
+        Err(error) => unread.push(format!("{}: {error}", resource.plural)),
+    }
+}
