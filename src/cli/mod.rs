@@ -11,6 +11,7 @@ pub mod apply;
 pub mod cel;
 pub mod completion;
 pub mod conformance;
+pub mod crds;
 pub mod create;
 pub mod docs;
 pub mod error;
@@ -77,6 +78,7 @@ enum Top {
     Cel(cel::Args),
     Completion(completion::Args),
     Conformance(conformance::Args),
+    Crds(crds::Args),
     Create(create::Args),
     Docs(docs::Args),
     Explain(explain::Args),
@@ -158,6 +160,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Cel(args) => cel::run(args),
         Top::Completion(args) => completion::run(&args),
         Top::Conformance(args) => conformance::run(&args),
+        Top::Crds(args) => crds::run(&args),
         Top::Create(args) => create::run(args),
         Top::Docs(args) => docs::run(&args),
         Top::Explain(args) => explain::run(&args, &global),
