@@ -33,6 +33,12 @@ app.kubernetes.io/name: {{ include "ephor.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Labels of Pods: the second one is what ephor's own policy restrict-token-mounts looks for. */}}
+{{- define "ephor.podLabels" -}}
+app.kubernetes.io/part-of: ephor
+kubernetes-api: needed
+{{- end }}
+
 {{- define "ephor.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
