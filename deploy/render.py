@@ -3,8 +3,8 @@
 
 usage: render.py [--check]      HELM: the program, if not on the PATH
 
-Writes manifests/ephor.yaml (mode `replace`) and manifests/ephor-beside.yaml (mode `beside`), kustomize/base, and the patches
-of kustomize/overlays/beside: the objects that differ. --check writes nothing and ends with 1 when a file is not current."""
+Writes manifests/ephor.yaml (mode `replace`) and manifests/ephor-alongside.yaml (mode `alongside`), kustomize/base, and the patches
+of kustomize/overlays/alongside: the objects that differ. --check writes nothing and ends with 1 when a file is not current."""
 import os
 import re
 import subprocess
@@ -40,18 +40,18 @@ def page(comment, documents):
 
 
 def files():
-    replace, beside = rendered("replace"), rendered("beside")
+    replace, alongside = rendered("replace"), rendered("alongside")
     made = "Rendered from the chart by deploy/render.py."
     crds = "The definitions come first: kubectl apply --server-side -f deploy/helm/ephor/crds"
     removal = "Before it is deleted: ephor webhook-config --remove --scale-down ephor/ephor"
     for name, title, documents in [
         ("ephor", "ephor in a cluster without Kyverno.", replace),
-        ("ephor-beside", "ephor beside Kyverno 1.20 or later: policies of kyverno.io alone.", beside),
+        ("ephor-alongside", "ephor alongside Kyverno 1.20 or later: policies of kyverno.io alone.", alongside),
     ]:
         flag = " --kyverno-names" if name == "ephor" else ""
         yield f"manifests/{name}.yaml", page([title, crds, removal + flag, made], [NAMESPACE, *documents])
     yield "kustomize/base/ephor.yaml", page([made], replace)
-    yield "kustomize/overlays/beside/patches.yaml", page([made], [d for d in beside if d not in replace])
+    yield "kustomize/overlays/alongside/patches.yaml", page([made], [d for d in alongside if d not in replace])
 
 
 def main():

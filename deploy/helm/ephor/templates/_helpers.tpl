@@ -69,7 +69,7 @@ kubernetes-api: needed
 {{- if .Values.kinds -}}
 {{ join "," .Values.kinds }}
 {{- else -}}
-{{ get (dict "replace" "all" "beside" "legacy" "files" "") .Values.mode }}
+{{ get (dict "replace" "all" "alongside" "legacy" "files" "") .Values.mode }}
 {{- end }}
 {{- end }}
 
