@@ -59,9 +59,23 @@ kubernetes-api: needed
 {{ .Values.policiesConfigMap | default (printf "%s-policies" (include "ephor.fullname" .)) }}
 {{- end }}
 
-{{/* Whether there are policies in a ConfigMap. */}}
+{{/* Whether policies are in a ConfigMap. */}}
 {{- define "ephor.hasFiles" -}}
-{{- if or .Values.policies .Values.policiesConfigMap (eq .Values.mode "files") }}yes{{ end }}
+{{- if eq .Values.mode "files" }}yes{{ end }}
+{{- end }}
+
+{{/* Values that do not fit together. */}}
+{{- define "ephor.check" -}}
+{{- if eq .Values.mode "files" }}
+{{- if eq .Values.tls.source "secret" }}
+{{- fail "mode files needs tls.source existing or cert-manager: no server leads and renews a certificate" }}
+{{- end }}
+{{- if .Values.kinds }}
+{{- fail "mode files reads no kinds of policies from the cluster: leave kinds empty" }}
+{{- end }}
+{{- else if or .Values.policies .Values.policiesConfigMap }}
+{{- fail "policies and policiesConfigMap are for mode files: in the other modes policies are objects of the cluster" }}
+{{- end }}
 {{- end }}
 
 {{/* Kinds of policies that are read from the cluster, separated by commas. */}}
