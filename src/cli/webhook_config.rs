@@ -23,8 +23,8 @@ use clap::{ValueEnum, ValueHint};
 
 use super::admission::documents;
 use super::flags::{Record, fields};
-use super::usage::Usage;
 use super::serve::{Namespaced, namespaced};
+use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use super::{Error, Global, given};
 

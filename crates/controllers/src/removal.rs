@@ -39,11 +39,8 @@ pub fn scale_down(
     patience: Duration,
 ) -> Result<bool, Failure> {
     let metadata = Value::map([("namespace", namespace.into()), ("name", name.into())]);
-    let reference = Value::map([
-        ("apiVersion", "apps/v1".into()),
-        ("kind", "Deployment".into()),
-        ("metadata", metadata),
-    ]);
+    let reference =
+        Value::map([("apiVersion", "apps/v1".into()), ("kind", "Deployment".into()), ("metadata", metadata)]);
     let Some(current) = cluster.current(&reference)? else { return Ok(true) };
     let none = Value::map([("spec", Value::map([("replicas", Value::Int(0))]))]);
     cluster.merge(&reference, &none, MANAGER)?;
