@@ -5,14 +5,15 @@
 # What is not there is skipped with a line that says so. kubeconform takes its schemas from the network, or from
 # KUBECONFORM_SCHEMAS (a -schema-location). A real API server sees the same objects in conformance/kube/run.py.
 set -euo pipefail
+ephor=${1:-$(command -v ephor || true)}
+if [ -n "$ephor" ]; then ephor=$(realpath "$ephor"); fi
 cd "$(dirname "$0")"
 
 helm=${HELM:-$(command -v helm || true)}
 kubeconform=${KUBECONFORM:-$(command -v kubeconform || true)}
-ephor=${1:-$(command -v ephor || true)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp manifests/ephor.yaml "$work/manifests.yaml"
+for manifests in manifests/*.yaml; do cp "$manifests" "$work/manifests-$(basename "$manifests")"; done
 
 if [ -n "$helm" ]; then
   for values in helm/ephor/values.yaml helm/values/*.yaml; do
@@ -21,6 +22,8 @@ if [ -n "$helm" ]; then
     "$helm" template ephor helm/ephor --namespace ephor -f "$values" > "$work/$name.yaml"
     echo "linted: the chart with $values"
   done
+  HELM="$helm" ./render.py --check
+  echo "current: the manifests and the kustomize base"
 else
   echo "skipped: helm is not there"
 fi
@@ -29,7 +32,7 @@ if [ -z "$kubeconform" ]; then
   echo "skipped: kubeconform is not there"
 elif [ -n "${KUBECONFORM_SCHEMAS:-}" ]; then
   "$kubeconform" -strict -summary -schema-location "$KUBECONFORM_SCHEMAS" "$work"/*.yaml
-elif "$kubeconform" -strict "$work/manifests.yaml" > "$work/answer" 2>&1; then
+elif "$kubeconform" -strict "$work/manifests-ephor.yaml" > "$work/answer" 2>&1; then
   "$kubeconform" -strict -summary "$work"/*.yaml
 elif grep -qi 'failed downloading\|dial tcp\|no such host\|connection refused' "$work/answer"; then
   echo "skipped: the schemas cannot be fetched"
@@ -40,10 +43,19 @@ fi
 
 if [ -n "$ephor" ]; then
   for objects in "$work"/*.yaml; do
-    for policies in pod-security-baseline pod-security-restricted; do
-      "$ephor" apply "../policies/$policies" -r "$objects" > "$work/verdicts" || { cat "$work/verdicts" >&2; exit 1; }
+    name=$(basename "$objects")
+    # The policies forbid the network of the node, as they should.
+    if [ "$name" = values-host-network.yaml ]; then continue; fi
+    for policies in ../policies/pod-security-* ../policies/best-practices/*; do
+      case "$(basename "$policies") $name" in
+        # Its registries are examples.
+        restrict-image-registries*) continue ;;
+        # An autoscaler sets the replicas.
+        "require-replicas values-cert-manager.yaml") continue ;;
+      esac
+      "$ephor" apply "$policies" -r "$objects" > "$work/verdicts" 2>&1 || { cat "$work/verdicts" >&2; exit 1; }
     done
-    echo "restricted: $(basename "$objects")"
+    echo "clean: $name"
   done
 else
   echo "skipped: ephor is not there"

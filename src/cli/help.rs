@@ -15,7 +15,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test"]),
     ("Write policies", &["lint", "create", "fix", "jp", "cel"]),
     ("Look into policies", &["explain", "admission"]),
-    ("Operate in a cluster", &["serve", "webhook-config", "cluster-check"]),
+    ("Operate in a cluster", &["serve", "webhook-config", "crds", "cluster-check"]),
     ("About the program", &["conformance", "completion", "docs", "help", "version"]),
 ];
 

@@ -12,6 +12,7 @@ pub mod cel;
 pub mod cluster_check;
 pub mod completion;
 pub mod conformance;
+pub mod crds;
 pub mod create;
 pub mod docs;
 pub mod error;
@@ -79,6 +80,7 @@ enum Top {
     ClusterCheck(cluster_check::Args),
     Completion(completion::Args),
     Conformance(conformance::Args),
+    Crds(crds::Args),
     Create(create::Args),
     Docs(docs::Args),
     Explain(explain::Args),
@@ -161,6 +163,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::ClusterCheck(args) => cluster_check::run(&args, &global),
         Top::Completion(args) => completion::run(&args),
         Top::Conformance(args) => conformance::run(&args),
+        Top::Crds(args) => crds::run(&args),
         Top::Create(args) => create::run(args),
         Top::Docs(args) => docs::run(&args),
         Top::Explain(args) => explain::run(&args, &global),

@@ -300,7 +300,7 @@ enum LogFormat {
 
 /// The name of an object and of its namespace.
 #[derive(Clone, Debug)]
-struct Namespaced(String, String);
+pub struct Namespaced(pub String, pub String);
 
 /// A filter of the log that has been read once.
 #[derive(Clone, Debug)]
@@ -308,22 +308,29 @@ struct LogFilter(String);
 
 /// A value that a flag of `serve` refuses.
 #[derive(Debug, thiserror::Error)]
-enum ValueError {
+pub enum ValueError {
+    /// Not an integer.
     #[error(transparent)]
     Whole(#[from] SyntaxError),
+    /// Not a duration.
     #[error(transparent)]
     Duration(#[from] duration::Error),
+    /// Not a count.
     #[error("must be between 1 and {MOST}")]
     Count,
+    /// Out of range.
     #[error("must not be negative or very large")]
     Range,
+    /// Negative.
     #[error("must not be negative")]
     Negative,
+    /// Not a level of the log.
     #[error("must be error, warn, info, debug, trace or off")]
     Level,
     /// What the reader of filters says.
     #[error("{0}")]
     Filter(String),
+    /// Not the name of an object and of its namespace.
     #[error("must be NAMESPACE/NAME, such as kyverno/kyverno")]
     Name,
 }
@@ -349,7 +356,8 @@ fn time(text: &str) -> Result<Duration, ValueError> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-fn namespaced(text: &str) -> Result<Namespaced, ValueError> {
+/// Reads `NAMESPACE/NAME`.
+pub fn namespaced(text: &str) -> Result<Namespaced, ValueError> {
     let (namespace, name) = text.split_once('/').ok_or(ValueError::Name)?;
     Ok(Namespaced(namespace.into(), name.into()))
 }

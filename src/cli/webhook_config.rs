@@ -1,11 +1,14 @@
 //! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
 
+use std::time::Duration;
+
 use ephor_admission::registration::{self, Needs, Options};
 use ephor_admission::settings::Settings;
 use ephor_admission::webhooks::request::{generated, request};
 use ephor_admission::webhooks::{Allowing, Event, Log, Server, in_order};
 use ephor_api::admission::{check, defaulted};
 use ephor_cluster::Cluster;
+use ephor_controllers::removal;
 use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_engine::admission::ClusterView;
@@ -20,6 +23,7 @@ use clap::{ValueEnum, ValueHint};
 
 use super::admission::documents;
 use super::flags::{Record, fields};
+use super::serve::{Namespaced, namespaced};
 use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use super::{Error, Global, given};
@@ -80,6 +84,9 @@ struct ClusterOptions {
     /// deletion of the configurations that ephor wrote to a cluster; without policies
     #[arg(long)]
     remove: bool,
+    /// Deployment of servers that is scaled to zero first, with --remove, so that none writes the configurations again
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced, requires = "remove")]
+    scale_down: Option<Namespaced>,
     /// replacement of configurations of these names that another program owns, with --apply
     #[arg(long)]
     take_over: bool,
@@ -181,18 +188,24 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
     Err(Error::ForeignConfiguration { kind: kind.into(), name: name.into(), managers })
 }
 
+/// How long servers have to end: the grace period of their Pods, and some time to be scheduled.
+const PATIENCE: Duration = Duration::from_secs(90);
+
 /// Deletes the configurations that ephor wrote; those of other programs stay.
 fn remove(args: &Args, global: &Global) -> Result<(), Error> {
     let cluster = connect(args, global)?;
-    for (kind, name) in registration::KINDS.into_iter().zip(args.webhooks.names().configurations()) {
-        let wanted = registration::reference(kind, name);
-        match cluster.current(&wanted)? {
-            None => {}
-            Some(current) if registration::is_own(&current) => {
-                cluster.delete(&current)?;
-                super::print(&format!("{kind} {name} deleted\n"));
-            }
-            Some(_) => super::warn(&format!("{kind} `{name}` belongs to another program and stays")),
+    if let Some(Namespaced(namespace, name)) = &args.cluster.scale_down
+        && !removal::scale_down(&cluster, namespace, name, PATIENCE)?
+    {
+        super::warn(&format!("Pods of {namespace}/{name} still run, and may write the configurations again"));
+    }
+    let options = webhook_options::options(&args.server, &args.webhooks);
+    for found in removal::remove(&cluster, &options)? {
+        let removal::Found { kind, name, is_deleted } = found;
+        if is_deleted {
+            super::print(&format!("{kind} {name} deleted\n"));
+        } else {
+            super::warn(&format!("{kind} `{name}` belongs to another program and stays"));
         }
     }
     Ok(())

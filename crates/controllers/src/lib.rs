@@ -32,6 +32,7 @@ pub mod lifetime;
 pub mod manager;
 pub mod native;
 pub mod queue;
+pub mod removal;
 pub mod reports;
 pub mod scan;
 pub mod status;

@@ -198,23 +198,3 @@ fn managers(object: &Value) -> Vec<String> {
     managers.dedup();
     managers
 }
-
-/// Deletes the configurations that this program owns; returns their names.
-///
-/// # Errors
-/// The cluster refuses.
-pub fn remove(cluster: &Cluster, options: &Options) -> Result<Vec<String>, Failure> {
-    let names = registration::fixed(options, &|_, _| true);
-    let fixed =
-        names.iter().map(|c| registration::reference(c.text_at(&["kind"]), c.text_at(&["metadata", "name"])));
-    let resources = registration::KINDS.into_iter().zip(options.names.configurations());
-    let resources = resources.map(|(kind, name)| registration::reference(kind, name));
-    let mut removed = Vec::new();
-    for reference in resources.chain(fixed) {
-        if let Some(current) = cluster.current(&reference)?.filter(is_own) {
-            cluster.delete(&current)?;
-            removed.push(current.text_at(&["metadata", "name"]).to_string());
-        }
-    }
-    Ok(removed)
-}

@@ -76,7 +76,10 @@ impl Walk {
                     self.in_key(key, |walk| walk.unknown_fields(kind, value));
                 }
             }
-            (Kind::List(kind) | Kind::Set(kind) | Kind::Named(kind), Value::List(items)) => {
+            (
+                Kind::List(kind) | Kind::Atomic(kind) | Kind::Set(kind) | Kind::Named(kind),
+                Value::List(items),
+            ) => {
                 self.unknown_in_items(kind, items);
             }
             (_, Value::Map(fields)) => fields.keys().for_each(|key| self.unknown(key)),
@@ -101,14 +104,18 @@ impl Walk {
     pub fn value(&mut self, kind: &Kind, value: &Value) -> Value {
         let fits = match kind {
             Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => true,
-            Kind::Text | Kind::Short(_) | Kind::Shaped(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
+            Kind::Text | Kind::Duration | Kind::Short(_) | Kind::Shaped(_) | Kind::Choice(_) => {
+                matches!(value, Value::Str(_))
+            }
             Kind::DateTime => return self.moment(value),
             Kind::Flag | Kind::Switch => matches!(value, Value::Bool(_)),
-            Kind::Int32 | Kind::Count | Kind::Whole(_) => return self.integer(kind, value),
+            Kind::Int32 | Kind::Int64 | Kind::Count | Kind::Whole(_) => return self.integer(kind, value),
             Kind::Open | Kind::TextMap | Kind::MapOf(_) | Kind::Object(_) => {
                 matches!(value, Value::Map(_))
             }
-            Kind::List(_) | Kind::Set(_) | Kind::Named(_) => matches!(value, Value::List(_)),
+            Kind::List(_) | Kind::Atomic(_) | Kind::Set(_) | Kind::Named(_) => {
+                matches!(value, Value::List(_))
+            }
         };
         if let Kind::Choice(choices) = kind
             && !value.as_str().is_some_and(|text| choices.contains(&text))
@@ -137,7 +144,9 @@ impl Walk {
             (Kind::Conditions, _) => decode::conditions(self, value),
             (Kind::ValidateLoops | Kind::MutateLoops, _) => decode::loops(self, kind, value),
             (Kind::Object(table), Value::Map(fields)) => Value::Map(self.object(table, fields)),
-            (Kind::List(kind), Value::List(items)) => Value::List(self.items(kind, items)),
+            (Kind::List(kind) | Kind::Atomic(kind), Value::List(items)) => {
+                Value::List(self.items(kind, items))
+            }
             (Kind::Set(kind), Value::List(items)) => {
                 self.repeated(items.iter().map(print::json));
                 Value::List(self.items(kind, items))
@@ -200,7 +209,7 @@ impl Walk {
             _ => None,
         };
         let place = dotted(&self.path);
-        let format = if matches!(kind, Kind::Count) { "int64" } else { "int32" };
+        let format = if matches!(kind, Kind::Count | Kind::Int64) { "int64" } else { "int32" };
         match (kind, whole) {
             (Kind::Count, Some(i)) if i < 0 => {
                 self.refuse(format!(
@@ -214,13 +223,15 @@ impl Walk {
                 ));
             }
             (_, Some(i)) => return Value::Int(i),
-            (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Float(_)) => {
+            (Kind::Int32 | Kind::Int64 | Kind::Count, None) if matches!(value, Value::Float(_)) => {
                 self.refuse_type(format!(
                     "Invalid value: \"float64\": {place} in body must be of type {format}: \"float64\""
                 ));
                 self.wrong_format(&format!("with format {format}"));
             }
-            (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Bool(_) | Value::Map(_)) => {
+            (Kind::Int32 | Kind::Int64 | Kind::Count, None)
+                if matches!(value, Value::Bool(_) | Value::Map(_)) =>
+            {
                 self.refuse_type(format!(
                     "Invalid value: \"\": {place} in body must be of type {format}: \"\""
                 ));
@@ -336,18 +347,17 @@ impl Walk {
 }
 
 fn default_of(field: &Field) -> Option<Value> {
-    field.default.map(|literal| match literal {
-        Literal::Bool(b) => Value::Bool(b),
-        Literal::Text(text) => Value::from(text),
-    })
+    field.default.map(Literal::value)
 }
 
 fn expected_type(kind: &Kind) -> &'static str {
     match kind {
-        Kind::Text | Kind::Short(_) | Kind::Shaped(_) | Kind::DateTime | Kind::Choice(_) => "string",
+        Kind::Text | Kind::Duration | Kind::Short(_) | Kind::Shaped(_) | Kind::DateTime | Kind::Choice(_) => {
+            "string"
+        }
         Kind::Flag | Kind::Switch => "boolean",
-        Kind::Int32 | Kind::Count | Kind::Whole(_) => "integer",
-        Kind::List(_) | Kind::Set(_) | Kind::Named(_) => "array",
+        Kind::Int32 | Kind::Int64 | Kind::Count | Kind::Whole(_) => "integer",
+        Kind::List(_) | Kind::Atomic(_) | Kind::Set(_) | Kind::Named(_) => "array",
         _ => "object",
     }
 }

@@ -2,7 +2,7 @@
 //! context entries, signature attestors. Semantics: sections 2.6 to 2.9 of the policy object specification.
 
 use super::shape::Kind::{self, *};
-use super::shape::{Field, Object, Rule, Shape, field, object, ruled, text, texts};
+use super::shape::{Field, Object, Rule, Shape, atomic, atomic_texts, field, object, ruled, text, texts};
 
 /// Operators of the conditions that have a schema.
 const OPERATORS: [&str; 16] = [
@@ -69,11 +69,13 @@ pub static LATER_ANY_ALL: Object =
     object(&[field("any", List(&Object(&LATER_CONDITION))), field("all", List(&Object(&LATER_CONDITION)))]);
 
 /// A label selector.
-pub static SELECTOR: Object =
-    object(&[field("matchLabels", TextMap), field("matchExpressions", List(&Object(&SELECTOR_EXPRESSION)))]);
+pub static SELECTOR: Object = atomic(&[
+    field("matchLabels", TextMap),
+    field("matchExpressions", Atomic(&Object(&SELECTOR_EXPRESSION))),
+]);
 
 static SELECTOR_EXPRESSION: Object =
-    object(&[text("key").required(), text("operator").required(), texts("values")]);
+    object(&[text("key").required(), text("operator").required(), atomic_texts("values")]);
 
 const OPERATIONS: Kind = Choice(&["CREATE", "CONNECT", "UPDATE", "DELETE"]);
 
@@ -93,7 +95,7 @@ pub static RESOURCES: Object = ruled(
 );
 
 static SUBJECT: Object =
-    object(&[text("kind").required(), text("apiGroup"), text("name").required(), text("namespace")]);
+    atomic(&[text("kind").required(), text("apiGroup"), text("name").required(), text("namespace")]);
 
 /// One filter of `any` or `all`.
 pub static FILTER: Object = object(&[
@@ -142,11 +144,17 @@ static CONFIG_MAP: Object = object(&[text("name").required(), text("namespace")]
 static API_CALL: Object = object(&[
     text("urlPath").always(),
     field("method", Choice(&["GET", "POST"])).default_text("GET"),
-    field("data", List(&Object(&REQUEST_DATA))),
-    field("service", Object(&SERVICE)),
+    field("data", API_DATA),
+    field("service", SERVICE_CALL),
     field("default", Any),
     text("jmesPath"),
 ]);
+
+/// What a call sends.
+pub const API_DATA: Kind = List(&Object(&REQUEST_DATA));
+
+/// A service that is called.
+pub const SERVICE_CALL: Kind = Object(&SERVICE);
 
 static REQUEST_DATA: Object = object(&[text("key").required(), field("value", Any).required()]);
 
@@ -247,8 +255,11 @@ const CONTROLS: [&str; 15] = [
     "Running as Non-root user",
 ];
 
-/// `{name, expression}` of CEL conditions and variables.
+/// `{name, expression}` of CEL conditions.
 pub static NAMED_EXPRESSION: Object = object(&[text("name").required(), text("expression").required()]);
+
+/// `{name, expression}` of CEL variables.
+pub static NAMED_VARIABLE: Object = atomic(&[text("name").required(), text("expression").required()]);
 
 /// A condition of a status, as Kubernetes has them.
 pub static STATUS_CONDITION: Object = object(&[

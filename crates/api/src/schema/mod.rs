@@ -3,7 +3,7 @@
 //! In: one parsed document. Out: the same with the defaults filled in at the end of their objects, or
 //! why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The tables are in
 //! [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`]; [`mod@print`] writes typed objects
-//! the way messages quote them.
+//! the way messages quote them, [`definitions`] the CustomResourceDefinitions of clusters.
 //!
 //! The steps, in order, each ending the check when it finds something:
 //! 1. kind and version have a table, and the document is not absurdly deep;
@@ -13,10 +13,14 @@
 mod check;
 pub mod common;
 mod decode;
+pub mod definitions;
 mod meta;
+mod openapi;
 pub mod others;
 pub mod policy;
 pub mod print;
+mod records;
+mod reports;
 pub mod reviews;
 pub mod shape;
 
@@ -212,11 +216,11 @@ pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'stat
 
 /// What a part of a value of this kind may hold.
 fn below(kind: shape::Kind, part: &PathPart) -> Option<shape::Kind> {
-    use shape::Kind::{Conditions, List, MapOf, MutateLoops, Named, Object, Set, ValidateLoops};
+    use shape::Kind::{Atomic, Conditions, List, MapOf, MutateLoops, Named, Object, Set, ValidateLoops};
     match (kind, part) {
         (Object(object), PathPart::Key(key)) => object.field(key).map(|f| f.kind),
         (MapOf(kind), PathPart::Key(_)) => Some(*kind),
-        (List(kind) | Set(kind) | Named(kind), PathPart::Index(_)) => Some(*kind),
+        (List(kind) | Atomic(kind) | Set(kind) | Named(kind), PathPart::Index(_)) => Some(*kind),
         (ValidateLoops, PathPart::Index(_)) => Some(Object(&policy::VALIDATE_FOREACH)),
         (MutateLoops, PathPart::Index(_)) => Some(Object(&policy::MUTATE_FOREACH)),
         (Conditions, PathPart::Index(_)) => Some(Object(&common::CONDITION)),

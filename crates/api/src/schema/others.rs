@@ -58,7 +58,7 @@ static GENERATED_POLICY: Object =
 static AUTOGEN_STATUS: Object = object(&[field("rules", List(&Object(&RULE)))]);
 
 static CLEANUP_STATUS: Object =
-    object(&[field("conditions", List(&Object(&STATUS_CONDITION))), text("lastExecutionTime")]);
+    object(&[field("conditions", List(&Object(&STATUS_CONDITION))), field("lastExecutionTime", DateTime)]);
 
 /// A kind of the group, with the table of each version and what its deprecation notice recommends.
 pub struct Served {

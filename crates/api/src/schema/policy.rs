@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::shape::Kind::{self, *};
-use super::shape::{Object, field, object, text, texts};
+use super::shape::{Object, atomic, field, object, text, texts};
 
 /// A rule of version v1.
 pub static RULE: Object = object(&[
@@ -174,15 +174,15 @@ static CEL: Object = object(&[
     field("paramKind", Object(&PARAM_KIND)),
     field("paramRef", Object(&PARAM_REF)),
     field("auditAnnotations", List(&Object(&AUDIT_ANNOTATION))),
-    field("variables", List(&Object(&NAMED_EXPRESSION))),
+    field("variables", List(&Object(&NAMED_VARIABLE))),
 ]);
 
 static VALIDATION: Object =
     object(&[text("expression").required(), text("message"), text("reason"), text("messageExpression")]);
 
-static PARAM_KIND: Object = object(&[text("apiVersion"), text("kind")]);
+static PARAM_KIND: Object = atomic(&[text("apiVersion"), text("kind")]);
 
-static PARAM_REF: Object = object(&[
+static PARAM_REF: Object = atomic(&[
     text("name"),
     text("namespace"),
     field("selector", Object(&SELECTOR)),

@@ -51,7 +51,7 @@ fn shows(kind: &Kind, value: &Value) -> bool {
 fn write_empty(out: &mut String, kind: &Kind) {
     match kind {
         Kind::Object(table) => write_object(out, table, &Map::new()),
-        Kind::List(_) | Kind::Any => out.push_str("null"),
+        Kind::List(_) | Kind::Atomic(_) | Kind::Any => out.push_str("null"),
         _ => out.push_str("\"\""),
     }
 }
@@ -59,7 +59,7 @@ fn write_empty(out: &mut String, kind: &Kind) {
 fn write(out: &mut String, kind: &Kind, value: &Value) {
     match (kind, value) {
         (Kind::Object(table), Value::Map(fields)) => write_object(out, table, fields),
-        (Kind::List(kind), Value::List(items)) => {
+        (Kind::List(kind) | Kind::Atomic(kind), Value::List(items)) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {

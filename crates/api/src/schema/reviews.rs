@@ -1,23 +1,23 @@
 //! Schema tables of group `policies.kyverno.io`: Kyverno's CEL policies and exceptions from them.
 //! Semantics: section 2 of the CEL policy specification.
 
-use super::common::{SELECTOR, STATUS_CONDITION};
+use super::common::{NAMED_VARIABLE, SELECTOR, STATUS_CONDITION};
 use super::shape::Kind::{self, *};
-use super::shape::{Field, Object, Rule, field, object, ruled, text, texts};
+use super::shape::{Field, Literal, Object, Rule, atomic, atomic_texts, field, object, ruled, text, texts};
 
 /// A version of a kind and its table.
 type Version = (&'static str, &'static Object);
 
-static RESOURCE_RULE: Object = object(&[
-    texts("apiGroups"),
-    texts("apiVersions"),
-    texts("resources"),
-    texts("operations"),
-    texts("resourceNames"),
+static RESOURCE_RULE: Object = atomic(&[
+    atomic_texts("apiGroups"),
+    atomic_texts("apiVersions"),
+    atomic_texts("resources"),
+    atomic_texts("operations"),
+    atomic_texts("resourceNames"),
     text("scope"),
 ]);
 
-const RESOURCE_RULES: Kind = List(&Object(&RESOURCE_RULE));
+const RESOURCE_RULES: Kind = Atomic(&Object(&RESOURCE_RULE));
 
 const MATCH_FIELDS: [Field; 5] = [
     field("resourceRules", RESOURCE_RULES),
@@ -27,9 +27,9 @@ const MATCH_FIELDS: [Field; 5] = [
     text("matchPolicy"),
 ];
 
-static MATCH: Object = object(&MATCH_FIELDS);
+static MATCH: Object = atomic(&MATCH_FIELDS);
 
-static TARGETS: Object = object(&[
+static TARGETS: Object = atomic(&[
     MATCH_FIELDS[0],
     MATCH_FIELDS[1],
     MATCH_FIELDS[2],
@@ -49,6 +49,10 @@ static WEBHOOK: Object = object(&[field("timeoutSeconds", Int32)]);
 
 static ENABLED: Object = object(&[field("enabled", Switch)]);
 
+static ON: Object = object(&[field("enabled", Switch).stored_default(Literal::Bool(true))]);
+
+static OFF: Object = object(&[field("enabled", Switch).stored_default(Literal::Bool(false))]);
+
 static CONTROLLERS: Object = object(&[texts("controllers")]);
 
 const MATCHING: Field = field("matchConstraints", Object(&MATCH));
@@ -56,12 +60,17 @@ const NAMED_LIST: Kind = Named(&Object(&NAMED));
 /// Some kinds let names come twice.
 const LOOSE_LIST: Kind = List(&Object(&NAMED));
 const LOOSE_CONDITIONS: Field = field("matchConditions", LOOSE_LIST);
-const VALIDATION_LIST: Kind = List(&Object(&VALIDATION));
-const ANNOTATION_LIST: Kind = List(&Object(&ANNOTATION));
+const VARIABLE_LIST: Kind = Named(&Object(&NAMED_VARIABLE));
+const LOOSE_VARIABLE_LIST: Kind = List(&Object(&NAMED_VARIABLE));
+const VALIDATION_LIST: Kind = Atomic(&Object(&VALIDATION));
+const ANNOTATION_LIST: Kind = Atomic(&Object(&ANNOTATION));
 const CONDITIONS: Field = field("matchConditions", NAMED_LIST);
-const VARIABLES: Field = field("variables", NAMED_LIST);
+const VARIABLES: Field = field("variables", VARIABLE_LIST);
 const VALIDATIONS: Field = field("validations", VALIDATION_LIST);
 const ANNOTATIONS: Field = field("auditAnnotations", ANNOTATION_LIST);
+const LOOSE_ANNOTATION_LIST: Kind = List(&Object(&ANNOTATION));
+/// Of kinds that validate nothing.
+const LOOSE_ANNOTATIONS: Field = field("auditAnnotations", LOOSE_ANNOTATION_LIST);
 const FAILURE: Field = field("failurePolicy", Choice(&["Ignore", "Fail"]));
 const ACTIONS: Field = field("validationActions", Set(&Choice(&["Deny", "Audit", "Warn"])));
 const WEBHOOKS: Field = field("webhookConfiguration", Object(&WEBHOOK));
@@ -74,7 +83,7 @@ static VALIDATING_AUTOGEN: Object = object(&[
 static IMAGE_AUTOGEN: Object = object(&[field("podControllers", Object(&CONTROLLERS))]);
 
 static VALIDATING_EVALUATION: Object =
-    object(&[text("mode"), field("admission", Object(&ENABLED)), field("background", Object(&ENABLED))]);
+    object(&[text("mode"), field("admission", Object(&ON)), field("background", Object(&ON))]);
 
 static VALIDATING: Object = object(&[
     MATCHING,
@@ -104,10 +113,10 @@ static MUTATING_AUTOGEN: Object = object(&[
 
 static MUTATING_EVALUATION: Object = object(&[
     text("mode"),
-    field("admission", Object(&ENABLED)),
-    field("background", Object(&ENABLED)),
-    field("mutateExisting", Object(&ENABLED)),
-    field("skipBackgroundRequests", Switch),
+    field("admission", Object(&ON)),
+    field("background", Object(&ON)),
+    field("mutateExisting", Object(&OFF)),
+    field("skipBackgroundRequests", Switch).stored_default(Literal::Bool(true)),
     field("useServerSideApply", Switch),
 ]);
 
@@ -115,8 +124,8 @@ static MUTATING: Object = object(&[
     MATCHING,
     CONDITIONS,
     VARIABLES,
-    field("mutations", List(&Object(&MUTATION))),
-    ANNOTATIONS,
+    field("mutations", Atomic(&Object(&MUTATION))),
+    LOOSE_ANNOTATIONS,
     FAILURE,
     field("targetMatchConstraints", Object(&TARGETS)),
     field("targetMatchConditions", NAMED_LIST),
@@ -126,7 +135,10 @@ static MUTATING: Object = object(&[
     field("evaluation", Object(&MUTATING_EVALUATION)),
 ]);
 
-static TEMPLATE: Object = object(&[text("value").required(), field("interpolate", Choice(&["none", "cel"]))]);
+static TEMPLATE: Object = object(&[
+    text("value").required().filled(),
+    field("interpolate", Choice(&["none", "cel"])).stored_default(Literal::Text("none")),
+]);
 
 static GENERATION: Object = ruled(
     &[text("expression"), field("template", Object(&TEMPLATE))],
@@ -134,19 +146,19 @@ static GENERATION: Object = ruled(
 );
 
 static GENERATING_EVALUATION: Object = object(&[
-    field("admission", Object(&ENABLED)),
-    field("generateExisting", Object(&ENABLED)),
-    field("synchronize", Object(&ENABLED)),
-    field("orphanDownstreamOnPolicyDelete", Object(&ENABLED)),
-    field("skipBackgroundRequests", Switch),
+    field("admission", Object(&ON)),
+    field("generateExisting", Object(&OFF)),
+    field("synchronize", Object(&OFF)),
+    field("orphanDownstreamOnPolicyDelete", Object(&OFF)),
+    field("skipBackgroundRequests", Switch).stored_default(Literal::Bool(true)),
 ]);
 
 static GENERATING: Object = object(&[
     MATCHING,
     CONDITIONS,
     VARIABLES,
-    field("generate", List(&Object(&GENERATION))).required(),
-    ANNOTATIONS,
+    field("generate", List(&Object(&GENERATION))).required().filled(),
+    LOOSE_ANNOTATIONS,
     field("useServerSideApply", Switch),
     WEBHOOKS,
     field("evaluation", Object(&GENERATING_EVALUATION)),
@@ -185,8 +197,10 @@ static COSIGN_KEYLESS: Object = object(&[
 static COSIGN_CERTIFICATE: Object =
     object(&[field("cert", Object(&GIVEN)), field("certChain", Object(&GIVEN))]);
 
+static PULL_SECRET: Object = atomic(&[text("name").stored_default(Literal::Text(""))]);
+
 static COSIGN_SOURCE: Object =
-    object(&[text("repository"), field("PullSecrets", List(&Open)), text("tagPrefix")]);
+    object(&[text("repository"), field("PullSecrets", List(&Object(&PULL_SECRET))), text("tagPrefix")]);
 
 static COSIGN_LOGS: Object = object(&[
     text("url"),
@@ -230,13 +244,16 @@ static CREDENTIALS: Object = object(&[
     texts("secrets"),
 ]);
 
-static IMAGE_CONFIGURATION: Object =
-    object(&[field("mutateDigest", Switch), field("verifyDigest", Switch), field("required", Switch)]);
+static IMAGE_CONFIGURATION: Object = object(&[
+    field("mutateDigest", Switch).stored_default(Literal::Bool(true)),
+    field("verifyDigest", Switch).stored_default(Literal::Bool(true)),
+    field("required", Switch).stored_default(Literal::Bool(true)),
+]);
 
 static IMAGE_VALIDATING: Object = object(&[
     MATCHING,
     LOOSE_CONDITIONS,
-    field("variables", LOOSE_LIST),
+    field("variables", LOOSE_VARIABLE_LIST),
     VALIDATIONS.required(),
     ANNOTATIONS,
     FAILURE,
@@ -246,7 +263,7 @@ static IMAGE_VALIDATING: Object = object(&[
     field("attestors", List(&Object(&ATTESTOR))).required(),
     field("attestations", List(&Object(&ATTESTATION))),
     field("credentials", Object(&CREDENTIALS)),
-    field("validationConfigurations", Object(&IMAGE_CONFIGURATION)),
+    field("validationConfigurations", Object(&IMAGE_CONFIGURATION)).stored_default(Literal::Empty),
     field("autogen", Object(&IMAGE_AUTOGEN)),
     WEBHOOKS,
     field("evaluation", Object(&VALIDATING_EVALUATION)),
@@ -259,7 +276,7 @@ static EXCEPTION: Object = object(&[
     LOOSE_CONDITIONS,
     texts("images"),
     texts("allowedValues"),
-    field("reportResult", Choice(&["skip", "pass"])),
+    field("reportResult", Choice(&["skip", "pass"])).stored_default(Literal::Text("skip")),
     field("expiresAt", DateTime),
     field("properties", TextMap),
     text("evaluationMode"),

@@ -3,6 +3,8 @@
 //! A table is data: one line a field, in the order in which Kyverno 1.19.1 prints the fields of its
 //! typed objects. The order and the `always` marks serve messages that quote a decoded rule.
 
+use crate::value::Value;
+
 /// A field of an object.
 #[derive(Clone, Copy)]
 pub struct Field {
@@ -14,6 +16,12 @@ pub struct Field {
     pub required: bool,
     /// What is filled in when it is missing.
     pub default: Option<Literal>,
+    /// What an API server fills in when it is missing, and no reader of files.
+    pub stored_default: Option<Literal>,
+    /// Whether it must not be empty in an API server.
+    pub is_filled: bool,
+    /// Whether an API server lets it be null.
+    pub is_nullable: bool,
     /// Whether a printed object shows it also when it is empty or missing.
     pub always: bool,
 }
@@ -25,6 +33,10 @@ pub enum Literal {
     Bool(bool),
     /// A text.
     Text(&'static str),
+    /// An integer.
+    Int(i64),
+    /// An object without fields.
+    Empty,
 }
 
 /// What a field or an item may hold.
@@ -58,6 +70,10 @@ pub enum Kind {
     MutateLoops,
     /// An object of any fields.
     Open,
+    /// A text with a length of time.
+    Duration,
+    /// A 64-bit integer.
+    Int64,
     /// Names and texts.
     TextMap,
     /// A 64-bit integer that is not negative.
@@ -66,6 +82,8 @@ pub enum Kind {
     MapOf(&'static Kind),
     /// A list.
     List(&'static Kind),
+    /// A list that server-side apply replaces as a whole.
+    Atomic(&'static Kind),
     /// A list of different items.
     Set(&'static Kind),
     /// A list of objects with different names.
@@ -90,6 +108,8 @@ pub struct Object {
     pub fields: &'static [Field],
     /// What must hold among them.
     pub rule: Rule,
+    /// Whether server-side apply replaces the object as a whole.
+    pub is_atomic: bool,
 }
 
 /// What must hold among the fields of an object.
@@ -105,6 +125,18 @@ pub enum Rule {
     LateUnknown,
 }
 
+impl Literal {
+    /// The default as a value.
+    pub fn value(self) -> Value {
+        match self {
+            Literal::Bool(set) => Value::Bool(set),
+            Literal::Text(text) => Value::from(text),
+            Literal::Int(number) => Value::Int(number),
+            Literal::Empty => Value::map([]),
+        }
+    }
+}
+
 impl Object {
     /// The field `name`.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
@@ -114,22 +146,41 @@ impl Object {
 
 /// An object whose fields are independent.
 pub const fn object(fields: &'static [Field]) -> Object {
-    Object { fields, rule: Rule::Free }
+    ruled(fields, Rule::Free)
 }
 
 /// An object with a rule among its fields.
 pub const fn ruled(fields: &'static [Field], rule: Rule) -> Object {
-    Object { fields, rule }
+    Object { fields, rule, is_atomic: false }
+}
+
+/// An object with independent fields that server-side apply replaces as a whole.
+pub const fn atomic(fields: &'static [Field]) -> Object {
+    Object { fields, rule: Rule::Free, is_atomic: true }
 }
 
 /// An optional field.
 pub const fn field(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind, required: false, default: None, always: false }
+    Field {
+        name,
+        kind,
+        required: false,
+        default: None,
+        stored_default: None,
+        is_filled: false,
+        is_nullable: false,
+        always: false,
+    }
 }
 
 /// An optional text.
 pub const fn text(name: &'static str) -> Field {
     field(name, Kind::Text)
+}
+
+/// A list of texts that server-side apply replaces as a whole.
+pub const fn atomic_texts(name: &'static str) -> Field {
+    field(name, Kind::Atomic(&Kind::Text))
 }
 
 /// A list of texts.
@@ -156,5 +207,20 @@ impl Field {
     /// The field with a default text.
     pub const fn default_text(self, value: &'static str) -> Field {
         Field { default: Some(Literal::Text(value)), ..self }
+    }
+
+    /// The field with a default of the API server alone.
+    pub const fn stored_default(self, value: Literal) -> Field {
+        Field { stored_default: Some(value), ..self }
+    }
+
+    /// The field, not empty in an API server.
+    pub const fn filled(self) -> Field {
+        Field { is_filled: true, ..self }
+    }
+
+    /// The field, which an API server lets be null.
+    pub const fn nullable(self) -> Field {
+        Field { is_nullable: true, ..self }
     }
 }

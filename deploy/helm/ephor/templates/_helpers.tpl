@@ -1,26 +1,112 @@
+{{- define "ephor.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The name of objects. Suffixes of up to 15 characters must fit into the 63 of a label. */}}
+{{- define "ephor.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 48 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "ephor.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 48 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 48 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "ephor.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
 {{- define "ephor.labels" -}}
-app.kubernetes.io/name: ephor
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "ephor.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: ephor
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+helm.sh/chart: {{ include "ephor.chart" . }}
 {{- end }}
 
 {{- define "ephor.selector" -}}
-app.kubernetes.io/name: ephor
+app.kubernetes.io/name: {{ include "ephor.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Labels of Pods: the second one is what ephor's own policy restrict-token-mounts looks for. */}}
+{{- define "ephor.podLabels" -}}
+app.kubernetes.io/part-of: ephor
+kubernetes-api: needed
+{{- end }}
+
 {{- define "ephor.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{- define "ephor.account" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "ephor.fullname" .) }}
+{{- else -}}
+{{ .Values.serviceAccount.name | default "default" }}
+{{- end }}
 {{- end }}
 
 {{- define "ephor.policies" -}}
-{{ .Values.policiesConfigMap | default (printf "%s-policies" .Release.Name) }}
+{{ .Values.policiesConfigMap | default (printf "%s-policies" (include "ephor.fullname" .)) }}
 {{- end }}
 
+{{/* Whether policies are in a ConfigMap. */}}
+{{- define "ephor.hasFiles" -}}
+{{- if eq .Values.mode "files" }}yes{{ end }}
+{{- end }}
+
+{{/* Values that do not fit together. */}}
+{{- define "ephor.check" -}}
+{{- if eq .Values.mode "files" }}
+{{- if eq .Values.tls.source "secret" }}
+{{- fail "mode files needs tls.source existing or cert-manager: no server leads and renews a certificate" }}
+{{- end }}
+{{- if .Values.kinds }}
+{{- fail "mode files reads no kinds of policies from the cluster: leave kinds empty" }}
+{{- end }}
+{{- else if or .Values.policies .Values.policiesConfigMap }}
+{{- fail "policies and policiesConfigMap are for mode files: in the other modes policies are objects of the cluster" }}
+{{- end }}
+{{- end }}
+
+{{/* Kinds of policies that are read from the cluster, separated by commas. */}}
+{{- define "ephor.kinds" -}}
+{{- if .Values.kinds -}}
+{{ join "," .Values.kinds }}
+{{- else -}}
+{{ get (dict "replace" "all" "alongside" "legacy" "files" "") .Values.mode }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret with the certificate. */}}
 {{- define "ephor.tls" -}}
-{{ .Values.tls.existingSecret | default (printf "%s-tls" .Release.Name) }}
+{{- if eq .Values.tls.source "existing" -}}
+{{ required "tls.existingSecret is required with tls.source existing" .Values.tls.existingSecret }}
+{{- else -}}
+{{ include "ephor.fullname" . }}-tls
+{{- end }}
+{{- end }}
+
+{{/* Whose names the webhook configurations have. */}}
+{{- define "ephor.webhooks" -}}
+{{- $given := toString .Values.webhooks.kyvernoNames }}
+{{- if or (eq $given "true") (and (ne $given "false") (eq .Values.mode "replace")) }}kyverno{{ else }}ephor{{ end }}
+{{- end }}
+
+{{/* The flags that serve and webhook-config share. */}}
+{{- define "ephor.names" -}}
+{{- if eq (include "ephor.webhooks" .) "kyverno" }}
+- --kyverno-names
+{{- end }}
 {{- end }}
 
 {{- define "ephor.podSecurity" -}}
@@ -40,7 +126,7 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Whose names the webhook configurations have. */}}
-{{- define "ephor.webhooks" -}}
-{{- if .Values.registration.kyvernoNames }}kyverno{{ else }}ephor{{ end }}
+{{/* The aggregated ClusterRole takes in what has this label. */}}
+{{- define "ephor.aggregate" -}}
+rbac.ephor.dev/aggregate-to-{{ include "ephor.fullname" . }}: "true"
 {{- end }}

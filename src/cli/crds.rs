@@ -1,0 +1,78 @@
+//! `ephor crds`: the CustomResourceDefinitions of the kinds that ephor reads and writes.
+
+use clap::builder::PossibleValuesParser;
+use clap::{ValueEnum, ValueHint};
+
+use ephor_api::schema::definitions::{GROUPS, definitions};
+use ephor_document::json::to_serde;
+use ephor_document::write::{self as yaml, Style};
+use ephor_value::Value;
+
+use super::{Error, given};
+
+/// Prints the CustomResourceDefinitions of policies, exceptions and reports
+///
+/// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that has definitions of
+/// these names needs none of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # all of them, written to a cluster
+  ephor crds | kubectl apply --server-side -f -
+
+  # those of one group
+  ephor crds wgpolicyk8s.io
+
+  # a file for each, as the Helm chart has them
+  ephor crds --directory crds/")]
+pub struct Args {
+    /// groups whose definitions are printed (default all)
+    #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
+    groups: Vec<String>,
+    /// output format
+    #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
+    output: Output,
+    /// folder for a YAML file of each definition, instead of output
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    directory: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A folder that cannot be written.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    let chosen = |object: &Value| {
+        args.groups.is_empty() || args.groups.iter().any(|g| g == object.text_at(&["spec", "group"]))
+    };
+    let all: Vec<Value> = definitions().into_iter().filter(chosen).collect();
+    if let Some(directory) = given(&args.directory) {
+        for object in &all {
+            let name = object.text_at(&["metadata", "name"]);
+            super::write_whole(&format!("{directory}/{name}.yaml"), &yaml::to_string(object, Style::Report))?;
+        }
+        return Ok(0);
+    }
+    match args.output {
+        Output::Yaml => {
+            for object in &all {
+                super::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));
+            }
+        }
+        Output::Json => {
+            let list = Value::map([
+                ("apiVersion", "v1".into()),
+                ("kind", "List".into()),
+                ("items", Value::list(all)),
+            ]);
+            let text = serde_json::to_string_pretty(&to_serde(&list))?;
+            super::print(&format!("{text}\n"));
+        }
+    }
+    Ok(0)
+}
