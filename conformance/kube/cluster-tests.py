@@ -57,7 +57,10 @@ class Known:
         if reference:
             with open(reference, encoding="utf-8") as f:
                 lines = [json.loads(line) for line in f]
-            self.config = {line["folder"]: line.get("config", STANDARD) for line in lines if line["result"] == "pass"}
+            lines = [line for line in lines if line["result"] == "pass"]
+            # What takes long begins first.
+            lines.sort(key=lambda line: -line["seconds"])
+            self.config = {line["folder"]: line.get("config", STANDARD) for line in lines}
         self.without_engine = set(listed["passes-without-engine"])
         self.sample = listed["sample"]
         self.cause = {folder: cause["why"] for cause in listed["cause"] for folder in cause["folders"]}
@@ -134,7 +137,7 @@ def run_all(clusters, known, folders, attempts, more, save):
             except Exception as error:  # a thread has no other way to say it
                 errors.append(error)
 
-        threads = [threading.Thread(target=worker, args=(n,)) for n in range(len(clusters.states))]
+        threads = [threading.Thread(target=worker, args=(n,), daemon=True) for n in range(len(clusters.states))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -192,7 +195,7 @@ def main():
         if unknown:
             sys.exit(f"the reference does not pass {unknown[0]}")
     elif o.sample:
-        folders = known.sample
+        folders = [f for f in known.config if f in known.sample]
     everything = not (o.folders or o.sample or o.no_engine)
     more = ["--assert-timeout", "5s", "--limit", "120"] if o.no_engine else []
     if o.logs:

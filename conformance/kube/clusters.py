@@ -47,7 +47,7 @@ def needed():
 
 
 class Clusters:
-    """Clusters on loopback addresses of their own, each with the engine beside it; all are stopped in the end."""
+    """Clusters on loopback addresses of their own, each with an engine; all are stopped in the end."""
 
     def __init__(self, ephor, count, engine=True):
         self.ephor, self.engine = ephor, engine

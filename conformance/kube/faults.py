@@ -168,7 +168,7 @@ class Load:
         self.last = time.time()
 
     def start(self):
-        for target, count in ((self.ask, 4), (self.change, 1), (self.trigger, 2), (self.watch, 1)):
+        for target, count in ((self.request, 4), (self.change, 1), (self.trigger, 2), (self.watch, 1)):
             for number in range(count):
                 threading.Thread(target=target, args=(number,), daemon=True).start()
 
@@ -183,7 +183,7 @@ class Load:
                 found |= forms
         return found
 
-    def ask(self, _number):
+    def request(self, _number):
         while not self.ends:
             say = random.choice(["never", "never", "always", "a", "b"])
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "load-"}, "data": {"say": say}}
@@ -351,7 +351,7 @@ class Faults:
             time.sleep(3)
 
     def watch_expired(self):
-        """What a replica has watched is compacted while it is stopped, and the API server forgets it."""
+        """What a replica has watched is compacted while it is stopped, and the API server starts without it."""
         replica = self.replicas[0]
         replica.process.send_signal(signal.SIGSTOP)
         try:
@@ -380,12 +380,12 @@ class Faults:
         return recovered
 
 
-def until(holds, seconds, what):
+def until(holds, seconds, what, every=0.2):
     end = time.time() + seconds
     while not holds():
         if time.time() > end:
             raise RuntimeError(f"not within {seconds} s: {what}")
-        time.sleep(0.2)
+        time.sleep(every)
 
 
 def settled(api, load):
