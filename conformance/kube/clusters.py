@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -71,7 +72,7 @@ class Clusters:
 
     def start(self, number):
         index, state = self.states[number]
-        output([self.script("cluster.sh"), self.bin, state, str(index)])
+        repeated([self.script("cluster.sh"), self.bin, state, str(index)], before_again=[self.script("stop.sh"), state])
 
     def configure(self, number, config):
         """The objects of the chart in this configuration, and the engine started anew."""
@@ -79,11 +80,11 @@ class Clusters:
             return
         index, state = self.states[number]
         if self.config.get(number) != config:
-            output([self.script("reference.py"), self.bin, self.tests, state, str(index), "--configs", config, "--objects-only"])
+            repeated([self.script("reference.py"), self.bin, self.tests, state, str(index), "--configs", config, "--objects-only"])
         self.config[number] = config
         if self.engine:
             env = dict(os.environ, KUBECTL=os.path.join(self.bin, "kubectl"), EPHOR=self.ephor)
-            output(["bash", os.path.join(HERE, "start-engine.sh"), state, str(index), config], env=env)
+            repeated(["bash", os.path.join(HERE, "start-engine.sh"), state, str(index), config], env=env)
 
     def lives(self, number):
         if not self.engine:
@@ -147,6 +148,20 @@ def output(args, env=None):
     if done.returncode:
         raise RuntimeError(f"{os.path.basename(args[0])} {' '.join(args[1:4])}: {(done.stdout + done.stderr)[-2000:]}")
     return done.stdout.strip()
+
+
+def repeated(args, env=None, before_again=None):
+    """As `output`, up to three times: on a busy machine a start takes longer than its script waits."""
+    for attempt in range(3):
+        try:
+            return output(args, env)
+        except RuntimeError as error:
+            if attempt == 2:
+                raise
+            print(f"once more: {error}", flush=True)
+            if before_again:
+                output(before_again)
+            time.sleep(2)
 
 
 def try_lock(file):
