@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::admission::background::WorkKind;
 use crate::ir::policy::Cleanup;
+use crate::ir::rule::Body;
 use crate::kubernetes::Resource;
 use crate::load::{LoadedPolicy, Purpose};
 use crate::subjects;
@@ -43,11 +44,14 @@ pub(super) fn rights(inventory: &Inventory, all: &[Compiled<'_>]) -> Vec<Right> 
         for facts in &one.facts {
             let verbs = match facts.kind {
                 WorkKind::Generate | WorkKind::CelGenerate => &GENERATE[..],
-                WorkKind::Mutate => &MUTATE[..],
+                WorkKind::Mutate | WorkKind::CelMutate => &MUTATE[..],
             };
             for (version, kind) in &facts.kinds {
                 add(&mut needs, &resource(inventory, version, kind), verbs, &policy);
             }
+        }
+        for selected in one.gives.policies.iter().map(|of| changed_by_expressions(inventory, of)) {
+            selected.iter().for_each(|resource| add(&mut needs, resource, &MUTATE, &policy));
         }
         for selected in one.gives.cleanups.iter().map(|of| deleted(inventory, of)) {
             selected.iter().for_each(|resource| add(&mut needs, resource, &DELETE, &policy));
@@ -90,6 +94,18 @@ fn deleted(inventory: &Inventory, policy: &Cleanup) -> Vec<(String, String)> {
 fn deleted_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(String, String)> {
     let Some(lowered) = &policy.policy else { return Vec::new() };
     selected(inventory, |resource| lowered.all_rules().any(|rule| subjects::is_about(rule, resource)))
+}
+
+/// The existing objects that a policy selects to change them; what an expression returns is not known before.
+fn changed_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(String, String)> {
+    let first = policy.policy.as_ref().and_then(|lowered| lowered.rules.first());
+    let Some(Body::Mutate(mutation)) = first.map(|rule| &rule.body) else { return Vec::new() };
+    match &mutation.existing {
+        Some(existing) if existing.returned_by.is_none() => {
+            selected(inventory, |resource| subjects::is_about(&existing.rule, resource))
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn selected(inventory: &Inventory, is_about: impl Fn(&Resource) -> bool) -> Vec<(String, String)> {
