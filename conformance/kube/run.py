@@ -13,6 +13,7 @@ such command.
 
 import copy
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -294,27 +295,30 @@ def unavailable(cluster, checks, server):
 
 def deploy(cluster, checks, ephor):
     """The API server takes the manifests of `deploy/` to the letter."""
-    manifests = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/manifests/ephor.yaml")
-    with open(manifests, encoding="utf-8") as f:
-        documents = f.read().split("\n---\n")
+    manifests = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/manifests")
+    documents = []
+    for name in ("ephor.yaml", "ephor-alongside.yaml"):
+        with open(os.path.join(manifests, name), encoding="utf-8") as f:
+            documents += f.read().split("\n---\n")
     for document in documents:
         kind = next(line.split()[1] for line in document.splitlines() if line.startswith("kind:"))
         if kind == "Namespace":
             # The others are in it.
-            assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "ephor"}}).ok
+            assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "ephor"}}).code in (201, 409)
             continue
         taken(cluster, checks, kind, document)
     helm = os.environ.get("HELM") or shutil.which("helm")
     if not helm:
         print("  skipped: the chart, as there is no helm")
         return
-    charts = os.path.join(os.path.dirname(manifests), "../helm")
+    charts = os.path.join(manifests, "../helm")
     for values in sorted(os.listdir(charts + "/values")):
         command = [helm, "template", "ephor", charts + "/ephor", "--namespace", "ephor", "-f", f"{charts}/values/{values}"]
         rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         for document in rendered.split("\n---\n"):
             kinds = [line.split()[1] for line in document.splitlines() if line.startswith("kind:")]
-            if kinds:
+            # Those of other programs are not served here.
+            if kinds and not re.search(r"^apiVersion: (monitoring\.coreos\.com|cert-manager\.io)/", document, re.MULTILINE):
                 taken(cluster, checks, kinds[0], document, f"{values}: {kinds[0]}")
 
 
@@ -328,6 +332,9 @@ PATHS = {
     "ServiceAccount": "/api/v1/namespaces/ephor/serviceaccounts",
     "ConfigMap": "/api/v1/namespaces/ephor/configmaps",
     "Secret": "/api/v1/namespaces/ephor/secrets",
+    "Pod": "/api/v1/namespaces/ephor/pods",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/ephor/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/ephor/rolebindings",
     "Job": "/apis/batch/v1/namespaces/ephor/jobs",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
