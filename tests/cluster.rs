@@ -258,6 +258,43 @@ fn only_configurations_of_our_own_are_removed() {
     }
 }
 
+/// The configuration that sends a server the policies themselves.
+const OF_POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/ephor-policy-validating-webhook-cfg";
+
+#[test]
+fn servers_end_before_all_their_configurations_are_removed() {
+    let groups = r#"{"groups":[{"name":"admissionregistration.k8s.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]},{"name":"apps","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#;
+    let hooks = r#"{"resources":[{"name":"validatingwebhookconfigurations","kind":"ValidatingWebhookConfiguration","namespaced":false},{"name":"mutatingwebhookconfigurations","kind":"MutatingWebhookConfiguration","namespaced":false}]}"#;
+    let own = r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"ephor-policy-validating-webhook-cfg","uid":"u","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"ephor"}}}"#;
+    let deployment = "/apis/apps/v1/namespaces/ephor/deployments/ephor";
+    let body = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"ephor","namespace":"ephor"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"ephor"}}}}"#;
+    let change = format!("{deployment}?fieldManager=ephor");
+    let pods = "/api/v1/namespaces/ephor/pods?labelSelector=app%3Dephor&limit=500";
+    let server = Server::new(&[
+        ("/apis", 200, groups),
+        ("/apis/admissionregistration.k8s.io/v1", 200, hooks),
+        (OF_POLICIES, 200, own),
+        (deployment, 200, body),
+        (&change, 200, body),
+        (pods, 200, r#"{"kind":"PodList","metadata":{},"items":[]}"#),
+    ]);
+    let files = Files::new(&[("config", &server.kubeconfig())]);
+    let removal = ["webhook-config", "--remove", "--scale-down", "ephor/ephor", "--kubeconfig", "config"];
+    let ran = files.run(&removal);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(
+        ran.out, "ValidatingWebhookConfiguration ephor-policy-validating-webhook-cfg deleted\n",
+        "also those that do not depend on policies"
+    );
+    let requests = server.requests();
+    let place = |wanted: &str| requests.iter().position(|r| r == wanted);
+    let order = [format!("PATCH {change}"), format!("GET {pods}"), format!("DELETE {OF_POLICIES}")];
+    let places: Vec<Option<usize>> = order.iter().map(|wanted| place(wanted)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {requests:?}");
+    let ran = files.run(&["webhook-config", "p.yaml", "--scale-down", "ephor/ephor"]);
+    assert_ne!(ran.code, Some(0), "only with --remove");
+}
+
 const POLICY: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: need-team}\nspec:\n  rules:\n  - name: team\n    \
                       match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}\n    \
                       validate: {message: label team is needed, pattern: {metadata: {labels: {team: \"?*\"}}}}\n";
