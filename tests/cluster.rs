@@ -404,7 +404,7 @@ items:
       validate: {failureAction: Enforce, message: m, deny: {conditions: {all: [{key: a, operator: Nope, value: b}]}}}
 - apiVersion: kyverno.io/v1
   kind: ClusterPolicy
-  metadata: {name: idle}
+  metadata: {name: not-ready}
   spec:
     validationFailureAction: Enforce
     rules:

@@ -258,12 +258,14 @@ impl ServerSecret {
         Ok(())
     }
 
-    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is served, and its authority, stay
-    /// in use.
+    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is served, and the authorities that
+    /// are trusted, stay in use.
     fn create(&self) -> Result<bool, Error> {
         let now = (self.clock)();
         let authority = self.authority(now)?;
-        let trusted = merged(&[&[authority.certificate.clone()], &self.needed(now)], now);
+        // Other replicas may serve what another authority has signed.
+        let known = self.state().trusted.clone();
+        let trusted = merged(&[&[authority.certificate.clone()], &known], now);
         let served = self.pair().filter(|pair| fault(pair, self.host(), &trusted, now).is_none());
         let pair = match served {
             Some(pair) => pair,
