@@ -489,6 +489,14 @@ fn a_dump_is_checked_before_an_upgrade_of_kyverno() {
 }
 
 #[test]
+fn a_kyverno_that_ignores_policies_already_is_named() {
+    let files = Files::new(&[("dump.yaml", &DUMP.replace("kyverno:v1.19.1", "kyverno:v1.20.0"))]);
+    let ran = files.run(&["cluster-check", "dump.yaml"]);
+    let begins = "Kyverno v1.20.0 runs: 1 Deployment.\n6 policies have no effect: Kyverno ignores such kinds from 1.20 on, and 1.21 removes them.\n1 exception has no effect either.\n";
+    assert!(ran.out.starts_with(begins), "{}", ran.out);
+}
+
+#[test]
 fn exit_codes_of_the_check_say_whether_there_is_something_to_do() {
     let current = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: a}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations: [{expression: 'true'}]\n";
     let files = Files::new(&[("current.yaml", current), ("broken.yaml", "a: [")]);
