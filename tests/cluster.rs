@@ -441,7 +441,7 @@ items:
       validate: {failureAction: Enforce, message: m, deny: {conditions: {all: [{key: a, operator: Nope, value: b}]}}}
 - apiVersion: kyverno.io/v1
   kind: ClusterPolicy
-  metadata: {name: idle}
+  metadata: {name: not-ready}
   spec:
     validationFailureAction: Enforce
     rules:
@@ -523,6 +523,14 @@ fn a_dump_is_checked_before_an_upgrade_of_kyverno() {
             .map(|l| format!("- {l}"))
             .collect::<Vec<_>>())
     );
+}
+
+#[test]
+fn a_kyverno_that_ignores_policies_already_is_named() {
+    let files = Files::new(&[("dump.yaml", &DUMP.replace("kyverno:v1.19.1", "kyverno:v1.20.0"))]);
+    let ran = files.run(&["cluster-check", "dump.yaml"]);
+    let begins = "Kyverno v1.20.0 runs: 1 Deployment.\n6 policies have no effect: Kyverno ignores such kinds from 1.20 on, and 1.21 removes them.\n1 exception has no effect either.\n";
+    assert!(ran.out.starts_with(begins), "{}", ran.out);
 }
 
 #[test]

@@ -220,7 +220,8 @@ impl ServerSecret {
         let authority = self.authority(now)?;
         let content = Content::of(&current);
         let stored = content.trusted().unwrap_or_default();
-        let trusted = merged(&[&[authority.certificate.clone()], &stored, &self.needed(now)], now);
+        let own = std::slice::from_ref(&authority.certificate);
+        let trusted = merged(&[own, &stored, &self.needed(now)], now);
         if trusted.len() != stored.len() || !trusted.iter().all(|one| stored.contains(one)) {
             if self.write(&with_data(&current, &[("ca.crt", &bundle(&trusted))]))? {
                 let (secret, authorities) = (self.name(), trusted.len());
@@ -239,8 +240,7 @@ impl ServerSecret {
             return Ok(Step::Changed);
         }
         let soon = now.checked_add(RENEW).unwrap_or(now);
-        let own = [authority.certificate.clone()];
-        if fault(&content.pair, &self.wanted.names, &own, soon).is_none() {
+        if fault(&content.pair, &self.wanted.names, own, soon).is_none() {
             return Ok(Step::Settled);
         }
         if !self.is_published(&authority.certificate, now) {
@@ -258,12 +258,14 @@ impl ServerSecret {
         Ok(())
     }
 
-    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is served, and its authority, stay
-    /// in use.
+    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is served, and the authorities that
+    /// are trusted, stay in use.
     fn create(&self) -> Result<bool, Error> {
         let now = (self.clock)();
         let authority = self.authority(now)?;
-        let trusted = merged(&[&[authority.certificate.clone()], &self.needed(now)], now);
+        // Other replicas may serve what another authority has signed.
+        let known = self.state().trusted.clone();
+        let trusted = merged(&[std::slice::from_ref(&authority.certificate), &known], now);
         let served = self.pair().filter(|pair| fault(pair, self.host(), &trusted, now).is_none());
         let pair = match served {
             Some(pair) => pair,

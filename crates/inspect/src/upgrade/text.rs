@@ -26,6 +26,13 @@ fn of(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Whether this version of Kyverno ignores deprecated kinds.
+fn ignores(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
+    let (major, minor) = (numbers.next().flatten(), numbers.next().flatten());
+    major.zip(minor).is_some_and(|version| version >= (1, 20))
+}
+
 /// A table: its heads and rows.
 struct Table {
     title: &'static str,
@@ -43,18 +50,24 @@ impl Report {
         let taken = self.policies.iter().filter(|p| p.is_taken()).count();
         let exceptions = self.exceptions.iter().filter(|e| e.stops).count();
         let mut sentences = vec![self.who_runs()];
+        let has_stopped = self.kyverno.iter().any(|component| ignores(&component.version));
         sentences.push(match (stopping, self.policies.len()) {
             (0, 0) => "There are no policies of Kyverno.".into(),
             (0, all) => format!(
                 "No policy stops having effect with Kyverno 1.20 (of {}).",
                 of(all, "policy", "policies")
             ),
+            (_, _) if has_stopped => {
+                let have = if stopping == 1 { "has" } else { "have" };
+                let policies = of(stopping, "policy", "policies");
+                format!("{policies} {have} no effect: Kyverno ignores such kinds from 1.20 on, and 1.21 removes them.")
+            }
             (1, _) => "1 policy stops having effect with Kyverno 1.20, and 1.21 removes its kind.".into(),
             _ => format!(
                 "{stopping} policies stop having effect with Kyverno 1.20, and 1.21 removes their kinds."
             ),
         });
-        if stopping > 0 {
+        if stopping > 0 && !has_stopped {
             let acts = if enforcing == 1 { "acts" } else { "act" };
             let denies = if denying == 1 { "denies" } else { "deny" };
             sentences.push(format!(
@@ -62,9 +75,13 @@ impl Report {
             ));
         }
         if exceptions > 0 {
-            let stop = if exceptions == 1 { "stops" } else { "stop" };
-            sentences
-                .push(format!("{} {stop} having effect as well.", of(exceptions, "exception", "exceptions")));
+            let what = match (exceptions, has_stopped) {
+                (1, true) => "has no effect either",
+                (_, true) => "have no effect either",
+                (1, false) => "stops having effect as well",
+                (_, false) => "stop having effect as well",
+            };
+            sentences.push(format!("{} {what}.", of(exceptions, "exception", "exceptions")));
         }
         let all = self.policies.len();
         if all > 0 {
