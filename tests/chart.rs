@@ -152,9 +152,6 @@ fn dashboard_and_alerts_use_metrics_that_the_server_has() {
     assert!(seen > 10, "{seen}");
 }
 
-/// Flags that the manifests set and that the program need not have yet.
-const PENDING: [&str; 1] = ["--tls-secret"];
-
 #[test]
 fn the_manifests_use_flags_that_the_program_has() {
     let page = Command::new(env!("CARGO_BIN_EXE_ephor")).args(["serve", "--help"]).output().unwrap();
@@ -167,7 +164,7 @@ fn the_manifests_use_flags_that_the_program_has() {
         for arg in args.iter().filter_map(Value::as_str).filter(|arg| arg.starts_with("--")) {
             let flag = arg.split('=').next().unwrap();
             let is_known = page.contains(&format!("{flag} ")) || page.contains(&format!("{flag}\n"));
-            assert!(is_known || PENDING.contains(&flag), "{file}: {flag}");
+            assert!(is_known, "{file}: {flag}");
         }
     }
 }

@@ -101,11 +101,9 @@ def kubeconfig(account):
 def start(deployment):
     spec = deployment["spec"]["template"]["spec"]
     path = kubeconfig(spec["serviceAccountName"])
-    page, args = run(EPHOR, "serve", "--help").stdout, []
+    args = []
     for arg in spec["containers"][0]["args"]:
-        if arg.startswith("--tls-secret") and "--tls-secret" not in page:
-            args += ["--tls-self-signed", FOLDER, "--tls-name", f"{deployment['metadata']['name']}.{NAMESPACE}.svc"]
-        elif arg.startswith("--listen"):
+        if arg.startswith("--listen"):
             args.append(f"--listen={ADDRESS}:443")
         elif arg.startswith("--metrics-listen"):
             args.append(f"--metrics-listen={ADDRESS}:8000")

@@ -37,7 +37,7 @@ pub struct Gate {
     broken: Vec<Finding>,
     /// The names of policies that can be evaluated, by the short name of their API.
     known: HashMap<Str, HashSet<Str>>,
-    /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored.
+    /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored, and of those that are gone.
     ignored: HashSet<(String, String)>,
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
@@ -126,6 +126,12 @@ impl Gate {
     /// The same gate, refusing requests while fewer policies than this can be evaluated.
     pub fn with_required(mut self, policies: usize) -> Gate {
         self.required = policies;
+        self
+    }
+
+    /// The same gate, for paths that may name policies of these kinds and names which were deleted a moment ago.
+    pub fn without(mut self, gone: impl IntoIterator<Item = (String, String)>) -> Gate {
+        self.ignored.extend(gone);
         self
     }
 

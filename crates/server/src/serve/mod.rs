@@ -11,6 +11,7 @@ mod counting;
 mod denials;
 mod error;
 mod families;
+mod gone;
 pub mod http;
 mod intake;
 pub mod listener;

@@ -28,6 +28,7 @@ use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::registry::Registry;
 use crate::value::Value;
 
+use super::gone::Gone;
 use super::live::{FromCluster, Link};
 use super::loaded::Loaded;
 use super::pace::Pace;
@@ -117,6 +118,7 @@ struct Files {
     settings: Retained<Vec<Value>>,
     metrics: Retained<Vec<Value>>,
     stored: Stored,
+    gone: Gone,
 }
 
 /// Sources of external data in addition to files.
@@ -198,6 +200,8 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         all.extend(usable);
         stored = present;
     }
+    let present = stored.objects.iter().map(StoredPolicy::key).map(|key| (key.kind, key.name)).collect();
+    let gone = files.gone.update(present, now);
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let objects = round.objects(&places.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
@@ -218,8 +222,10 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let cleanups = all.cleanups.clone();
     let waits_on_network =
         all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
-    let mut gate =
-        Gate::new(all, cluster, &lost).with_result_cache(around.result_cache).with_required(places.required);
+    let mut gate = Gate::new(all, cluster, &lost)
+        .with_result_cache(around.result_cache)
+        .with_required(places.required)
+        .without(gone);
     let link = around.link.as_ref();
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());
