@@ -33,6 +33,8 @@ from clusters import Clusters, Skipped, needed  # noqa: E402
 
 # A change of a policy may take so long until all replicas have it, from the moment that the API server can be reached.
 SETTLE = 5.0
+# After an outage a watch is restarted within 5 s and then lists.
+RECOVERY = 10.0
 PHASES = ["quiet", "replicas", "api-server-restarted", "api-server-stopped", "etcd-slow", "watch-expired"]
 
 
@@ -209,7 +211,7 @@ class Load:
             return self.count("allowed" if allowed else "denied")
         what = "WRONGLY allowed" if allowed else "WRONGLY denied"
         with self.lock:
-            self.wrong.append((what, say, sorted(forms), round(end - self.windows[-1][0], 2), message[:200]))
+            self.wrong.append((what, say, sorted(forms), round(end - self.windows[-1][0], 2), " ".join(message.split())[:160]))
         return self.count(what)
 
     def count(self, what):
@@ -374,7 +376,7 @@ class Faults:
         until(lambda: self.load.last > repaired, 60, "requests are answered again")
         until(lambda: all(r.is_ready() for r in self.replicas), 60, "all replicas are ready")
         recovered = time.time() - repaired
-        time.sleep(SETTLE)
+        time.sleep(RECOVERY)
         self.load.outage = False
         time.sleep(2 * SETTLE)
         return recovered
