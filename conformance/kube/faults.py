@@ -327,7 +327,7 @@ class Faults:
             process = subprocess.Popen(args, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.state, start_new_session=True)
         with open(os.path.join(self.state, "pid/apiserver.pid"), "w", encoding="utf-8") as f:
             f.write(str(process.pid))
-        until(self.api_is_ready, 60, "the API server is ready")
+        until(self.api_is_ready, 180, "the API server is ready")
 
     def api_is_ready(self):
         try:
@@ -342,7 +342,7 @@ class Faults:
             time.sleep(seconds)
         finally:
             os.kill(pid, signal.SIGCONT)
-        until(self.api_is_ready, 60, "the API server is ready")
+        until(self.api_is_ready, 180, "the API server is ready")
 
     def api_server_stopped(self):
         self.stopped("apiserver", 20)

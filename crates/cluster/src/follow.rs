@@ -8,7 +8,7 @@ use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 
-use crate::cache::value;
+use crate::cache::{Pauses, value};
 use crate::client::{Cluster, Failure, api_resource, path_of};
 use crate::kubernetes::Resource;
 use crate::value::Value;
@@ -52,7 +52,7 @@ impl Follower {
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
         let resource = api_resource(r);
         let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let events = watcher(api, watcher::Config::default()).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {
             match event {
                 Ok(Event::Init) => see(Change::Begins),
