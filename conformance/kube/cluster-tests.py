@@ -18,7 +18,6 @@ import argparse
 import collections
 import json
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -27,7 +26,7 @@ import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from clusters import HERE, ROOT, Clusters, Skipped, needed  # noqa: E402
+from clusters import HERE, ROOT, Clusters, Skipped, needed, stop_when_terminated  # noqa: E402
 
 STANDARD = "standard"
 
@@ -181,7 +180,7 @@ def prepare():
 def main():
     o = options()
     started = time.time()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    stop_when_terminated()
     try:
         known = prepare()
     except Skipped as missing:

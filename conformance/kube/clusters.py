@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +23,14 @@ FIRST_INDEX = 21
 
 class Skipped(Exception):
     """Something that the tests need is not here."""
+
+
+def stop_when_terminated():
+    """SIGTERM ends the program as an exception does, so that clusters are stopped; a second one does not interrupt that."""
+    def end(*_):
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        sys.exit(143)
+    signal.signal(signal.SIGTERM, end)
 
 
 def oracle():

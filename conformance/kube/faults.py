@@ -29,10 +29,12 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from clusters import Clusters, Skipped, needed  # noqa: E402
+from clusters import Clusters, Skipped, needed, stop_when_terminated  # noqa: E402
 
 # A change of a policy may take so long until all replicas have it, from the moment that the API server can be reached.
 SETTLE = 5.0
+# After an outage a watch is restarted within 5 s and then lists.
+RECOVERY = 10.0
 PHASES = ["quiet", "replicas", "api-server-restarted", "api-server-stopped", "etcd-slow", "watch-expired"]
 
 
@@ -209,7 +211,7 @@ class Load:
             return self.count("allowed" if allowed else "denied")
         what = "WRONGLY allowed" if allowed else "WRONGLY denied"
         with self.lock:
-            self.wrong.append((what, say, sorted(forms), round(end - self.windows[-1][0], 2), message[:200]))
+            self.wrong.append((what, say, sorted(forms), round(end - self.windows[-1][0], 2), " ".join(message.split())[:160]))
         return self.count(what)
 
     def count(self, what):
@@ -325,7 +327,7 @@ class Faults:
             process = subprocess.Popen(args, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.state, start_new_session=True)
         with open(os.path.join(self.state, "pid/apiserver.pid"), "w", encoding="utf-8") as f:
             f.write(str(process.pid))
-        until(self.api_is_ready, 60, "the API server is ready")
+        until(self.api_is_ready, 180, "the API server is ready")
 
     def api_is_ready(self):
         try:
@@ -340,7 +342,7 @@ class Faults:
             time.sleep(seconds)
         finally:
             os.kill(pid, signal.SIGCONT)
-        until(self.api_is_ready, 60, "the API server is ready")
+        until(self.api_is_ready, 180, "the API server is ready")
 
     def api_server_stopped(self):
         self.stopped("apiserver", 20)
@@ -374,7 +376,7 @@ class Faults:
         until(lambda: self.load.last > repaired, 60, "requests are answered again")
         until(lambda: all(r.is_ready() for r in self.replicas), 60, "all replicas are ready")
         recovered = time.time() - repaired
-        time.sleep(SETTLE)
+        time.sleep(RECOVERY)
         self.load.outage = False
         time.sleep(2 * SETTLE)
         return recovered
@@ -433,7 +435,7 @@ def main():
     p.add_argument("--only", default=",".join(PHASES))
     p.add_argument("--logs", help="folder for the logs of the replicas")
     o = p.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    stop_when_terminated()
     try:
         needed()
     except Skipped as missing:

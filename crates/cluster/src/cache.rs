@@ -13,7 +13,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::Event;
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{DefaultBackoff, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::document::json::from_serde;
@@ -21,6 +22,25 @@ use crate::kubernetes::Resource;
 use crate::value::Value;
 
 use crate::client::{Cluster, Failure, api_resource, named, path_of};
+
+/// The pauses before a watch that breaks is restarted: those of Kubernetes' clients, which grow to 30 s, but 5 s at most, so
+/// that changes are in force soon after an API server is back.
+#[derive(Default)]
+pub(crate) struct Pauses(DefaultBackoff);
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next().map(|pause| pause.min(Duration::from_secs(5)))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+}
 
 /// The watched objects of a kind.
 struct Watched {
@@ -84,7 +104,7 @@ impl Cache {
         let writer = reflector::store::Writer::<DynamicObject>::new(resource.clone());
         let store = writer.as_reader();
         let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let events = watcher(api, watcher::Config::default()).backoff(Pauses::default());
         let changes = Arc::new(AtomicU64::new(0));
         let (count, on_change, kind) = (changes.clone(), self.on_change.clone(), resource.clone());
         let listed = store.clone();

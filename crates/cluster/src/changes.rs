@@ -11,6 +11,7 @@ use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
+use crate::cache::Pauses;
 use crate::client::{Cluster, Failure, api_resource};
 use crate::kubernetes::Resource;
 
@@ -75,7 +76,7 @@ impl Changes {
         let resource = api_resource(r);
         let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(cluster.client.clone(), &resource);
         let mut seen = Seen { resource, on_each: self.on_each.clone(), known: HashMap::new(), listed: None };
-        let events = watcher(api, Config::default()).default_backoff();
+        let events = watcher(api, Config::default()).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {
             if let Ok(event) = event {
                 seen.take(event);

@@ -9,7 +9,7 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 use percent_encoding::utf8_percent_encode;
 
-use crate::cache::value;
+use crate::cache::{Pauses, value};
 use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of};
 use crate::kubernetes::Resource;
 use crate::value::Value;
@@ -83,7 +83,7 @@ impl Follower {
         mut see: impl FnMut(Change) + Send + 'static,
     ) -> Result<Follower, Failure> {
         let resource = api_resource(r);
-        let events = watcher(api, config).default_backoff();
+        let events = watcher(api, config).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {
             match event {
                 Ok(Event::Init) => see(Change::Begins),
