@@ -43,30 +43,31 @@ impl Live {
     }
 }
 
-impl Live {
-    /// The objects of a kind, or the one with a name; none where the cluster has no such object.
-    fn found(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Vec<Value>, Failure> {
-        let kinds = self.cluster.kinds()?;
-        let mut served = kinds.named(kind);
-        let Some(resource) = served.find(|r| wildcard::matches(api_version, &crate::client::api_version(r)))
-        else {
-            return Err(Failure::other("not found"));
-        };
-        let namespace = if resource.namespaced { namespace } else { "" };
-        if name.is_empty() || (resource.namespaced && namespace.is_empty()) {
-            return self.cluster.list(resource, namespace);
-        }
-        match self.cluster.object(resource, namespace, name) {
-            Ok(object) => Ok(vec![object]),
-            Err(e) if e.is_not_found() => Ok(Vec::new()),
-            Err(e) => Err(e),
-        }
+/// The objects of a kind that an account sees, or the one with a name; none where the cluster has no such object.
+///
+/// # Errors
+/// The cluster does not serve the kind, or does not let the account read it.
+pub fn found(
+    cluster: &Cluster,
+    api_version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<Vec<Value>, Failure> {
+    let kinds = cluster.kinds()?;
+    let mut served = kinds.named(kind);
+    let Some(resource) = served.find(|r| wildcard::matches(api_version, &crate::client::api_version(r)))
+    else {
+        return Err(Failure::other("not found"));
+    };
+    let namespace = if resource.namespaced { namespace } else { "" };
+    if name.is_empty() || (resource.namespaced && namespace.is_empty()) {
+        return cluster.list(resource, namespace);
+    }
+    match cluster.object(resource, namespace, name) {
+        Ok(object) => Ok(vec![object]),
+        Err(e) if e.is_not_found() => Ok(Vec::new()),
+        Err(e) => Err(e),
     }
 }
 
@@ -127,7 +128,7 @@ impl ExternalData for Live {
         if !self.objects.is_empty() {
             return None;
         }
-        Some(self.found(api_version, kind, namespace, name).map_err(Into::into))
+        Some(found(&self.cluster, api_version, kind, namespace, name).map_err(Into::into))
     }
 }
 

@@ -6,8 +6,10 @@
 
 use crate::admit::{Gate, Incoming};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
-use crate::cluster::{Failure, api_version};
+use crate::cluster::live::found;
+use crate::cluster::{Cluster, Failure, api_version};
 use crate::decide::{Effect, Request, RuleOutcome, Status};
+use crate::external::{ExternalData, LookupError};
 use crate::ir::{Policy, Rule};
 use crate::kubernetes::Kinds;
 use crate::value::{Map, Value};
@@ -193,7 +195,8 @@ impl Reconciler {
             return Ok(());
         }
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
-        for result in engine.changed_targets(policy, rule, &request) {
+        let sources = ByAccount { data: engine.external(), cluster: &self.setup.cluster };
+        for result in engine.changed_targets(policy, rule, &request, &sources) {
             match (&result.status, result.effect.as_deref()) {
                 (Status::Pass, Some(Effect::Target(object))) => {
                     apply::replace(&self.setup.cluster, object, facts)?;
@@ -251,6 +254,32 @@ impl Reconciler {
         };
         let copies: Vec<Value> = copies.iter().filter(is_of_rule).cloned().collect();
         Ok(apply::delete(&self.setup.cluster, &copies)?)
+    }
+}
+
+/// The data of policies, with targets as the account of background work sees them.
+struct ByAccount<'a> {
+    data: &'a dyn ExternalData,
+    cluster: &'a Cluster,
+}
+
+impl ExternalData for ByAccount<'_> {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(self.data)
+    }
+
+    fn targets(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Result<Vec<Value>, LookupError>> {
+        // Where the objects are given there is no cluster to look into.
+        if !self.data.objects().is_empty() {
+            return None;
+        }
+        Some(found(self.cluster, api_version, kind, namespace, name).map_err(Into::into))
     }
 }
 

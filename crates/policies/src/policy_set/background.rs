@@ -7,6 +7,7 @@ use crate::engine::expressions::existing::Targets;
 use crate::engine::generate::{GenerationError, Present, Wanted};
 use crate::engine::run::{self, Phase};
 use crate::engine::{Request, RuleOutcome};
+use crate::external::ExternalData;
 use crate::ir::mutate::ExistingObjects;
 use crate::ir::{Policy, Rule};
 
@@ -63,8 +64,17 @@ impl Engine {
         self.run(Phase::Mutate, policy, std::iter::once(&*existing.rule), request).rules.pop()
     }
 
-    /// The results of a rule on the objects that its targets name, each with the object as the rule changes it.
-    pub fn changed_targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Vec<RuleOutcome> {
-        self.run(Phase::Mutate, policy, std::iter::once(rule), request).rules
+    /// The results of a rule on the objects that its targets name, each with the object as the rule changes it. `sources` has the
+    /// objects, and the data of the rule.
+    pub fn changed_targets(
+        &self,
+        policy: &Policy,
+        rule: &Rule,
+        request: &Request,
+        sources: &dyn ExternalData,
+    ) -> Vec<RuleOutcome> {
+        self.with_sources(policy, sources, |around| {
+            run::policy(Phase::Mutate, policy, std::iter::once(rule), request, around).rules
+        })
     }
 }

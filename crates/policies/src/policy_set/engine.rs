@@ -241,8 +241,18 @@ impl Engine {
         policy: &Policy,
         work: impl FnOnce(Surroundings<'_>) -> T,
     ) -> T {
+        self.with_sources(policy, &*self.external, work)
+    }
+
+    /// The same with other data.
+    pub(super) fn with_sources<T>(
+        &self,
+        policy: &Policy,
+        sources: &dyn ExternalData,
+        work: impl FnOnce(Surroundings<'_>) -> T,
+    ) -> T {
         work(Surroundings {
-            sources: &*self.external,
+            sources,
             late: LATE,
             exceptions: &self.set.exceptions,
             cel_exceptions: CelExceptions {
