@@ -227,7 +227,7 @@ impl Gate {
         self.background.iter().map(|((class, policy), (_, facts))| (*class, &**policy, &**facts))
     }
 
-    /// Whether requests that are deleted objects' last can have work: policies that are asked for changes have some then.
+    /// Whether deletions can have work for policies of the mutating webhook.
     pub(super) fn works_on_deletions(&self) -> bool {
         self.background.keys().any(|(class, _)| class.phase() == Phase::Mutate)
     }

@@ -19,7 +19,7 @@ use crate::value::Value;
 use super::apply::Done;
 
 /// What rules did in the background, in the words of reports and events.
-struct Deed {
+struct Action {
     /// The action of events.
     action: &'static str,
     /// The note of an event about a success.
@@ -28,10 +28,10 @@ struct Deed {
     property: &'static str,
 }
 
-const GENERATION: Deed =
-    Deed { action: "Resource Generated", success: "resource generated", property: "generated-resources" };
-const CHANGE: Deed =
-    Deed { action: "Resource Mutated", success: "resource mutated", property: "patched-target" };
+const GENERATION: Action =
+    Action { action: "Resource Generated", success: "resource generated", property: "generated-resources" };
+const CHANGE: Action =
+    Action { action: "Resource Mutated", success: "resource mutated", property: "patched-target" };
 
 /// Where it is written.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Outlet {
 
     fn say(
         &self,
-        deed: &Deed,
+        of: &Action,
         policy: &Policy,
         settings: Option<&Settings>,
         subject: &Value,
@@ -97,10 +97,10 @@ impl Outlet {
             Some(redactor) => redactor.result(result),
             None => result.clone(),
         };
-        let generates = deed.action == GENERATION.action;
+        let generates = of.action == GENERATION.action;
         let [generation, change] = &self.journals;
         if let Some(journal) = if generates { generation } else { change } {
-            for event in events(deed, policy, settings, &scope, &result, done) {
+            for event in events(of, policy, settings, &scope, &result, done) {
                 if let Err(error) = journal.write(&self.cluster, &event) {
                     tracing::warn!(%error, "an event cannot be written");
                 }
@@ -109,7 +109,7 @@ impl Outlet {
         let others: Vec<String> =
             done.iter().map(Done::object).filter(|o| !is_same(o, subject)).map(named).collect();
         if !others.is_empty() {
-            result.properties.push((deed.property.into(), others.join("; ").into()));
+            result.properties.push((of.property.into(), others.join("; ").into()));
         }
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let Some(reports) = &self.reports else { return };
@@ -167,7 +167,7 @@ fn named(object: &Value) -> String {
 
 /// The events about what a rule has done.
 fn events(
-    deed: &Deed,
+    of: &Action,
     policy: &Policy,
     settings: Option<&Settings>,
     trigger: &Value,
@@ -178,7 +178,7 @@ fn events(
         true => format!("/{}", result.rule),
         false => String::new(),
     };
-    let (key, action) = (policy.key(), deed.action);
+    let (key, action) = (policy.key(), of.action);
     if matches!(result.status, Status::Error | Status::Fail) {
         let note = format!("policy {key}{rule} error: {}", result.message);
         let (regarding, related) = (about_policy(policy), trigger.clone());
@@ -203,7 +203,7 @@ fn events(
             let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
             all.push(event(&target, &Value::Null, note));
         }
-        all.push(event(&about_policy(policy), &target, deed.success.into()));
+        all.push(event(&about_policy(policy), &target, of.success.into()));
     }
     all
 }

@@ -132,19 +132,19 @@ fn without_object(work: &Work, incoming: &Incoming) -> Map {
         let is_secret = object.text_at(&["kind"]) == "Secret";
         match (object.is_null() || is_named, is_secret) {
             (true, _) => drop(request.insert("object", Value::Null)),
-            (false, true) => drop(request.insert("object", outline(&object))),
+            (false, true) => drop(request.insert("object", without_content(&object))),
             (false, false) => {}
         }
     }
     let old = incoming.object("oldObject");
     if !old.is_null() && !work.rules.iter().any(|work| work.trigger.is(&old)) {
-        request.insert("oldObject", outline(&old));
+        request.insert("oldObject", without_content(&old));
     }
     request
 }
 
 /// What identifies an object, without its content.
-fn outline(object: &Value) -> Value {
+fn without_content(object: &Value) -> Value {
     let mut metadata = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
     metadata.remove("managedFields");
     let members = ["apiVersion", "kind"].map(|key| (key, object.text_at(&[key]).into()));
