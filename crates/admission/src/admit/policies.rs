@@ -335,7 +335,7 @@ mod tests {
         let text = |evaluation: &str| {
             format!(
                 "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: a}}, spec: {{evaluation: {{{evaluation}}}, \
-                 matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}, mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: '[]'}}}}]}}}}"
+                 matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}, mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: \"[JSONPatch{{op: 'remove', path: '/spec'}}]\"}}}}]}}}}"
             )
         };
         let denied = reviewed(About::Policy, &text("admission: {enabled: false}"));
