@@ -514,4 +514,7 @@ def phases(o, clusters, api, replicas):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Skipped as missing:
+        print(f"skipped: {missing}")

@@ -222,4 +222,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Skipped as missing:
+        print(f"skipped: {missing}")
