@@ -25,7 +25,7 @@ import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from clusters import HERE, ROOT, Clusters, Skipped, needed, stop_when_terminated  # noqa: E402
+from clusters import HERE, ROOT, Clusters, Skipped, needed, run  # noqa: E402
 
 STANDARD = "standard"
 
@@ -179,12 +179,7 @@ def prepare():
 def main():
     o = options()
     started = time.time()
-    stop_when_terminated()
-    try:
-        known = prepare()
-    except Skipped as missing:
-        print(f"skipped: {missing}")
-        return 0
+    known = prepare()
     folders = list(known.config)
     if o.folders:
         with open(o.folders, encoding="utf-8") as f:
@@ -230,7 +225,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Skipped as missing:
-        print(f"skipped: {missing}")
+    run(main)

@@ -61,6 +61,15 @@ def has_yaml():
     return subprocess.run(test, stderr=subprocess.DEVNULL).returncode == 0
 
 
+def run(main):
+    """Runs a script and ends with its exit code; what is missing for it is said in a line."""
+    stop_when_terminated()
+    try:
+        sys.exit(main())
+    except Skipped as missing:
+        print(f"skipped: {missing}")
+
+
 class Clusters:
     """Clusters on loopback addresses of their own, each with an engine; all are stopped in the end."""
 

@@ -29,7 +29,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from clusters import Clusters, Skipped, needed, stop_when_terminated  # noqa: E402
+from clusters import Clusters, needed, run  # noqa: E402
 
 # A change of a policy may take so long until all replicas have it, from the moment that the API server can be reached.
 SETTLE = 5.0
@@ -435,12 +435,7 @@ def main():
     p.add_argument("--only", default=",".join(PHASES))
     p.add_argument("--logs", help="folder for the logs of the replicas")
     o = p.parse_args()
-    stop_when_terminated()
-    try:
-        needed()
-    except Skipped as missing:
-        print(f"skipped: {missing}")
-        return 0
+    needed()
     clusters, replicas = None, []
     try:
         clusters = Clusters(o.ephor, 1, engine=False)
@@ -514,7 +509,4 @@ def phases(o, clusters, api, replicas):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Skipped as missing:
-        print(f"skipped: {missing}")
+    run(main)

@@ -28,7 +28,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from clusters import Clusters, Skipped, needed, output, stop_when_terminated  # noqa: E402
+from clusters import Clusters, needed, output, run  # noqa: E402
 from faults import Api, until  # noqa: E402
 
 NAMESPACES = 10
@@ -195,12 +195,7 @@ def main():
     p.add_argument("--limit", type=float, default=1800, help="seconds that a scan may take")
     p.add_argument("--parts", default="first,generate,scan,restart")
     o = p.parse_args()
-    stop_when_terminated()
-    try:
-        needed()
-    except Skipped as missing:
-        print(f"skipped: {missing}")
-        return 0
+    needed()
     clusters = None
     try:
         clusters = Clusters(o.ephor, 1, engine=o.engine == "ephor")
@@ -222,7 +217,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Skipped as missing:
-        print(f"skipped: {missing}")
+    run(main)

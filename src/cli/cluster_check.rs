@@ -5,8 +5,9 @@ use clap::{ValueEnum, ValueHint};
 use ephor_cluster::{Cluster, connect};
 use ephor_document::json::to_serde;
 use ephor_document::{Duplicates, parse_stream};
-use ephor_inspect::upgrade::{GENERATED_BY, Inventory, KINDS, Report};
+use ephor_inspect::upgrade::{GENERATED_BY, Inventory, Report};
 use ephor_kubernetes::{Kinds, Resource};
+use ephor_policies::kinds as policy_kinds;
 use ephor_value::Value;
 
 use super::{Error, Global, given};
@@ -98,9 +99,8 @@ fn of_cluster(args: &Args, global: &Global) -> Result<Inventory, Error> {
     let cluster = connect(&super::cluster_choice(given(&args.context), global))?;
     let kinds = cluster.kinds()?;
     let mut objects = Vec::new();
-    let policies = KINDS.iter().flat_map(|(group, all)| all.iter().map(move |kind| (*group, *kind)));
     // Without a kind of policies every answer would be wrong, so it is an error.
-    for resource in policies.filter_map(|(group, kind)| preferred(&kinds, group, kind)) {
+    for resource in policy_kinds::all().filter_map(|(group, kind)| preferred(&kinds, group, kind)) {
         objects.extend(cluster.list(resource, "")?);
     }
     let mut unread = Vec::new();

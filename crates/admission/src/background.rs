@@ -166,10 +166,16 @@ fn is_enabled(policy: &Value, key: &str) -> bool {
     policy.at(&["spec", "evaluation", key, "enabled"]).and_then(Value::as_bool).unwrap_or(false)
 }
 
+/// Whether a policy of expressions leaves out what the controllers themselves send.
+pub(crate) fn skips_own_requests(policy: &Value) -> bool {
+    let flag = policy.at(&["spec", "evaluation", "skipBackgroundRequests"]);
+    flag.and_then(Value::as_bool).unwrap_or(true)
+}
+
 /// The facts about a policy of expressions: its one rule has its name. What it generates or changes only its expressions say.
 fn of_expressions(policy: &Value, kind: WorkKind) -> RuleFacts {
-    let flag = |path: &[&str]| policy.at(&["spec"]).and_then(|spec| spec.at(path)).and_then(Value::as_bool);
     let generates = kind == WorkKind::CelGenerate;
+    let by_server = policy.at(&["spec", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
     let rules = items(policy.at(&["spec", "matchConstraints", "resourceRules"]));
     RuleFacts {
         rule: policy.text_at(&["metadata", "name"]).into(),
@@ -177,11 +183,11 @@ fn of_expressions(policy: &Value, kind: WorkKind) -> RuleFacts {
         synchronize: generates && is_enabled(policy, "synchronize"),
         orphans: generates && is_enabled(policy, "orphanDownstreamOnPolicyDelete"),
         on_policy_change: !generates || is_enabled(policy, "generateExisting"),
-        skips_own_requests: flag(&["evaluation", "skipBackgroundRequests"]).unwrap_or(true),
+        skips_own_requests: skips_own_requests(policy),
         on_deletion: rules
             .iter()
             .any(|rule| texts(rule, &["operations"]).any(|operation| operation == "DELETE")),
-        applies: generates && flag(&["useServerSideApply"]).unwrap_or(false),
+        applies: generates && by_server,
         kinds: Vec::new(),
         place: Value::Null,
         written: policy.get("spec").cloned().unwrap_or_default(),

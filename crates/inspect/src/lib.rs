@@ -12,7 +12,7 @@ use ephor_jmespath as jmespath;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
-use ephor_policies::{load, policy_set, subjects, violation};
+use ephor_policies::{kinds as policy_kinds, load, policy_set, subjects, violation};
 use ephor_sources as sources;
 use ephor_value as value;
 

@@ -15,6 +15,7 @@ use ephor_matching as matching;
 use ephor_sources as sources;
 use ephor_value as value;
 
+pub mod kinds;
 pub mod load;
 pub mod policy_set;
 pub mod scan;

@@ -34,7 +34,7 @@ pub(super) fn decide(
 ) -> Decision {
     // A deleted object cannot be changed, but may be a reason to change others.
     let changes_it = matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT");
-    if !changes_it && !gate.works_on_deletions() {
+    if !changes_it && !gate.works_on_deletions(route) {
         return Decision::default();
     }
     let request = match gate.request(incoming) {

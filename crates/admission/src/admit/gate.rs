@@ -227,9 +227,10 @@ impl Gate {
         self.background.iter().map(|((class, policy), (_, facts))| (*class, &**policy, &**facts))
     }
 
-    /// Whether deletions can have work for policies of the mutating webhook.
-    pub(super) fn works_on_deletions(&self) -> bool {
-        self.background.keys().any(|(class, _)| class.phase() == Phase::Mutate)
+    /// Whether policies that a path of the mutating webhook selects can have work because of deletions.
+    pub(super) fn works_on_deletions(&self, route: &Route) -> bool {
+        let mut all = self.background.iter();
+        all.any(|((class, _), (policy, _))| class.phase() == Phase::Mutate && route.selects(policy))
     }
 
     /// Whether a policy leaves out what the controllers themselves send.
@@ -432,9 +433,8 @@ fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Background)> {
 
 /// The key of a MutatingPolicy that also changes what the controllers themselves send.
 fn takes_own(loaded: &LoadedPolicy) -> Option<String> {
-    let skips = loaded.document.at(&["spec", "evaluation", "skipBackgroundRequests"]);
     let policy = loaded.policy.as_ref().filter(|policy| is_mutating_policy(policy))?;
-    (skips.and_then(Value::as_bool) == Some(false)).then(|| policy.key())
+    (!background::skips_own_requests(&loaded.document)).then(|| policy.key())
 }
 
 fn is_mutating_policy(policy: &Policy) -> bool {

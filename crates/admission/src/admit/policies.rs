@@ -126,9 +126,7 @@ fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
     let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     let source = SourceText { name, text: print::json(object) };
     let loaded = load::argument_for(&[source], Reader::Server);
-    let refused = loaded.policies.iter().find_map(|p| p.refused.clone().or_else(|| p.uncompiled.clone()));
-    let problem = || loaded.problems.iter().map(|p| p.text.clone()).next();
-    if let Some(text) = refused.or_else(problem) {
+    if let Some(text) = loaded.unusable() {
         // Every single fault is a warning, too.
         let faults = loaded.policies.iter().flat_map(|p| &p.faults);
         return Answer { warnings: faults.map(ToString::to_string).collect(), ..Answer::denied(text) };

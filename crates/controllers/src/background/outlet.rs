@@ -20,6 +20,8 @@ use super::apply::Done;
 
 /// What rules did in the background, in the words of reports and events.
 struct Action {
+    /// Whether it generated objects; it changed them otherwise.
+    generates: bool,
     /// The action of events.
     action: &'static str,
     /// The note of an event about a success.
@@ -28,10 +30,18 @@ struct Action {
     property: &'static str,
 }
 
-const GENERATION: Action =
-    Action { action: "Resource Generated", success: "resource generated", property: "generated-resources" };
-const CHANGE: Action =
-    Action { action: "Resource Mutated", success: "resource mutated", property: "patched-target" };
+const GENERATION: Action = Action {
+    generates: true,
+    action: "Resource Generated",
+    success: "resource generated",
+    property: "generated-resources",
+};
+const CHANGE: Action = Action {
+    generates: false,
+    action: "Resource Mutated",
+    success: "resource mutated",
+    property: "patched-target",
+};
 
 /// Where it is written.
 #[derive(Clone, Debug)]
@@ -97,9 +107,8 @@ impl Outlet {
             Some(redactor) => redactor.result(result),
             None => result.clone(),
         };
-        let generates = of.action == GENERATION.action;
         let [generation, change] = &self.journals;
-        if let Some(journal) = if generates { generation } else { change } {
+        if let Some(journal) = if of.generates { generation } else { change } {
             for event in events(of, policy, settings, &scope, &result, done) {
                 if let Err(error) = journal.write(&self.cluster, &event) {
                     tracing::warn!(%error, "an event cannot be written");
@@ -113,11 +122,11 @@ impl Outlet {
         }
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let Some(reports) = &self.reports else { return };
-        let mut new = match generates {
+        let mut new = match of.generates {
             true => reports.entries(policy, &[result], seconds),
             false => reports.entries_of_existing(policy, &[result], seconds),
         };
-        if !policy.report.names_rules && generates {
+        if !policy.report.names_rules && of.generates {
             // Only requests make policies of expressions generate.
             new.iter_mut().for_each(|entry| *entry = of_requests(entry));
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::admission::registration::{self, Address, Names, Options, is_own};
 use crate::api::read::{items, texts};
+use crate::policy_kinds::EXCEPTION;
 use crate::value::{Value, wildcard};
 
 use super::policies::{Compiled, Obstacle, load, obstacles};
-use super::{EXCEPTION, Found, GROUPS, Inventory, group_of, is_definition, named, stops};
+use super::{Found, GROUPS, Inventory, group_of, is_definition, named, stops};
 
 /// A part of Kyverno that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,33 +25,11 @@ use crate::admission::background::{WorkKind, facts};
 use crate::api::schema;
 use crate::document::{Document, locate};
 use crate::kubernetes::{Kinds, Resource};
+use crate::policy_kinds::{self, CEL, CLASSIC};
 use crate::value::Value;
 
-/// The API group of ClusterPolicies, and that of policies whose expressions are CEL.
-pub const GROUPS: [&str; 2] = ["kyverno.io", "policies.kyverno.io"];
-
-/// The kinds of policies and exceptions of both groups, by group.
-pub const KINDS: [(&str, &[&str]); 2] = [
-    (GROUPS[0], &["ClusterPolicy", "Policy", "ClusterCleanupPolicy", "CleanupPolicy", EXCEPTION]),
-    (
-        GROUPS[1],
-        &[
-            "ValidatingPolicy",
-            "NamespacedValidatingPolicy",
-            "MutatingPolicy",
-            "NamespacedMutatingPolicy",
-            "GeneratingPolicy",
-            "NamespacedGeneratingPolicy",
-            "ImageValidatingPolicy",
-            "NamespacedImageValidatingPolicy",
-            "DeletingPolicy",
-            "NamespacedDeletingPolicy",
-            EXCEPTION,
-        ],
-    ),
-];
-
-const EXCEPTION: &str = "PolicyException";
+/// The API groups of policies.
+const GROUPS: [&str; 2] = [CLASSIC, CEL];
 
 /// The label of generated objects that names their policy.
 pub const GENERATED_BY: &str = "generate.kyverno.io/policy-name";
@@ -99,9 +77,7 @@ impl Inventory {
 
     /// Whether there is any policy or exception.
     pub fn is_empty(&self) -> bool {
-        !KINDS
-            .iter()
-            .any(|(group, kinds)| kinds.iter().any(|kind| self.of_kind(group, kind).next().is_some()))
+        !policy_kinds::all().any(|(group, kind)| self.of_kind(group, kind).next().is_some())
     }
 }
 

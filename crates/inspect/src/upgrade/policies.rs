@@ -6,11 +6,12 @@ use std::collections::HashMap;
 
 use crate::admission::background::{RuleFacts, facts};
 use crate::load::{self, Policies, Reader};
+use crate::policy_kinds::{self, EXCEPTION};
 use crate::sources::files::SourceText;
 use crate::value::{Map, Value, print};
 
 use super::acts::{self, Act};
-use super::{EXCEPTION, Found, GENERATED_BY, Inventory, KINDS, named, stops};
+use super::{Found, GENERATED_BY, Inventory, named, stops};
 
 /// Why `ephor` does not take something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,8 +121,7 @@ pub(super) fn load(found: &Found) -> Policies {
 
 /// All policies, as a server loads them.
 pub(super) fn compile(inventory: &Inventory) -> Vec<Compiled<'_>> {
-    let kinds = KINDS.iter().flat_map(|(group, kinds)| kinds.iter().map(move |kind| (*group, *kind)));
-    let policies = kinds.filter(|(_, kind)| *kind != EXCEPTION);
+    let policies = policy_kinds::all().filter(|(_, kind)| *kind != EXCEPTION);
     let found = policies.flat_map(|(group, kind)| inventory.of_kind(group, kind));
     found.map(|found| Compiled { found, gives: load(found), facts: facts(&found.object) }).collect()
 }

@@ -11,35 +11,11 @@ use std::sync::Arc;
 use crate::controllers::in_use::{PolicyKey, StoredPolicy, content};
 use crate::kubernetes::{Kinds, Resource};
 use crate::load::{self, Policies, Reader};
+use crate::policy_kinds::{self, CEL, CLASSIC, EXCEPTION};
 use crate::sources::files::SourceText;
 use crate::value::{Value, print};
 
 use super::live::Link;
-
-/// The group of ClusterPolicies, and that of policies whose expressions are CEL.
-const CLASSIC: &str = "kyverno.io";
-const CEL: &str = "policies.kyverno.io";
-
-/// The kinds that can be served; those that a word of `--kinds` stands for are together.
-const SERVED: [(&str, &[&str]); 2] = [
-    (CLASSIC, &["ClusterPolicy", "Policy", "PolicyException", "ClusterCleanupPolicy", "CleanupPolicy"]),
-    (
-        CEL,
-        &[
-            "ValidatingPolicy",
-            "NamespacedValidatingPolicy",
-            "MutatingPolicy",
-            "NamespacedMutatingPolicy",
-            "GeneratingPolicy",
-            "NamespacedGeneratingPolicy",
-            "ImageValidatingPolicy",
-            "NamespacedImageValidatingPolicy",
-            "DeletingPolicy",
-            "NamespacedDeletingPolicy",
-            "PolicyException",
-        ],
-    ),
-];
 
 /// Versions, the preferred one first. An API server gives objects in each version that it serves.
 const VERSIONS: [&str; 6] = ["v1", "v2", "v2beta1", "v1beta1", "v2alpha1", "v1alpha1"];
@@ -75,8 +51,7 @@ impl Chosen {
                 // Exceptions are served with the policies of their group.
                 word => kind == word,
             };
-            let all = SERVED.iter().flat_map(|(group, kinds)| kinds.iter().map(|kind| (*group, *kind)));
-            let named: Vec<_> = all.filter(|(group, kind)| is_named(group, kind)).collect();
+            let named: Vec<_> = policy_kinds::all().filter(|(group, kind)| is_named(group, kind)).collect();
             if named.is_empty() {
                 return Err(KindError(word.into()));
             }
@@ -85,9 +60,9 @@ impl Chosen {
         chosen.kinds.sort_unstable();
         chosen.kinds.dedup();
         let groups: Vec<&str> = chosen.kinds.iter().map(|(group, _)| *group).collect();
-        for (group, _) in SERVED.iter().filter(|(group, _)| groups.contains(group)) {
-            if !chosen.kinds.contains(&(*group, "PolicyException")) {
-                chosen.kinds.push((group, "PolicyException"));
+        for group in [CLASSIC, CEL].into_iter().filter(|group| groups.contains(group)) {
+            if !chosen.kinds.contains(&(group, EXCEPTION)) {
+                chosen.kinds.push((group, EXCEPTION));
             }
         }
         Ok(chosen)
