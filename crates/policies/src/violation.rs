@@ -36,7 +36,11 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     let with_field = own.iter().rev().find_map(|event| Some((event, decided(event, object)?)));
     let (event, field) = match with_field {
         Some((event, field)) => (Some(event), Some(field)),
-        None => (own.iter().rev().find(|event| is_against(event)), None),
+        None => {
+            let at = own.iter().rposition(|event| is_against(event));
+            let element = at.and_then(|at| own.get(..at)?.iter().rev().find_map(|e| of_element(e, object)));
+            (at.and_then(|at| own.get(at)), element)
+        }
     };
     let decision = event.map(|event| place_of(event, object)).filter(|path| !path.is_empty());
     Violation { rule: result.rule.clone(), field, decision }
@@ -57,7 +61,7 @@ fn place_of(event: &Event, object: &Value) -> Path {
 fn is_against(event: &Event) -> bool {
     match &event.what {
         EventKind::Pattern { verdict, .. } => *verdict == PatternVerdict::Mismatch,
-        EventKind::Condition { holds, .. } => *holds,
+        EventKind::Condition { holds, .. } => *holds && is_of_deny(event),
         EventKind::Expression(_, value, _) => !is_true(value),
         EventKind::Data(_, value) => value.is_err(),
         EventKind::Fields(_) => true,
@@ -69,7 +73,7 @@ fn is_against(event: &Event) -> bool {
 fn decided(event: &Event, object: &Value) -> Option<Path> {
     let path = match &event.what {
         EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => steps_of(object, path),
-        EventKind::Condition { key, holds: true, .. } => path_of(key, object)?,
+        EventKind::Condition { key, holds: true, .. } if is_of_deny(event) => path_of(key, object)?,
         EventKind::Fields(fields) => parse(fields.first()?),
         EventKind::Expression(_, value, steps) if !is_true(value) => {
             steps.iter().rev().find_map(|step| of_step(step, object))?
@@ -77,6 +81,45 @@ fn decided(event: &Event, object: &Value) -> Option<Path> {
         _ => return None,
     };
     (!path.is_empty()).then_some(path)
+}
+
+/// Whether a condition is one that refuses, and no precondition.
+fn is_of_deny(event: &Event) -> bool {
+    event.origin.path.contains(".deny.")
+}
+
+/// The element of a loop: that of the object itself, or the one part of it that is equal to an element that was computed.
+fn of_element(event: &Event, object: &Value) -> Option<Path> {
+    let EventKind::Element(_, element) = &event.what else { return None };
+    path_of(element, object).or_else(|| {
+        let mut found = Vec::new();
+        equal_parts(object, &element.value, &mut Path::new(), &mut found);
+        found.pop().filter(|path| found.is_empty() && !path.is_empty())
+    })
+}
+
+/// The paths of the objects in a value that are equal to one.
+fn equal_parts(value: &Value, wanted: &Value, path: &mut Path, found: &mut Vec<Path>) {
+    if !matches!(wanted, Value::Map(_)) {
+        return;
+    }
+    crate::value::stack::deep(|| {
+        if value.strict_eq(wanted) {
+            return found.push(path.clone());
+        }
+        let mut below = |part: PathPart, value: &Value| {
+            path.push(part);
+            equal_parts(value, wanted, path, found);
+            path.pop();
+        };
+        match value {
+            Value::Map(fields) => fields.iter().for_each(|(k, v)| below(PathPart::Key(k.clone()), v)),
+            Value::List(items) => {
+                items.iter().enumerate().for_each(|(i, v)| below(PathPart::Index(i), v));
+            }
+            _ => {}
+        }
+    });
 }
 
 fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
@@ -181,6 +224,52 @@ mod tests {
             "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}}}",
         );
         assert_eq!(found(&policy), ["r: spec.hostNetwork (spec.rules[0].validate.deny.conditions.any[0])"]);
+    }
+
+    #[test]
+    fn a_condition_on_what_is_computed_of_an_element_names_the_element() {
+        let policy = classic(
+            "{message: m, foreach: [{list: \"request.object.spec.containers[?image]\", deny: {conditions: {any: [{key: \"{{ length(element.image) }}\", operator: GreaterThan, value: 5}]}}}]}",
+        );
+        assert_eq!(
+            found(&policy),
+            ["r: spec.containers[1] (spec.rules[0].validate.foreach[0].deny.conditions.any[0])"]
+        );
+    }
+
+    #[test]
+    fn a_precondition_is_never_what_decided() {
+        let policy = classic(
+            "{message: m, deny: {conditions: {any: [{key: \"{{ length(request.object.spec.containers) }}\", operator: Equals, value: 2}]}}}",
+        );
+        let policy = policy.replace(
+            "validate:",
+            "preconditions: {all: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}\n    validate:",
+        );
+        assert_eq!(found(&policy), ["r:  (spec.rules[0].validate.deny.conditions.any[0])"]);
+    }
+
+    #[test]
+    fn the_first_validation_of_a_native_policy_that_is_false_decides() {
+        let policy = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: native}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations:
+  - expression: object.metadata.name == 'a'
+  - expression: object.spec.containers.all(c, !c.image.endsWith(':latest'))
+  - expression: object.metadata.labels.team == 'y'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: native}
+spec: {policyName: native, validationActions: [Deny]}
+";
+        let expected = ["native: spec.containers[1].image (spec.validations[1].expression)"];
+        assert_eq!(found(policy), expected);
+        let (unbound, _) = policy.split_once("---").unwrap();
+        assert_eq!(found(unbound), expected);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 use crate::outcome::{Effect, RuleOutcome, Status};
+use crate::trace;
 use crate::view::admission::{self, Variables};
 
 /// The cost limit of the validations of a policy with their messages, and of its audit annotations.
@@ -409,8 +410,15 @@ pub(super) fn decided(
 ) -> Option<Vec<(usize, Decision)>> {
     let scope = Scope::of_rule(root, expressions, cx).with_budget(BUDGET);
     let mut results = Vec::with_capacity(validations.len());
+    // The first validation that does not admit the request decides.
+    let mut is_open = trace::is_on();
     for validation in validations {
-        match scope.value(&validation.check.program) {
+        let result = scope.value(&validation.check.program);
+        if is_open {
+            scope.tell(&validation.check, result.clone());
+            is_open = matches!(result, Ok(Value::Bool(true)));
+        }
+        match result {
             Err(Failure::OutOfBudget) => return None,
             result => results.push(result),
         }

@@ -143,15 +143,21 @@ impl<'s> Scope<'s> {
             Some(found) => found,
             None => self.is_true(&source.program),
         };
-        if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
-            let seen = match &found {
-                Err(Failure::Run(fault)) => Err(fault.clone()),
-                other => Ok(TracedValue::computed(Value::Bool(matches!(other, Ok(true))))),
-            };
-            let steps = trace::steps(expr);
-            trace::emit(&source.origin, || EventKind::Expression(source.text.clone(), seen, steps));
+        if trace::is_on() {
+            self.tell(source, found.clone().map(Value::Bool));
         }
         found
+    }
+
+    /// Emits a trace event that says what an expression came to, and why.
+    pub(crate) fn tell(&self, source: &Source, found: Result<Value, Failure>) {
+        let steps = source.program.as_ref().map(trace::steps).unwrap_or_default();
+        let seen = match found {
+            Ok(value) => Ok(TracedValue::computed(value)),
+            Err(Failure::Run(fault)) => Err(fault),
+            Err(other) => Err(Fault::new(other.to_string())),
+        };
+        trace::emit(&source.origin, || EventKind::Expression(source.text.clone(), seen, steps));
     }
 
     /// Whether an expression is true that other rules may have evaluated; `None` = it shares nothing.

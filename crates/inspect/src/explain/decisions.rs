@@ -21,6 +21,8 @@ use crate::violation::steps_of;
 
 use crate::analysis::print;
 
+mod source;
+
 /// How many characters of a value are shown.
 const SHOWN: usize = 120;
 
@@ -200,8 +202,9 @@ impl Explainer<'_> {
                 let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 add(format!("{one_line} {}", self.found(value)), tone, false);
                 for step in steps {
-                    let line = self.line(&event.origin, self.step(step), tone);
-                    lines.push(Line { depth: event.depth + 1, detail, ..line });
+                    let (text, is_readable) = self.step(step);
+                    let line = self.line(&event.origin, text, tone);
+                    lines.push(Line { depth: event.depth + 1, detail: detail || !is_readable, ..line });
                 }
             }
         }
@@ -265,47 +268,37 @@ impl Explainer<'_> {
         }
     }
 
-    fn step(&self, step: &Step) -> String {
+    /// A step, and whether it is written as users write expressions; others are details.
+    fn step(&self, step: &Step) -> (String, bool) {
         if let Ok(seen) = &step.value
             && self.path(seen).is_some()
         {
-            return self.render_seen(seen);
+            return (self.render_seen(seen), true);
         }
         let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
-        let text =
-            |o: &Operand| path(o).map_or_else(|| print::expression(&o.0).short(), |path| dotted(&path));
-        let written = written(&step.expr, &step.operands.iter().map(text).collect::<Vec<_>>());
+        let in_resource = |o: &'_ Operand| Some((o.0.clone(), dotted(&path(o)?)));
+        let known: Vec<(Expr, String)> = step.operands.iter().filter_map(in_resource).collect();
+        let mut is_readable = true;
+        let mut text = |expr: &Expr| {
+            source::text(expr, &known).unwrap_or_else(|| {
+                is_readable = false;
+                print::expression(expr).short()
+            })
+        };
+        let whole = text(&step.expr);
+        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Folded(_));
         let value = |o: &Operand| match path(o) {
             Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.1)),
-            None => format!("{} {}", text(o), self.found(&o.1)),
+            None => format!("{} {}", text(&o.0), self.found(&o.1)),
         };
-        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Folded(_));
         let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
         let colon = if operands.is_empty() { "" } else { ": " };
-        format!("{written} {}{colon}{}", self.found(&step.value), operands.join(", "))
+        (format!("{whole} {}{colon}{}", self.found(&step.value), operands.join(", ")), is_readable)
     }
 }
 
 /// A part of a node with its value.
 type Operand = (Expr, Result<TracedValue, Fault>);
-
-/// A node with its operands as users write them: `a == b` for `_==_`, `a.size()` for functions.
-fn written(expr: &Expr, operands: &[String]) -> String {
-    let plain = || print::expression(expr).short();
-    let Expr::Invoke(call) = expr else { return plain() };
-    let name = call.function.name;
-    let parts: Vec<&str> = name.split('_').filter(|part| !part.is_empty()).collect();
-    match (&*parts, operands) {
-        ([operator], [left, right]) if name.starts_with('_') => {
-            format!("{left} {} {right}", operator.trim_matches('@'))
-        }
-        ([operator], [one]) if name.ends_with('_') => format!("{operator}{one}"),
-        (_, [receiver, arguments @ ..]) if !name.contains(['_', '@']) => {
-            format!("{receiver}.{name}({})", arguments.join(", "))
-        }
-        _ => plain(),
-    }
-}
 
 fn render(value: &Value) -> String {
     let text = json(value);

@@ -11,7 +11,9 @@ use crate::ir::check::Check;
 use crate::ir::rule::Body;
 use crate::load::LoadedPolicy;
 use crate::lower::admission::{Judge, warnings};
-use crate::lower::cel_policy::issues::{ExpressionIssue, KindTypes, issues, issues_of_rule};
+use crate::lower::cel_policy::issues::{
+    ExpressionIssue, KindTypes, issues, issues_of_mutations, issues_of_rule,
+};
 use crate::lower::cel_policy::kind_of;
 use crate::value::place::{Path, follow, parse};
 use crate::value::suggest::did_you_mean;
@@ -158,8 +160,8 @@ pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &L
     }
 }
 
-/// Checks a policy of Kubernetes as an API server does.
-pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, policy: &Value) {
+/// Checks a policy of Kubernetes as an API server does; mutations also by the fields of their kinds, which no API server does.
+pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &TypeCache, policy: &Value) {
     let stored = defaulted(policy);
     if let Some(constraints) = policy.at(&["spec", "matchConstraints"]) {
         check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
@@ -178,7 +180,14 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, policy: &Va
     for warning in warnings(&stored, &known.definitions) {
         from_text(subject, policy, &warning.field, warning.text.trim_end(), "cel-type", Severity::Warning);
     }
-    unused(subject, policy.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    if spec.get("mutations").is_some() {
+        let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
+        for issue in issues_of_mutations(spec, &cache.of(&kinds, &known.definitions)) {
+            of_expression(subject, policy, issue);
+        }
+    }
+    unused(subject, spec, &parse("spec"));
 }
 
 /// A finding about an expression whose text may begin with the place in the expression.

@@ -268,7 +268,7 @@ fn of_native(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     if loaded.policies.is_empty() || written.text_at(&["kind"]).ends_with("Binding") {
         return checks::check_problems(subject, &loaded, written);
     }
-    expressions::check_native(subject, &cx.known, written);
+    expressions::check_native(subject, &cx.known, &cx.cache, written);
     for policy in &loaded.policies {
         checks::check_matching(subject, policy, &schema::Checked::whole(written));
     }

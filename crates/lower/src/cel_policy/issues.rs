@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::cel::env::Env;
+use crate::cel::env::{Env, Message};
 use crate::cel::issue::{Issue, NOWHERE};
 use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
-use crate::cel::schema::{Declared, Kind};
+use crate::cel::schema::{Declared, Kind, names};
 use crate::cel::types::Type;
 use crate::compiler::{Compiler, KUBERNETES};
 use crate::functions::CelLevel;
@@ -40,15 +40,53 @@ pub struct ExpressionIssue {
 /// The types of a kind.
 pub struct KindTypes {
     declared: Declared,
+    /// The types `Object`, `Object.spec` and so on of objects that expressions write.
+    written: Vec<(Str, Message)>,
 }
 
 impl KindTypes {
     /// Those of a group, version and kind.
     pub fn of(kind: &[Str; 3], definitions: &[Value]) -> Option<KindTypes> {
         let schema = published::schema(kind, definitions)?;
-        Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))? })
+        let mut written = Vec::new();
+        written_types(&schema, "Object", &mut written);
+        Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))?, written })
+    }
+
+    /// Makes the types known: those of objects that are read, and of those that are written where that is possible.
+    fn declare(&self, env: &mut Env) {
+        self.declared.declare(env, "object");
+        self.declared.declare(env, "oldObject");
+        if env.messages.objects {
+            self.written
+                .iter()
+                .for_each(|(name, message)| env.messages.insert(name.clone(), message.clone()));
+        }
     }
 }
+
+/// Adds the types of what expressions write for a schema. Their fields may have any value: only names are checked. A part
+/// of which the schema does not say all fields has no type here, and takes every name.
+fn written_types(schema: &Value, path: &str, out: &mut Vec<(Str, Message)>) {
+    // The items of a list have its name.
+    if let Some(items) = schema.get("items") {
+        return written_types(items, path, out);
+    }
+    let is_open = |key: &str| schema.get(key).is_some_and(|v| *v != Value::Bool(false));
+    let Some(properties) = schema.get("properties").and_then(Value::as_map) else { return };
+    if properties.is_empty() || is_open("additionalProperties") || is_open(PRESERVED) {
+        return;
+    }
+    let mut fields = Vec::new();
+    for (property, inner) in properties.iter() {
+        let names = names::escape(property).filter(|escaped| escaped != property);
+        fields.extend(names.into_iter().chain([property.clone()]).map(|name| (name, Type::Dyn)));
+        written_types(inner, &format!("{path}.{property}"), out);
+    }
+    out.push((path.into(), Message { fields, open: false }));
+}
+
+const PRESERVED: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// The issues of a policy of `policies.kyverno.io`; with types when its kinds are known.
 pub fn issues(
@@ -98,6 +136,21 @@ pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<
     let of = Expressions { spec: cel, path: &path, early: &[], late, variables: KUBERNETES };
     of.with_types(Vec::new(), kinds, &env)
 }
+
+/// The issues of types of a MutatingAdmissionPolicy.
+pub fn issues_of_mutations(spec: &Value, kinds: &[Arc<KindTypes>]) -> Vec<ExpressionIssue> {
+    let params = spec.get("paramKind").is_some_and(|v| !v.is_null());
+    let level = CelLevel::V26;
+    let env = || admission(Admission { params, authorizer: true, mutation: true, backticks: true, level });
+    let of = Expressions { spec, path: "spec.", early: &[], late: MUTATIONS, variables: KUBERNETES };
+    of.with_types(Vec::new(), kinds, &env)
+}
+
+/// The sections of expressions of Kubernetes' policies that change objects.
+const MUTATIONS: &[(&str, &[&str])] = &[
+    ("matchConditions", &["expression"]),
+    ("mutations", &["jsonPatch.expression", "applyConfiguration.expression"]),
+];
 
 /// The expressions of a policy: sections before the variables, those after, and the names of their fields.
 struct Expressions<'a> {
@@ -162,8 +215,7 @@ impl Expressions<'_> {
         let mut common: Option<Vec<ExpressionIssue>> = None;
         for kind in kinds {
             let mut env = env();
-            kind.declared.declare(&mut env, "object");
-            kind.declared.declare(&mut env, "oldObject");
+            kind.declare(&mut env);
             let mut found = self.run(Compiler::with(env, self.variables));
             found.retain(|issue| issue.text.starts_with(UNDEFINED));
             common = Some(match common {
@@ -174,9 +226,9 @@ impl Expressions<'_> {
                 break;
             }
         }
-        let mut all = plain;
+        let mut all = plain.clone();
         for mut issue in common.unwrap_or_default() {
-            if all.iter().any(|known| known.field == issue.field) {
+            if plain.iter().any(|known| known.field == issue.field) {
                 continue;
             }
             let name = issue.text.trim_start_matches(UNDEFINED).trim_matches('\'').to_string();
@@ -195,12 +247,20 @@ impl Expressions<'_> {
         all
     }
 
-    /// The byte of the name behind the place of an issue, which is that of the dot.
+    /// The byte of the name of a field: before the colon at which an issue of a written object stands, behind the dot
+    /// of one that is read.
     fn at_name(&self, issue: &ExpressionIssue, name: &str) -> usize {
         let below = issue.field.strip_prefix(self.path).unwrap_or(&issue.field);
         let (value, _) = crate::value::place::follow(self.spec, &crate::value::place::parse(below));
-        let behind = value.as_str().and_then(|source| source.get(issue.at..));
-        behind.and_then(|rest| rest.find(name)).map_or(issue.at, |step| issue.at + step)
+        let Some((before, behind)) = value.as_str().and_then(|source| source.split_at_checked(issue.at))
+        else {
+            return issue.at;
+        };
+        match behind.starts_with(':') {
+            true => before.rfind(name),
+            false => behind.find(name).map(|step| issue.at + step),
+        }
+        .unwrap_or(issue.at)
     }
 }
 

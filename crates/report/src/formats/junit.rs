@@ -1,8 +1,10 @@
 //! JUnit's XML: a suite for each policy, a case for each rule and resource.
 //!
 //! The form is the one that Jenkins and GitLab read (`junit-10.xsd`): counts and time on suites, file and line on cases, and
-//! the message with both places as the text of a failure. A known violation is a skipped case.
+//! the message with both places as the text of a failure. A known violation is a skipped case. Build servers know a case by its
+//! class and name, whatever its suite: no two cases of a run have both in common.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use quick_xml::Writer;
@@ -10,7 +12,7 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::message;
 use crate::engine::Status;
-use crate::run::{Finding, Run};
+use crate::run::{Finding, PolicyInfo, Run};
 
 /// What a case is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,12 +47,13 @@ type Xml = Writer<Vec<u8>>;
 
 fn suites(out: &mut Xml, run: &Run) -> std::io::Result<()> {
     out.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let mut policies: Vec<(&str, Vec<&Finding>)> = Vec::new();
-    let mut positions = std::collections::HashMap::new();
+    let mut policies: Vec<(String, Vec<&Finding>)> = Vec::new();
+    let mut positions = HashMap::new();
+    let mut names = Names::of(run);
     for finding in &run.findings {
-        let name = finding.policy.name.as_str();
-        let at = *positions.entry(name).or_insert_with(|| {
-            policies.push((name, Vec::new()));
+        let policy = &finding.policy;
+        let at = *positions.entry((policy.name.as_str(), policy.kind.as_str())).or_insert_with(|| {
+            policies.push((names.with_kind(policy, &policy.name), Vec::new()));
             policies.len() - 1
         });
         if let Some((_, own)) = policies.get_mut(at) {
@@ -65,18 +68,58 @@ fn suites(out: &mut Xml, run: &Run) -> std::io::Result<()> {
     out.write_event(Event::Start(start))?;
     for (policy, own) in policies {
         let mut start = BytesStart::new("testsuite");
-        attribute(&mut start, "name", policy);
+        attribute(&mut start, "name", &policy);
         counts(&mut start, &own);
         start.push_attribute(("skipped", number(&own, Case::Skipped).as_str()));
         // Rules are not timed one by one.
         start.push_attribute(("time", "0.000"));
         out.write_event(Event::Start(start))?;
         for finding in own {
-            case(out, finding)?;
+            case(out, finding, &mut names)?;
         }
         out.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
     out.write_event(Event::End(BytesEnd::new("testsuites")))
+}
+
+/// The names of suites and cases.
+struct Names<'r> {
+    /// Names of policies that more than one kind has: the forms of a control.
+    ambiguous: HashSet<&'r str>,
+    /// How many cases have a class and name so far.
+    used: HashMap<[String; 2], usize>,
+}
+
+impl<'r> Names<'r> {
+    fn of(run: &'r Run) -> Names<'r> {
+        let mut kinds: HashMap<&str, &str> = HashMap::new();
+        let mut ambiguous = HashSet::new();
+        for PolicyInfo { name, kind, .. } in run.findings.iter().map(|finding| &*finding.policy) {
+            if *kinds.entry(name).or_insert(kind) != kind.as_str() {
+                ambiguous.insert(name.as_str());
+            }
+        }
+        Names { ambiguous, used: HashMap::new() }
+    }
+
+    /// A name of a policy or rule; with the kind where another kind has a policy of the name.
+    fn with_kind(&self, policy: &PolicyInfo, name: &str) -> String {
+        match self.ambiguous.contains(policy.name.as_str()) {
+            true => format!("{} {name}", policy.kind),
+            false => name.to_owned(),
+        }
+    }
+
+    /// The name of a case of a class.
+    fn of_case(&mut self, finding: &Finding, class: &str) -> String {
+        let name = self.with_kind(&finding.policy, &finding.rule_id());
+        let used = self.used.entry([class.to_owned(), name.clone()]).or_default();
+        *used += 1;
+        match *used {
+            1 => name,
+            n => format!("{name} #{n}"),
+        }
+    }
 }
 
 fn number(findings: &[&Finding], wanted: Case) -> String {
@@ -89,13 +132,13 @@ fn counts(start: &mut BytesStart<'_>, findings: &[&Finding]) {
     start.push_attribute(("errors", number(findings, Case::Error).as_str()));
 }
 
-fn case(out: &mut Xml, finding: &Finding) -> std::io::Result<()> {
+fn case(out: &mut Xml, finding: &Finding, names: &mut Names<'_>) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
-    attribute(&mut start, "name", finding.rule_name());
     let class = match &finding.resource {
         Some(resource) => resource.path(),
         None => finding.policy.name.clone(),
     };
+    attribute(&mut start, "name", &names.of_case(finding, &class));
     attribute(&mut start, "classname", &class);
     start.push_attribute(("time", "0.000"));
     let place = finding.place.as_ref().or(finding.decision.as_ref());

@@ -180,6 +180,23 @@ fn junit_is_strict_xml_whose_counts_are_those_of_its_cases() {
 }
 
 #[test]
+fn no_two_cases_of_junit_have_class_and_name_in_common() {
+    let of = |run: &Run| {
+        let text = Format::Junit.write(run, false);
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let cases = document.descendants().filter(|n| n.has_tag_name("testcase"));
+        let name = |n: roxmltree::Node<'_, '_>, key| n.attribute(key).unwrap().to_owned();
+        cases.map(|n| [name(n, "classname"), name(n, "name")]).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = of(&two_forms()).into_iter().map(|[_, name]| name).collect();
+    assert_eq!(names, ["ClusterPolicy pin-tag/tag", "ValidatingPolicy pin-tag"]);
+    let all = of(&run());
+    let different: std::collections::HashSet<_> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
+    assert_eq!(all[0], ["shop/Pod/cart", "pin-tag/tag"]);
+}
+
+#[test]
 fn the_own_json_names_its_version_and_every_place() {
     let document: serde_json::Value = serde_json::from_str(&Format::Json.write(&run(), false)).unwrap();
     assert_eq!(document["version"], 1);

@@ -196,6 +196,28 @@ fn of_an_expression_the_part_that_decides_is_shown_with_the_value_in_the_resourc
 }
 
 #[test]
+fn parts_of_expressions_are_written_as_in_the_policy() {
+    let of = |expression: &str| {
+        let policy = IMAGES.split_once("  validations:").unwrap().0;
+        let policy =
+            format!("{policy}  validations:\n  - message: m\n    expression: |-\n      {expression}\n");
+        let text = decided(&policy, false);
+        let line = text.lines().find(|line| line.starts_with("    p.yaml")).map(str::trim);
+        line.unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        of("object.metadata.?labels.?team.orValue('') != ''"),
+        "p.yaml:17 object.metadata.?labels.?team.orValue(\"\") != \"\" is false: object.metadata.?labels.?team.orValue(\"\") is \"\""
+    );
+    assert_eq!(
+        of("object.spec.containers.all(c, has(c.livenessProbe))"),
+        "p.yaml:17 has(spec.containers[0].livenessProbe) is false: spec.containers[0] (r.yaml:10:5) is {\"image\":\"nginx:1.2\",\"name\":\"a\"}"
+    );
+    // What no expression is written as is a detail.
+    assert_eq!(of("object.spec.containers.map(c, c.name).exists(n, n == 'x')"), "");
+}
+
+#[test]
 fn a_missing_key_is_explained_as_a_fault() {
     let policy = IMAGES.replace("object.metadata.name != 'x' &&", "object.spec.replicas > 1 ||");
     let text = decided(&policy, false);
