@@ -153,7 +153,7 @@ fn exceptions_for_failures_name_empty_namespaces_and_controls_and_can_be_json() 
 #[test]
 fn flags_are_refused_with_the_texts_of_kyverno() {
     let error = |args: &[&str]| files().run(args).err;
-    assert_eq!(error(&["apply"]), "Error: require policy\n");
+    assert_eq!(error(&["apply"]), "Error: require policy\nhelp: `ephor apply --help` shows what it takes\n");
     assert_eq!(error(&["apply", "p.yaml"]), "Error: resource file(s) or cluster required\n");
     assert_eq!(
         error(&["apply", "p.yaml", "-r", "no.yaml"]),

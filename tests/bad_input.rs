@@ -21,7 +21,7 @@ fn resource(bytes: &[u8]) -> common::Ran {
 fn a_policy_that_does_not_parse_is_named_with_its_line() {
     let ran = policy("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: a\nspec: [\n");
     assert_eq!(ran.code, Some(0));
-    assert!(ran.err.starts_with("warning: p.yaml:1: failed to parse document (failed to parse yaml: error converting YAML to JSON: yaml: "), "{}", ran.err);
+    assert!(ran.err.starts_with("warning: p.yaml:4: failed to parse document (failed to parse yaml: error converting YAML to JSON: yaml: "), "{}", ran.err);
     assert!(ran.out.contains("Applying 0 policy rule(s) to 2 resource(s)..."));
 }
 
@@ -29,7 +29,7 @@ fn a_policy_that_does_not_parse_is_named_with_its_line() {
 fn an_unknown_field_is_named_with_line_and_column() {
     let ran = policy(&POLICY.replace("  rules:", "  bogus: 1\n  rules:"));
     assert!(
-        ran.err.contains("warning: p.yaml:6:")
+        ran.err.contains("warning: p.yaml:6:3: ")
             && ran.err.contains("spec.bogus: Invalid value: value provided for unknown field"),
         "{}",
         ran.err

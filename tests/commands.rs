@@ -19,7 +19,10 @@ fn create_prints_the_texts_of_kyverno() {
         ran.out,
         "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata:\n  name: ex\n  namespace: default\nspec:\n  background: true\n  match:\n    any:\n    - kinds:\n        - Pod\n      names:\n        - a*\n  exceptions:\n    - policyName: pol\n      ruleNames:\n        - r1\n"
     );
-    assert_eq!(files.run(&["create", "exception"]).err, "Error: accepts 1 arg(s), received 0\n");
+    assert_eq!(
+        files.run(&["create", "exception"]).err,
+        "Error: accepts 1 arg(s), received 0\nhelp: `ephor create exception --help` shows what it takes\n"
+    );
     assert_eq!(
         files.run(&["create", "cluster-role", "nm"]).err,
         "Error: required flag(s) \"api-groups\", \"resources\", \"verbs\" not set\n"
@@ -264,7 +267,10 @@ fn each_shell_has_a_script_that_calls_the_program() {
         files.run(&["completion", "foo"]).err,
         "Error: invalid argument \"foo\" for \"ephor completion\"\n"
     );
-    assert_eq!(files.run(&["completion"]).err, "Error: accepts 1 arg(s), received 0\n");
+    assert_eq!(
+        files.run(&["completion"]).err,
+        "Error: accepts 1 arg(s), received 0\nhelp: `ephor completion --help` shows what it takes\n"
+    );
 }
 
 /// What bash offers for the last word of a line.
@@ -296,6 +302,7 @@ fn bash_completes_commands_flags_values_files_and_names() {
     assert_eq!(offered("ephor jp function trunc"), ["truncate"]);
     assert_eq!(offered("ephor explain policy.yaml --rule te"), ["team"]);
     assert_eq!(offered("ephor explain policy.yaml --kind CronJ"), ["CronJob"]);
+    assert_eq!(offered("ephor serve --log-level de"), ["debug"]);
     assert_eq!(offered("ephor apply pol"), ["policy.yaml"]);
     assert!(!offered("ephor apply --").contains(&"--logtostderr".to_owned()));
 }

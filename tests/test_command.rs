@@ -240,6 +240,18 @@ fn vacuous_results_pass_as_in_kyverno_and_fail_when_strict() {
 }
 
 #[test]
+fn misspelt_names_of_policies_rules_and_objects_are_named_with_what_was_meant() {
+    for (from, to, text) in [
+        ("need-team", "need-teem", "there is no policy `need-teem`; did you mean `need-team`?"),
+        ("rule: team", "rule: taem", "policy `need-team` has no rule `taem`; did you mean `team`?"),
+        ("[good]", "[goood]", "vacuous result: there is no object `goood`; did you mean `good`?"),
+    ] {
+        let ran = folder(&GOOD.replacen(from, to, 1)).run(&["test", "t"]);
+        assert!(ran.err.contains(&format!("warning: t/kyverno-test.yaml:7: {text}\n")), "{}", ran.err);
+    }
+}
+
+#[test]
 fn the_failure_action_in_force_can_be_asserted() {
     let expecting = |action: &str| {
         folder(&GOOD.replace("result: pass", &format!("result: pass, failureAction: {action}")))

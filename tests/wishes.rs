@@ -150,6 +150,78 @@ fn misspelt_fields_of_objects_are_found_in_policies_of_every_language() {
 }
 
 #[test]
+fn apply_says_where_a_policy_is_broken_and_what_was_meant() {
+    let good = rule("good", "      pattern: {metadata: {name: '?*'}}\n");
+    let cel = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations:\n  - expression: object.kind.contians('x')\n";
+    for (policy, lines) in [
+        (
+            good.replace("validate:", "valdate:"),
+            &[
+                "warning: p.yaml:8:5: failed to parse document (",
+                "help: p.yaml:8:5: unknown field `valdate`",
+                "; did you mean `validate`?",
+            ][..],
+        ),
+        (
+            good.replace("    match", "\tmatch"),
+            &["warning: p.yaml:7: ", "help: p.yaml:7:1: a tab cannot indent YAML; indent with blanks"],
+        ),
+        (
+            good.replace("message: m", "message: no"),
+            &["warning: p.yaml:9:16: ", "help: p.yaml:9:16: ", "; quote it: \"no\""],
+        ),
+        (
+            rule(
+                "p",
+                "      deny: {conditions: {any: [{key: '{{ request.name }}', operator: Equls, value: b}]}}\n",
+            ),
+            &["help: p.yaml:10:69: there is no operator `Equls`; did you mean `Equals`?"],
+        ),
+        (
+            cel.into(),
+            &["help: p.yaml:7:29: ", "undeclared reference to 'contians'", "; did you mean `contains`?"],
+        ),
+    ] {
+        let files = Files::new(&[("p.yaml", &policy), ("pod.yaml", POD)]);
+        let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml"]);
+        for line in lines {
+            assert!(ran.err.contains(line), "{line}: {}", ran.err);
+        }
+        assert!(!files.run(&["apply", "p.yaml", "-r", "pod.yaml", "--quiet"]).err.contains("help: "));
+    }
+    // What is refused is shown at the part that the check refuses.
+    let refused = rule("p", "      deny: {conditions: {any: [{key: a, operator: Nope, value: b}]}}\n");
+    let files = Files::new(&[("p.yaml", &refused), ("pod.yaml", POD)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml", "--output-format", "text"]);
+    assert!(ran.out.contains("= policy p.yaml:10:33\n"), "{}", ran.out);
+}
+
+#[test]
+fn forms_of_a_control_are_named_at_their_expressions_and_are_cases_of_their_own() {
+    let native = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: tags}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations:\n  - expression: object.metadata.name == 'cart'\n  - expression: object.spec.containers.all(c, !c.image.endsWith(':latest'))\n    message: m\n";
+    let binding = "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: tags}\nspec: {policyName: tags, validationActions: [Deny]}\n";
+    let kyverno =
+        native.replace("admissionregistration.k8s.io", "policies.kyverno.io").replace("Admission", "");
+    for native in [native.to_owned(), format!("{native}{binding}")] {
+        let files = Files::new(&[("vap.yaml", &native), ("vpol.yaml", &kyverno), ("pod.yaml", POD)]);
+        let run = |format: &str| {
+            files.run(&["apply", "vap.yaml", "vpol.yaml", "-r", "pod.yaml", "--output-format", format]).out
+        };
+        let text = run("text");
+        assert!(text.contains("┌ pod.yaml:13:12\n"), "{text}");
+        for place in ["ValidatingAdmissionPolicy vap.yaml:8:17\n", "ValidatingPolicy vpol.yaml:8:17\n"] {
+            assert!(text.contains(place), "{place}: {text}");
+        }
+        let junit = run("junit");
+        for case in
+            ["name=\"ValidatingAdmissionPolicy tags\" classname", "name=\"ValidatingPolicy tags\" classname"]
+        {
+            assert_eq!(junit.matches(case).count(), 1, "{case}: {junit}");
+        }
+    }
+}
+
+#[test]
 fn rules_of_policies_of_every_kind_are_explained() {
     let files = Files::new(&[("pod.yaml", POD)]);
     for kind in [

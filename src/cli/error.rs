@@ -419,6 +419,12 @@ pub enum Error {
         /// Why.
         cause: Cause,
     },
+    /// A command of a prompt stands alone.
+    #[error("write an expression behind `:{name}`, such as `:{name} object.metadata.name`")]
+    NoPromptExpression {
+        /// The command.
+        name: String,
+    },
     /// A prompt has no such command.
     #[error("no command `:{name}`; `:help` shows all")]
     NoPromptCommand {
@@ -452,6 +458,15 @@ impl Error {
     /// An expression that cannot be compiled or has no value.
     pub fn expression(cause: impl Into<Cause>) -> Error {
         Error::Expression(cause.into())
+    }
+
+    /// Whether the page of the command says what is missing.
+    pub(super) fn is_about_arguments(&self) -> bool {
+        match self {
+            Error::Usage(usage) => usage.is_about_arguments(),
+            Error::Apply(conflict) => matches!(conflict, apply::Conflict::NoPolicy),
+            _ => false,
+        }
     }
 
     /// The exit code of the program.

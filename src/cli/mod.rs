@@ -123,6 +123,10 @@ pub fn main(args: &[String]) -> i32 {
         Ok(code) => code,
         Err(error) => {
             eprintln!("Error: {error}");
+            if error.is_about_arguments() && !is_kyverno() {
+                let (_, command) = usage::meant(&commands(), args);
+                eprintln!("help: `{command} --help` shows what it takes");
+            }
             error.exit_code()
         }
     }

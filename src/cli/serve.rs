@@ -240,7 +240,7 @@ struct Logs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
     /// level of the log: error, warn, info, debug or trace, or a filter of `tracing`
-    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_filter)]
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_filter, add = clap_complete::ArgValueCandidates::new(log_levels))]
     log_level: LogFilter,
     /// file of the audit log, one line of JSON per decision
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -602,6 +602,10 @@ fn tls(args: &Args) -> Result<Tls, Conflict> {
         ((None, None), None, None, true) => Ok(Tls::Plain),
         _ => Err(Conflict::Certificate),
     }
+}
+
+fn log_levels() -> Vec<clap_complete::CompletionCandidate> {
+    ["error", "warn", "info", "debug", "trace", "off"].map(Into::into).into()
 }
 
 fn log(options: &Logs) -> Result<(), Error> {

@@ -110,6 +110,21 @@ pub enum Usage {
     Other(String),
 }
 
+impl Usage {
+    /// Whether the page of the command says what is missing.
+    pub(super) fn is_about_arguments(&self) -> bool {
+        match self {
+            Usage::MissingFlags(_)
+            | Usage::NotOne(_)
+            | Usage::MoreThanOne(_)
+            | Usage::NoArguments
+            | Usage::NoPolicy => true,
+            Usage::UnknownBelow { meant, .. } => meant.is_none(),
+            _ => false,
+        }
+    }
+}
+
 fn hint(meant: &Option<String>, before: &str) -> String {
     meant.as_ref().map(|close| format!("\nhelp: did you mean `{before}{close}`?")).unwrap_or_default()
 }

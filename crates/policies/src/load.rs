@@ -394,7 +394,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
                 Ok(d) => one(&d, reader),
                 Err(e) => vec![Item::Left(Problem {
                     source: e.source.clone(),
-                    line: e.line,
+                    line: e.line + inner_line(&e).map_or(0, |line| line - 1),
                     column: None,
                     text: format!(
                         "failed to parse document (failed to parse yaml: error converting YAML to JSON: {e})"
@@ -428,8 +428,21 @@ fn list(d: &Document, reader: Reader) -> Vec<Item> {
     items.iter().map(|v| item(d, v, false, reader)).collect()
 }
 
+/// The line of a document at which the decoder gave up, from 1, as far as it names one.
+fn inner_line(error: &document::LoadError) -> Option<usize> {
+    match &error.problem {
+        document::Problem::Yaml(document::yaml::Error::Syntax(syntax)) => {
+            syntax.line.map(|line| line.get() as usize)
+        }
+        _ => None,
+    }
+}
+
 fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
-    let place = if path.is_empty() { None } else { document::locate::locate(&d.text, path) };
+    left_at(d, document::locate::locate(&d.text, path).filter(|_| !path.is_empty()), text, fatal)
+}
+
+fn left_at(d: &Document, place: Option<document::locate::Position>, text: String, fatal: bool) -> Item {
     let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
     Item::Left(Problem {
         source: d.source.clone(),
@@ -473,7 +486,13 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
         Err(e) if !with_schema && !e.is_fatal() => value.clone(),
         Err(e) => {
             let path = e.problems().first().map(|p| p.path.clone()).unwrap_or_default();
-            return left(d, &path, e.to_string(), e.is_fatal());
+            // A field that should not be there is wrong itself, whatever its value.
+            let place = match &e {
+                schema::SchemaError::UnknownFields(_) => document::locate::locate_key(&d.text, &path),
+                _ if path.is_empty() => None,
+                _ => document::locate::locate(&d.text, &path),
+            };
+            return left_at(d, place, e.to_string(), e.is_fatal());
         }
     };
     let deprecation = match schema::deprecation(api_version, kind) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ephor_document::Document;
 use ephor_document::locate::{self, Item, Position};
 use ephor_engine::RuleOutcome;
+use ephor_inspect::lint::refused_part;
 use ephor_ir::Policy;
 use ephor_policies::PolicyOutcome;
 use ephor_policies::load::LoadedPolicy;
@@ -149,7 +150,7 @@ impl<'r> Collector<'r> {
                 field: None,
                 place: None,
                 template: None,
-                decision: policy_place(loaded, &[]),
+                decision: policy_place(loaded, &refused_part(&loaded.document, why).unwrap_or_default()),
                 is_known: false,
             }
         };
@@ -217,7 +218,22 @@ fn policy_place(loaded: &LoadedPolicy, path: &[PathPart]) -> Option<Place> {
     };
     let (written, of_name) = (as_written(&loaded.document, path), parse("metadata.name"));
     let found = [&written, &of_name].into_iter().find_map(|path| nearest(&loaded.document, path, locate));
+    let found = found.map(|at| in_block(&loaded.text, at));
     Some(place(&loaded.source, loaded.line, &loaded.text, found))
+}
+
+/// Of a text in a block the first line that it has, instead of the `>-` above it.
+fn in_block(text: &str, at: Position) -> Position {
+    let mut lines = text.lines().enumerate().skip(at.line.saturating_sub(1));
+    let is_head = lines.next().is_some_and(|(_, line)| {
+        line.chars().nth(at.col.saturating_sub(1)).is_some_and(|first| matches!(first, '|' | '>'))
+    });
+    let first = lines.find(|(_, line)| is_head && !line.trim().is_empty());
+    first.map_or(at, |(number, line)| Position {
+        line: number + 1,
+        col: line.chars().take_while(|c| c.is_whitespace()).count() + 1,
+        len: line.trim().chars().count(),
+    })
 }
 
 /// The path as the policy writes it: keys of patterns may have anchors, and one item of a pattern stands for all of a list.
@@ -329,6 +345,18 @@ mod tests {
         );
         assert_eq!(of("kind: A\n# Source: s/templates/b.yaml\n"), None);
         assert_eq!(of("# Source: \nkind: A\n"), None);
+    }
+
+    #[test]
+    fn a_text_in_a_block_is_shown_by_its_first_line() {
+        let text = "a: >-\n\n  x > 1 &&\n    y\nb: '>'\nc: |\n";
+        let of = |path: &str| {
+            let at = in_block(text, locate::locate(text, &parse(path)).unwrap());
+            (at.line, at.col, at.len)
+        };
+        assert_eq!((of("a"), of("b")), ((3, 3, 8), (5, 4, 3)));
+        // An empty block has its head alone.
+        assert_eq!(of("c").0, 6);
     }
 
     #[test]

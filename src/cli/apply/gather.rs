@@ -6,10 +6,12 @@
 
 use ephor_document::Document;
 use ephor_engine::Profile;
+use ephor_inspect::lint::{Finding, Severity, lint};
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
-use ephor_sources::files::{self, Cause, Loaded, Reading};
+use ephor_sources::files::{self, Cause, Loaded, Reading, SourceText};
 use ephor_sources::git::Access;
+use ephor_sources::kustomize::Patches;
 use ephor_testing::inputs::exceptions::{self, Exceptions};
 use ephor_testing::inputs::resources;
 use ephor_value::Value;
@@ -72,6 +74,7 @@ pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
                 let usage = if p.foreign && !p.fatal { Use::Foreign } else { Use::Missing };
                 lines.push((format!("{p} ({what})"), usage));
             }
+            lines.extend(helps(part, &loaded).into_iter().map(|text| (text, Use::Help)));
             all.extend(loaded);
         }
     }
@@ -82,6 +85,36 @@ pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
     }
     log.left_out(&lines, "policies");
     Ok(all)
+}
+
+/// The most that is said of what is wrong with one file.
+const HELPS: usize = 3;
+
+/// What `lint` says is wrong with files of which a policy cannot be used: places and what was probably meant, which Kyverno's
+/// texts do not have.
+fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
+    let is_bad = |file: &str| {
+        loaded.problems.iter().any(|p| !p.foreign && *p.source == *file)
+            || loaded
+                .policies
+                .iter()
+                .any(|p| *p.source == *file && (p.refused.is_some() || p.uncompiled.is_some()))
+    };
+    let mut out = Vec::new();
+    for source in sources.iter().filter(|source| is_bad(&source.name)) {
+        let one = std::slice::from_ref(source);
+        let found = lint(one, &[], &Patches::default()).findings;
+        // What the loader said is not said again.
+        let is_said =
+            |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));
+        let errors = found.into_iter().filter(|f| f.severity == Severity::Error && !is_said(f));
+        out.extend(errors.take(HELPS).map(|Finding { file, line, column, message, help, .. }| {
+            let column = if column > 0 { format!(":{column}") } else { String::new() };
+            let meant = help.map(|help| format!("; {help}")).unwrap_or_default();
+            format!("{file}:{line}{column}: {message}{meant}")
+        }));
+    }
+    out
 }
 
 /// Prints deprecation warnings; `migrated` policies of them have a successor that is loaded as well.

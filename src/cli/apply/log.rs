@@ -67,6 +67,8 @@ impl Log {
                 Use::Missing => self.unused(text),
                 Use::Foreign if is_counted => {}
                 Use::Foreign | Use::Notice => self.warn(text),
+                Use::Help if self.quiet => {}
+                Use::Help => eprintln!("help: {text}"),
             }
         }
         match others {
@@ -113,4 +115,6 @@ pub(super) enum Use {
     Foreign,
     /// It is worth knowing.
     Notice,
+    /// It says more about the line before.
+    Help,
 }

@@ -90,6 +90,7 @@ impl Session {
     fn command(&mut self, name: &str, rest: &str) -> Result<String, Error> {
         match name {
             "help" | "h" => Ok(HELP.into()),
+            "type" | "t" | "trace" if rest.is_empty() => Err(Error::NoPromptExpression { name: name.into() }),
             "type" | "t" => self.compiled(rest).map(|e| super::facts(&e, Some(e.evaluate(&self.data).cost))),
             "trace" => self.compiled(rest).map(|e| super::traced(&e.trace(&self.data))),
             "load" => {

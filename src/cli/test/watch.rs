@@ -1,6 +1,6 @@
 //! `ephor test --watch`: a new run whenever a file changes that tests name.
 //!
-//! What the program writes itself starts no run.
+//! What the program writes itself starts no run: files that flags name, and those that its output goes to.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,9 +19,9 @@ const QUIET: Duration = Duration::from_millis(100);
 pub(super) fn watch(args: &Args) -> Result<i32, Error> {
     loop {
         let (sender, changes) = std::sync::mpsc::channel();
-        let written = args.written();
+        let (written, outputs) = (args.written(), outputs());
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| matters(&event, &written)) {
+            if event.map_or(true, |event| matters(&event, &written, &outputs)) {
                 // The receiver is gone when the program ends.
                 let _ = sender.send(());
             }
@@ -40,10 +40,42 @@ pub(super) fn watch(args: &Args) -> Result<i32, Error> {
 }
 
 /// Whether tests may have other results now: a file changed that the program does not write itself.
-fn matters(event: &notify::Event, written: &[PathBuf]) -> bool {
-    let is_written = |path: &PathBuf| written.iter().any(|own| writes(own, path));
+fn matters(event: &notify::Event, written: &[PathBuf], outputs: &[FileId]) -> bool {
+    let is_output = |path: &Path| {
+        !outputs.is_empty() && std::fs::metadata(path).is_ok_and(|file| outputs.contains(&id(&file)))
+    };
+    let is_written = |path: &PathBuf| written.iter().any(|own| writes(own, path)) || is_output(path);
     let is_own = !event.paths.is_empty() && event.paths.iter().all(is_written);
     !event.kind.is_access() && !is_own
+}
+
+/// What a file is known by, whatever its name: device and number.
+type FileId = [u64; 2];
+
+/// The files that standard output and standard error go to.
+#[cfg(unix)]
+fn outputs() -> Vec<FileId> {
+    use std::os::fd::AsFd;
+    let (out, err) = (std::io::stdout(), std::io::stderr());
+    let both = [out.as_fd().try_clone_to_owned(), err.as_fd().try_clone_to_owned()];
+    let files = both.into_iter().flatten().filter_map(|fd| std::fs::File::from(fd).metadata().ok());
+    files.filter(std::fs::Metadata::is_file).map(|file| id(&file)).collect()
+}
+
+#[cfg(not(unix))]
+fn outputs() -> Vec<FileId> {
+    Vec::new()
+}
+
+#[cfg(unix)]
+fn id(file: &std::fs::Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    [file.dev(), file.ino()]
+}
+
+#[cfg(not(unix))]
+fn id(_: &std::fs::Metadata) -> FileId {
+    FileId::default()
 }
 
 /// Whether a file is the one that the program writes, or the temporary one before it.
@@ -90,18 +122,32 @@ mod tests {
     use super::*;
     use notify::event::{CreateKind, Event, EventKind};
 
+    #[cfg(unix)]
+    #[test]
+    fn the_file_that_the_output_goes_to_starts_no_new_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["runs.log", "policy.yaml"] {
+            std::fs::write(path(name), "x").unwrap();
+        }
+        let outputs = [id(&std::fs::metadata(path("runs.log")).unwrap())];
+        let changed = |name: &str| Event::new(EventKind::Create(CreateKind::File)).add_path(path(name));
+        assert!(!matters(&changed("runs.log"), &[], &outputs));
+        assert!(matters(&changed("policy.yaml"), &[], &outputs));
+    }
+
     #[test]
     fn files_that_the_program_writes_start_no_new_run() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let written = [path("coverage.json"), path("report.xml")];
         let created = |name: &str| Event::new(EventKind::Create(CreateKind::File)).add_path(path(name));
-        assert!(!matters(&created("coverage.json"), &written));
-        assert!(!matters(&created("coverage.json.17.tmp"), &written));
-        assert!(!matters(&created("report.xml"), &written));
-        assert!(matters(&created("policy.yaml"), &written));
-        assert!(matters(&created("coverage.json").add_path(path("policy.yaml")), &written));
+        assert!(!matters(&created("coverage.json"), &written, &[]));
+        assert!(!matters(&created("coverage.json.17.tmp"), &written, &[]));
+        assert!(!matters(&created("report.xml"), &written, &[]));
+        assert!(matters(&created("policy.yaml"), &written, &[]));
+        assert!(matters(&created("coverage.json").add_path(path("policy.yaml")), &written, &[]));
         let elsewhere = folder.path().with_file_name("coverage.json");
-        assert!(matters(&Event::new(EventKind::Create(CreateKind::File)).add_path(elsewhere), &written));
+        assert!(matters(&Event::new(EventKind::Create(CreateKind::File)).add_path(elsewhere), &written, &[]));
     }
 }

@@ -40,6 +40,17 @@ pub(super) fn check(subject: &mut Subject<'_>, document: &Value, schema: &Checke
     }
 }
 
+/// The part of a policy, with its defaults, about which the check that refused it with a text is.
+pub fn refused_part(document: &Value, text: &str) -> Option<Path> {
+    match document.text_at(&["kind"]) {
+        "ClusterPolicy" | "Policy" => {
+            let (_, errors) = all(document, &CHECKS);
+            errors.first().map(|error| full_path(document, &error.path))
+        }
+        _ => inner_field(text).map(parse),
+    }
+}
+
 /// The number of the rule that a finding is about.
 fn rule_of(error: &Refused) -> Option<usize> {
     match error.path.get(2) {

@@ -27,6 +27,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 

@@ -118,6 +118,47 @@ fn misspellings_in_expressions_are_found_at_their_place() {
 }
 
 #[test]
+fn misspelt_fields_of_written_objects_are_found_in_policies_of_both_apis() {
+    let kyverno = |expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata:
+  name: p
+spec:
+  matchConstraints:
+    resourceRules:
+    - {{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: {expression}
+"
+        )
+    };
+    let native = |expression: &str| {
+        kyverno(expression)
+            .replace("policies.kyverno.io/v1", "admissionregistration.k8s.io/v1")
+            .replace("MutatingPolicy", "MutatingAdmissionPolicy")
+            .replace("spec:\n  match", "spec:\n  reinvocationPolicy: Never\n  match")
+    };
+    let found = |policy: &str| {
+        let all = serious(policy).into_iter();
+        all.map(|f| (f.column, f.id, f.help.unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let meant = |column, name: &str| (column, "cel-type", format!("did you mean `{name}`?"));
+    let wrong = "'Object{spec: Object.spec{replcas: 3, template: Object.spec.template{metadata: Object.spec.template.metadata{lables: {\"a\": \"b\"}}}}}'";
+    // Labels are free, items of lists have the type of their list, and what is read may come next to what is written.
+    let right = "'Object{metadata: Object.metadata{labels: Object.metadata.labels{a: object.metadata.name}}, spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: \"a\", resources: Object.spec.template.spec.containers.resources{limits: {\"cpu\": \"1\"}}}]}}}}'";
+    let read = "'Object{spec: Object.spec{replicas: object.spec.replcas + 1}}'";
+    for form in [&kyverno as &dyn Fn(&str) -> String, &native] {
+        assert_eq!(found(&form(wrong)), [meant(46, "replicas"), meant(134, "labels")]);
+        assert_eq!(found(&form(right)), []);
+        assert_eq!(found(&form(read)), [meant(68, "replicas")]);
+    }
+}
+
+#[test]
 fn a_policy_has_all_its_findings_at_once() {
     let text = policy("match:", "mach:")
         .replace("Equals", "Equls")

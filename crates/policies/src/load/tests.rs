@@ -71,6 +71,15 @@ fn a_document_that_does_not_parse_is_left_out_alone() {
 }
 
 #[test]
+fn a_document_that_does_not_parse_is_named_with_the_line_that_is_wrong() {
+    let good = policy("a");
+    let begins = good.lines().count() + 2;
+    let found = command(&format!("{good}---\nkind: ClusterPolicy\nspec:\n\trules: []\n"));
+    let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
+    assert_eq!(problem.line, begins + 2, "{problem}");
+}
+
+#[test]
 fn a_key_that_is_set_twice_leaves_its_document_out() {
     let twice = policy("a").replace("kind: ClusterPolicy\n", "kind: ClusterPolicy\nkind: ClusterPolicy\n");
     let found = command(&format!("{twice}---\n{}", policy("b")));
@@ -99,7 +108,7 @@ fn an_unknown_field_drops_the_argument_at_its_place() {
     assert_eq!(names(&found), [""; 0]);
     let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
     assert!(problem.fatal, "{problem}");
-    assert_eq!((problem.line, problem.column.is_some()), (12, true), "{problem}");
+    assert_eq!((problem.line, problem.column), (12, Some(3)), "{problem}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::merged::{Merged, merged, statement};
+use super::merged::{Merged, extent, in_results, merged, statement};
 use crate::engine::Status;
 use crate::run::{Finding, Place, Run, Severity};
 
@@ -30,7 +30,7 @@ pub fn write(run: &Run) -> String {
         env!("CARGO_PKG_VERSION"),
         run.counts.fail
     );
-    head(&mut out, run);
+    head(&mut out, run, &violations);
     if violations.is_empty() {
         out.push_str("<p>No violations.</p>\n");
     } else {
@@ -44,11 +44,12 @@ pub fn write(run: &Run) -> String {
     out
 }
 
-fn head(out: &mut String, run: &Run) {
+fn head(out: &mut String, run: &Run, violations: &[Merged<'_>]) {
+    let shown = in_results(violations).map(|shown| format!(": {shown}")).unwrap_or_default();
     let _ = writeln!(
         out,
-        "<header>\n<h1>Policy results</h1>\n<p class=\"soft\">{} resources, {} policies</p>\n</header>",
-        run.resources, run.policies
+        "<header>\n<h1>Policy results</h1>\n<p class=\"soft\">{}{shown}</p>\n</header>",
+        extent(run)
     );
     let counts = run.counts;
     let all = [

@@ -10,7 +10,7 @@ use std::iter::once;
 
 use super::message;
 use crate::engine::Status;
-use crate::run::{Finding, ResourceName, Severity};
+use crate::run::{Finding, ResourceName, Run, Severity};
 
 /// One violation, and the results that say so.
 pub(super) struct Merged<'r> {
@@ -90,6 +90,24 @@ pub(super) fn merged<'r>(results: impl IntoIterator<Item = &'r Finding>) -> Vec<
         }
     }
     all
+}
+
+/// What a run was about: `2 resources, 1 policy`.
+pub(super) fn extent(run: &Run) -> String {
+    let resources = number(run.resources, "resource", "resources");
+    format!("{resources}, {}", number(run.policies, "policy", "policies"))
+}
+
+/// How many violations there are, where their results are more: `1 violation in 2 results`.
+pub(super) fn in_results(violations: &[Merged<'_>]) -> Option<String> {
+    let results: usize = violations.iter().map(|violation| violation.results().count()).sum();
+    let violations = violations.len();
+    (results != violations)
+        .then(|| format!("{} in {results} results", number(violations, "violation", "violations")))
+}
+
+fn number(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// Nothing where other results cannot be about the same: a policy that is refused, and data that is in no file.

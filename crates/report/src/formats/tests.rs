@@ -273,6 +273,7 @@ fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() 
     assert!(table.ends_with("\npass: 0, fail: 2, warn: 0, error: 0, skip: 0\n"), "{table}");
     let page = Format::Html.write(&two_forms(), false);
     assert_eq!(page.matches("<article ").count(), 1);
+    assert!(page.contains("1 resource, 2 policies: 1 violation in 2 results</p>"), "{page}");
     assert!(page.contains("ClusterPolicy policies/pin.yaml:14:20"), "{page}");
     assert!(page.contains("ValidatingPolicy policies/pin.vpol.yaml:20"), "{page}");
     assert_eq!(Format::Github.write(&two_forms(), false).lines().count(), 2);

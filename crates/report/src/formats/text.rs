@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::merged::{Merged, merged, statement};
+use super::merged::{Merged, extent, in_results, merged, statement};
 use crate::diagnostic::Diagnostic;
 use crate::document::locate::Position;
 use crate::engine::Status;
@@ -158,7 +158,6 @@ fn speaker(violation: &Merged<'_>, result: &Finding) -> String {
 
 fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     let counts = run.counts;
-    let number = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let part = |n: usize, word: &str, tone: Colour| paint(&format!("{n} {word}"), tone, colour && n > 0);
     let mut parts = vec![
         part(counts.fail, "failed", Colour::Red),
@@ -170,17 +169,8 @@ fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     if counts.known > 0 {
         parts.push(format!("{} known", counts.known));
     }
-    let results: usize = violations.iter().map(|violation| violation.results().count()).sum();
-    let shown = match results == violations.len() {
-        true => String::new(),
-        false => format!(" ({} in {results} results)", number(violations.len(), "violation", "violations")),
-    };
-    format!(
-        "{}, {}: {}{shown}\n",
-        number(run.resources, "resource", "resources"),
-        number(run.policies, "policy", "policies"),
-        parts.join(", ")
-    )
+    let shown = in_results(violations).map(|shown| format!(" ({shown})")).unwrap_or_default();
+    format!("{}: {}{shown}\n", extent(run), parts.join(", "))
 }
 
 /// The text without characters that move the cursor.

@@ -13,6 +13,7 @@ use crate::matching::Target;
 use crate::report::diff;
 use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::value::Value;
+use crate::value::suggest::did_you_mean;
 
 use super::file::Expected;
 use super::objects::{self, Mismatch};
@@ -112,6 +113,12 @@ pub struct Context<'c> {
     pub refused: &'c HashMap<String, String>,
 }
 
+/// What is said of the name that was probably meant, if there is one.
+pub(super) fn meant(name: &str, known: &[&str]) -> String {
+    let other = did_you_mean(name, known).filter(|close| *close != name);
+    other.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default()
+}
+
 /// The rows of an expected result, in the order of `subjects`: those of targets stand before those that
 /// were evaluated.
 pub fn rows(
@@ -154,7 +161,9 @@ impl<'m> RowBuilder<'m> {
                 let before = found.len();
                 found.extend(all().filter(|s| s.has_place(name)));
                 if found.len() == before {
-                    let text = format!("there is no object `{name}`");
+                    let names: Vec<&str> = all().map(Subject::name).collect();
+                    let own = name.rsplit('/').next().unwrap_or_default();
+                    let text = format!("there is no object `{name}`{}", meant(own, &names));
                     self.vacuous.push(VacuousResult { at: self.at, text });
                 }
             }

@@ -24,10 +24,10 @@ use crate::value::Value;
 
 use super::coverage::Coverage;
 use super::error::TestError;
-use super::file::Test;
+use super::file::{Expected, Test};
 use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
-use super::rows::{self, Context, Row, Subject, VacuousResult};
+use super::rows::{self, Context, Row, Subject, VacuousResult, meant};
 
 /// The result of a test.
 #[derive(Clone, Debug, Default)]
@@ -220,6 +220,8 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), TestError> 
         let (rows, vacuous) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
         all.extend(rows);
         notes.extend(vacuous);
+        let unknown = unknown(expected, &policies.policies);
+        log.hints.extend(unknown.map(|text| format!("{}:{}: {text}", test.path, test.line_of(at))));
     }
     ran.rows = all;
     ran.vacuous = notes.iter().map(|n| note(test, n)).collect();
@@ -360,6 +362,29 @@ fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
         }
     }
     all
+}
+
+/// A policy or rule that an expected result names and that is not there.
+fn unknown(expected: &Expected, policies: &[LoadedPolicy]) -> Option<String> {
+    let name = expected.policy.rsplit('/').next().unwrap_or_default();
+    let own: Vec<&LoadedPolicy> = policies.iter().filter(|p| p.name == name).collect();
+    if own.is_empty() {
+        let names: Vec<&str> = policies.iter().map(|p| &*p.name).collect();
+        return Some(format!("there is no policy `{name}`{}", meant(name, &names)));
+    }
+    // Other policies have no rules with names.
+    let rules = own.iter().filter_map(|p| p.document.at(&["spec", "rules"])?.as_list()).flatten();
+    let names: Vec<&str> = rules.map(|rule| rule.text_at(&["name"])).collect();
+    let wanted = &*expected.rule;
+    let plain = wanted.strip_prefix("autogen-").unwrap_or(wanted);
+    let is_there =
+        |name: &&str| [wanted, plain, plain.strip_prefix("cronjob-").unwrap_or(plain)].contains(name);
+    if wanted.is_empty() || names.is_empty() || names.iter().any(is_there) {
+        return None;
+    }
+    // Without a name that was meant, what the result compares says enough.
+    let other = meant(wanted, &names);
+    (!other.is_empty()).then(|| format!("policy `{name}` has no rule `{wanted}`{other}"))
 }
 
 fn note(test: &Test, vacuous: &VacuousResult) -> String {
