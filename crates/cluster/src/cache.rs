@@ -170,6 +170,18 @@ impl Cache {
         })?
     }
 
+    /// The names of all objects of a kind in a namespace, sorted. Costs much less than the objects.
+    pub fn names(&self, group: &str, kind: &str, namespace: &str) -> Vec<String> {
+        let names = |watched: &Watched| {
+            let objects = watched.store.state();
+            let inside = objects.iter().filter(|o| o.metadata.namespace.as_deref() == Some(namespace));
+            let mut names: Vec<String> = inside.filter_map(|o| o.metadata.name.clone()).collect();
+            names.sort_unstable();
+            names
+        };
+        self.of(group, kind, names).unwrap_or_default()
+    }
+
     /// All objects of a kind, by namespace and name.
     pub fn all(&self, group: &str, kind: &str) -> Vec<Value> {
         let sorted = |watched: &Watched| {

@@ -46,9 +46,7 @@ pub enum Error {
 /// The run is not complete.
 pub fn reconcile(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<Next, Error> {
     let document = &policy.document;
-    let kind = document.text_at(&["kind"]);
-    let is_scheduled = kind.ends_with("CleanupPolicy") || kind.ends_with("DeletingPolicy");
-    let schedule = Cron::parse(document.text_at(&["spec", "schedule"])).filter(|_| is_scheduled);
+    let schedule = Cron::parse(document.text_at(&["spec", "schedule"])).filter(|_| policy.is_scheduled());
     let (Some(schedule), None) = (schedule, &policy.problem) else { return Ok(Next::Done) };
     let last = [&["status", "lastExecutionTime"], &["metadata", "creationTimestamp"]];
     let last = last.into_iter().find_map(|path| seconds(document.text_at(path)));

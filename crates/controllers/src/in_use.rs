@@ -26,6 +26,22 @@ impl StoredPolicy {
         PolicyKey::of(&self.document)
     }
 
+    /// Whether it has this key: as a comparison with [`StoredPolicy::key`], without making one.
+    pub fn is(&self, key: &PolicyKey) -> bool {
+        let at = |path: &[&str]| self.document.text_at(path);
+        let group = at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+        at(&["metadata", "name"]) == key.name
+            && at(&["metadata", "namespace"]) == key.namespace
+            && at(&["kind"]) == key.kind
+            && group == key.group
+    }
+
+    /// Whether it deletes objects on a schedule.
+    pub fn is_scheduled(&self) -> bool {
+        let kind = self.document.text_at(&["kind"]);
+        kind.ends_with("CleanupPolicy") || kind.ends_with("DeletingPolicy")
+    }
+
     /// What is wrong with it, in a line that names it.
     pub fn described(&self) -> Option<String> {
         Some(format!("{}: {}", self.key(), self.problem.as_ref()?))

@@ -3,7 +3,7 @@
 //! In: the policies in use, whenever they change; a lease. Out: webhook configurations, then statuses, while this replica leads.
 //! A policy is ready when the configurations that carry it are written, never before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::certificates::{self, Step};
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, Place, Times};
-use crate::native::{self, Made, State};
+use crate::native::{self, Made, Seen, State};
 use crate::queue::{Next, Queue, Workers};
 use crate::scan::{self, Scans};
 use crate::status::{self, Rights};
@@ -129,6 +129,7 @@ impl Controllers {
             queue: queue.clone(),
             carried: Mutex::default(),
             native: Mutex::default(),
+            seen: Seen::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
         Ok(Controllers { queue, background, _leader: leader, _workers: workers, scans })
@@ -170,6 +171,8 @@ struct Reconciler {
     carried: Mutex<HashMap<PolicyKey, i64>>,
     /// What became of the policies that may become policies of Kubernetes.
     native: Mutex<HashMap<PolicyKey, State>>,
+    /// These, as a watch shows them.
+    seen: Seen,
 }
 
 /// Which form of a policy this is.
@@ -218,7 +221,9 @@ impl Reconciler {
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = carried;
         for policy in in_use.stored() {
             self.queue.add(Work::Status(policy.key()));
-            self.queue.add(Work::Schedule(policy.key()));
+            if policy.is_scheduled() {
+                self.queue.add(Work::Schedule(policy.key()));
+            }
         }
         Ok(Next::After(AT_LEAST))
     }
@@ -241,9 +246,16 @@ impl Reconciler {
     /// was before, so that the others are not held up.
     fn native(&self, in_use: &dyn InUse, before: &HashMap<PolicyKey, State>) -> HashMap<PolicyKey, State> {
         let mut states = HashMap::new();
+        let generated = before.iter().filter(|(_, state)| state.generated).map(|(key, _)| &*key.kind);
+        for kind in generated.collect::<BTreeSet<&str>>() {
+            if let Err(error) = self.seen.watch(&self.setup.cluster, kind) {
+                tracing::debug!(error = %error, "policies of Kubernetes are not watched");
+            }
+        }
         for policy in in_use.stored() {
             let (cluster, made, key) = (&self.setup.cluster, self.setup.native, policy.key());
-            let state = match native::reconcile(cluster, policy, in_use.exceptions(), made) {
+            let seen = before.get(&key).is_some_and(|state| state.generated).then_some(&self.seen);
+            let state = match native::reconcile(cluster, policy, in_use.exceptions(), made, seen) {
                 Ok(state) => state,
                 Err(error) => {
                     tracing::warn!(policy = %key, error = %error, "its policy of Kubernetes is not written");
@@ -261,7 +273,7 @@ impl Reconciler {
     /// Runs a policy that deletes objects, if it is due.
     fn schedule(&self, key: &PolicyKey) -> Result<Next, Error> {
         let in_use = (self.setup.source)();
-        match in_use.stored().iter().find(|p| p.key() == *key) {
+        match in_use.stored().iter().find(|p| p.is(key)) {
             Some(policy) => Ok(cleanup::reconcile(&self.setup.cleanup, policy, &*in_use)?),
             None => Ok(Next::Done),
         }
@@ -269,7 +281,7 @@ impl Reconciler {
 
     fn status(&self, key: &PolicyKey) -> Result<Next, Error> {
         let in_use = (self.setup.source)();
-        let Some(policy) = in_use.stored().iter().find(|p| p.key() == *key) else { return Ok(Next::Done) };
+        let Some(policy) = in_use.stored().iter().find(|p| p.is(key)) else { return Ok(Next::Done) };
         let carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied();
         let is_carried = carried == Some(generation(policy));
         if !is_carried && policy.problem.is_none() {

@@ -5,6 +5,9 @@
 //! that carry Kyverno's label are changed. The conversion is [`crate::convert`]'s; semantics: `docs/admission.md`,
 //! "Handing policies over".
 
+use std::time::Duration;
+
+use crate::cluster::cache::Cache;
 use crate::cluster::{Cluster, Failure};
 use crate::convert::{Known, Native, native};
 use crate::in_use::StoredPolicy;
@@ -32,6 +35,32 @@ pub struct State {
     pub message: String,
 }
 
+/// How long the first list of what was generated may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// What was generated, as a watch shows it: comparing with it costs no requests.
+#[derive(Debug, Default)]
+pub struct Seen(Cache);
+
+impl Seen {
+    /// Begins to watch what policies of a kind become. What may not be watched is read each time.
+    pub fn watch(&self, cluster: &Cluster, kind: &str) -> Result<(), Failure> {
+        let Some((kind, _)) = form(kind) else { return Ok(()) };
+        let kinds = cluster.kinds()?;
+        [kind.to_string(), format!("{kind}Binding")].iter().try_for_each(|kind| {
+            let mut served = kinds.named(kind).filter(|r| *r.group == *GROUP && &*r.version == "v1");
+            served.next().map_or(Ok(()), |resource| self.0.add(cluster, resource, PATIENCE))
+        })
+    }
+
+    /// Whether an object is there as it should be.
+    fn has(&self, wanted: &Value) -> bool {
+        let (kind, name) = (wanted.text_at(&["kind"]), wanted.text_at(&["metadata", "name"]));
+        self.0.get(GROUP, kind, "", name).is_some_and(|current| is_own(&current) && holds(&current, wanted))
+    }
+}
+
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "kyverno");
 
 /// The kind that a policy may become, and the prefix of its name.
@@ -45,7 +74,8 @@ fn form(kind: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Writes what a policy becomes; `None` = policies of its kind become nothing. What a policy was and is no more is removed by
-/// [`remove_former`], once a webhook evaluates it.
+/// [`remove_former`], once a webhook evaluates it. `seen` is given when it was written before: a watch that is a moment late
+/// must not have a policy's webhook removed before what replaces it is there.
 ///
 /// # Errors
 /// The cluster refuses for another reason than missing permissions.
@@ -54,6 +84,7 @@ pub fn reconcile(
     policy: &StoredPolicy,
     exceptions: &[Value],
     made: Made,
+    seen: Option<&Seen>,
 ) -> Result<Option<State>, Failure> {
     let document = &policy.document;
     let Some((kind, _)) = form(document.text_at(&["kind"])) else { return Ok(None) };
@@ -69,6 +100,9 @@ pub fn reconcile(
     };
     Ok(Some(match native(&as_owner(document, &kinds), &known) {
         Ok(Native { policy, binding }) => {
+            if seen.is_some_and(|seen| seen.has(&policy) && seen.has(&binding)) {
+                return Ok(Some(State { generated: true, message: String::new() }));
+            }
             match write(cluster, &policy).and_then(|()| write(cluster, &binding)) {
                 Ok(()) => State { generated: true, message: String::new() },
                 Err(e) if e.code == 403 => State { generated: false, message: forbidden(kind) },

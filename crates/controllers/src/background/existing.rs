@@ -13,7 +13,7 @@ use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKin
 use crate::cleanup;
 use crate::cluster::Failure;
 use crate::decide::Status;
-use crate::in_use::InUse;
+use crate::in_use::{InUse, PolicyKey};
 use crate::ir::{Policy, Rule};
 use crate::queue::Next;
 use crate::value::Value;
@@ -132,9 +132,13 @@ impl Reconciler {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let (group, kind) = class.kind(namespace);
         let mut stored = in_use.stored().iter();
-        if let Some(policy) =
-            stored.find(|p| p.key().kind == kind && p.key().name == name && p.key().namespace == namespace)
-        {
+        let own = PolicyKey {
+            group: group.to_string(),
+            kind: kind.to_string(),
+            namespace: namespace.to_string(),
+            name: name.to_string(),
+        };
+        if let Some(policy) = stored.find(|policy| policy.is(&own)) {
             // It may have no rules with background work any more.
             return Ok(policy.problem.is_some());
         }

@@ -183,10 +183,8 @@ impl Reconciler {
             };
             self.cache.add(&self.setup.cluster, resource, PATIENCE)?;
         }
-        for request in self.cache.all(GROUP, KIND) {
-            if request.text_at(&["metadata", "namespace"]) == self.setup.namespace {
-                self.queue.add_new(Task::Request(request.text_at(&["metadata", "name"]).to_string()));
-            }
+        for name in self.cache.names(GROUP, KIND, &self.setup.namespace) {
+            self.queue.add_new(Task::Request(name));
         }
         Ok(Next::After(AT_LEAST))
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::background_facts::{Class, Trigger, WorkKind};
 use crate::cluster::Failure;
 use crate::cluster::changes::Change;
-use crate::in_use::{InUse, StoredPolicy};
+use crate::in_use::{InUse, PolicyKey};
 use crate::queue::{Next, Queue};
 use crate::value::Value;
 
@@ -149,11 +149,13 @@ impl Reconciler {
     fn is_current(&self, in_use: &dyn InUse, key: &str) -> Result<bool, Failure> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let (group, kind) = Class::Generating.kind(namespace);
-        let is_own = |policy: &&StoredPolicy| {
-            let own = policy.key();
-            own.group == group && own.kind == kind && own.namespace == namespace && own.name == name
+        let key = PolicyKey {
+            group: group.to_string(),
+            kind: kind.to_string(),
+            namespace: namespace.to_string(),
+            name: name.to_string(),
         };
-        let Some(used) = in_use.stored().iter().find(is_own) else { return Ok(true) };
+        let Some(used) = in_use.stored().iter().find(|policy| policy.is(&key)) else { return Ok(true) };
         let generation = |policy: &Value| policy.at(&["metadata", "generation"]).and_then(Value::as_int);
         let stored = self.setup.cluster.current(&used.document)?;
         // One that is gone leaves the policies in use soon.

@@ -58,7 +58,7 @@ pub fn write(
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let status = match document.text_at(&["kind"]) {
         "ClusterPolicy" | "Policy" => classic::status(policy, is_carried, native, &now),
-        kind if kind.ends_with("Policy") && !kind.contains("Cleanup") && !kind.contains("Deleting") => {
+        kind if kind.ends_with("Policy") && !policy.is_scheduled() => {
             cel::status(policy, is_carried, native, rights, &now)
         }
         _ => return Ok(()),
