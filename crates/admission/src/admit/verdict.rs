@@ -56,9 +56,16 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
         policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
     };
-    if results().any(|r| blocked(&r)) {
+    // Kyverno asks about policies that fail closed and about the others apart: an error of one that fails open is part of a refusal
+    // only when another one of these refuses.
+    let refuses =
+        |is_fail: bool| results().filter(|(p, _)| p.failure_policy.is_fail() == is_fail).any(|r| blocked(&r));
+    let (closed, open) = (refuses(true), refuses(false));
+    if closed || open {
         // Policies that only warn are left out.
-        let reported = results().filter(|(p, _)| p.actions.is_per_rule());
+        let counts =
+            |p: &Policy| p.actions.is_per_rule() && if p.failure_policy.is_fail() { closed } else { open };
+        let reported = results().filter(|(p, _)| counts(p));
         let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
         reasons.push(denial::block(&Subject::of(incoming), reported, enforced));
     }
