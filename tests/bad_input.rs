@@ -21,7 +21,7 @@ fn resource(bytes: &[u8]) -> common::Ran {
 fn a_policy_that_does_not_parse_is_named_with_its_line() {
     let ran = policy("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: a\nspec: [\n");
     assert_eq!(ran.code, Some(0));
-    assert!(ran.err.starts_with("warning: p.yaml:4: failed to parse document (failed to parse yaml: error converting YAML to JSON: yaml: "), "{}", ran.err);
+    assert!(ran.err.starts_with("warning: p.yaml:3: failed to parse document (failed to parse yaml: error converting YAML to JSON: yaml: "), "{}", ran.err);
     assert!(ran.out.contains("Applying 0 policy rule(s) to 2 resource(s)..."));
 }
 

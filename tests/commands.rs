@@ -347,7 +347,10 @@ fn misspelt_flags_commands_and_values_are_refused_with_what_was_meant() {
         error(&["apply", "--output-format", "josn"]),
         "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `markdown`, `github`, `html` or `yaml`\nhelp: did you mean `json`?\n"
     );
-    assert_eq!(error(&["docs", "pages"]), "Error: unknown command \"pages\" for \"ephor docs\"\n");
+    assert_eq!(
+        error(&["docs", "pages"]),
+        "Error: unknown command \"pages\" for \"ephor docs\"\nhelp: `ephor docs --help` shows what it takes\n"
+    );
 }
 
 #[test]

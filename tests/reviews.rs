@@ -215,8 +215,8 @@ fn deleting_policies_report_what_a_run_would_delete() {
     );
     let uncompiled = run("object.metadata.name");
     assert!(
-        uncompiled.err.starts_with(
-            "Error: failed to compile policy d ([<nil>: Internal error: deleting policy compiler 1.18 error"
+        uncompiled.err.contains(
+            "\nError: failed to compile policy d ([<nil>: Internal error: deleting policy compiler 1.18 error"
         ),
         "{}",
         uncompiled.err

@@ -186,7 +186,7 @@ fn a_policy_that_does_not_parse_among_good_ones_is_reported_and_skipped() {
     let ran = files.run(&["test", "t"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains("  ERROR: t/broken.yaml: failed to parse document ("), "{}", ran.out);
-    assert!(ran.err.contains("warning: t/broken.yaml:1: "), "{}", ran.err);
+    assert!(ran.err.contains("warning: t/broken.yaml:3: "), "{}", ran.err);
 }
 
 #[test]

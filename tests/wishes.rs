@@ -175,7 +175,7 @@ fn apply_says_where_a_policy_is_broken_and_what_was_meant() {
                 "p",
                 "      deny: {conditions: {any: [{key: '{{ request.name }}', operator: Equls, value: b}]}}\n",
             ),
-            &["help: p.yaml:10:69: there is no operator `Equls`; did you mean `Equals`?"],
+            &["help: p.yaml:10:71: there is no operator `Equls`; did you mean `Equals`?"],
         ),
         (
             cel.into(),

@@ -114,11 +114,7 @@ impl Usage {
     /// Whether the page of the command says what is missing.
     pub(super) fn is_about_arguments(&self) -> bool {
         match self {
-            Usage::MissingFlags(_)
-            | Usage::NotOne(_)
-            | Usage::MoreThanOne(_)
-            | Usage::NoArguments
-            | Usage::NoPolicy => true,
+            Usage::NotOne(_) | Usage::MoreThanOne(_) | Usage::NoArguments | Usage::NoPolicy => true,
             Usage::UnknownBelow { meant, .. } => meant.is_none(),
             _ => false,
         }

@@ -26,7 +26,7 @@ impl StoredPolicy {
         PolicyKey::of(&self.document)
     }
 
-    /// Whether it has this key: as a comparison with [`StoredPolicy::key`], without making one.
+    /// Whether it has this key: as a comparison with [`StoredPolicy::key`], without building one.
     pub fn is(&self, key: &PolicyKey) -> bool {
         let at = |path: &[&str]| self.document.text_at(path);
         let group = at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);

@@ -415,7 +415,7 @@ pub(super) fn decided(
     for validation in validations {
         let result = scope.value(&validation.check.program);
         if is_open {
-            scope.tell(&validation.check, result.clone());
+            scope.emit(&validation.check, result.clone());
             is_open = matches!(result, Ok(Value::Bool(true)));
         }
         match result {

@@ -144,13 +144,13 @@ impl<'s> Scope<'s> {
             None => self.is_true(&source.program),
         };
         if trace::is_on() {
-            self.tell(source, found.clone().map(Value::Bool));
+            self.emit(source, found.clone().map(Value::Bool));
         }
         found
     }
 
     /// Emits a trace event that says what an expression came to, and why.
-    pub(crate) fn tell(&self, source: &Source, found: Result<Value, Failure>) {
+    pub(crate) fn emit(&self, source: &Source, found: Result<Value, Failure>) {
         let steps = source.program.as_ref().map(trace::steps).unwrap_or_default();
         let seen = match found {
             Ok(value) => Ok(TracedValue::computed(value)),

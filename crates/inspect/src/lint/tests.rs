@@ -152,9 +152,9 @@ spec:
     let right = "'Object{metadata: Object.metadata{labels: Object.metadata.labels{a: object.metadata.name}}, spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: \"a\", resources: Object.spec.template.spec.containers.resources{limits: {\"cpu\": \"1\"}}}]}}}}'";
     let read = "'Object{spec: Object.spec{replicas: object.spec.replcas + 1}}'";
     for form in [&kyverno as &dyn Fn(&str) -> String, &native] {
-        assert_eq!(found(&form(wrong)), [meant(46, "replicas"), meant(134, "labels")]);
+        assert_eq!(found(&form(wrong)), [meant(45, "replicas"), meant(128, "labels")]);
         assert_eq!(found(&form(right)), []);
-        assert_eq!(found(&form(read)), [meant(68, "replicas")]);
+        assert_eq!(found(&form(read)), [meant(67, "replicas")]);
     }
 }
 
