@@ -51,10 +51,11 @@ class Answer:
 
 
 class Cluster:
-    """Starts an API server; a context manager."""
+    """Starts an API server, with more flags if there are any; a context manager."""
 
-    def __init__(self, bin_dir):
+    def __init__(self, bin_dir, flags=()):
         self.bin = bin_dir
+        self.flags = list(flags)
         self.dir = tempfile.mkdtemp(prefix="ephor-kube-")
         self.processes = []
         self.tls = ssl.create_default_context()
@@ -114,7 +115,7 @@ class Cluster:
             "--service-account-signing-key-file=sa.key", f"--secure-port={secure}", "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1", "--cert-dir=" + self.path("certs"), "--authorization-mode=RBAC",
             "--token-auth-file=tokens.csv", "--service-cluster-ip-range=10.0.0.0/24",
-            "--disable-admission-plugins=ServiceAccount",
+            "--disable-admission-plugins=ServiceAccount", *self.flags,
         ])
         self.url = f"https://127.0.0.1:{secure}"
         for _ in range(600):

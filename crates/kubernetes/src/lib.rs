@@ -4,6 +4,7 @@
 //! `conformance/reference/kubernetes.py` from what an API server says about itself.
 #![forbid(unsafe_code)]
 
+pub mod admitted;
 pub mod convert;
 mod custom;
 pub mod decode;

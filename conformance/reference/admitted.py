@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""Records which objects a kube-apiserver admits and in which form, and compares with what ephor says.
+
+usage: admitted.py kept                     writes crates/kubernetes/src/admitted/kept.txt
+       admitted.py record                   writes crates/kubernetes/src/admitted/recorded.jsonl.gz
+       admitted.py compare PROGRAM          compares the recording with ephor
+       admitted.py fuzz PROGRAM N SEED      compares N random objects with ephor
+
+The programs of kube-apiserver and etcd come from conformance/kube/build.sh; with EPHOR_API_SERVER=URL a running one is
+used, whose token is admin-token. PROGRAM is `cargo build -p ephor-kubernetes --example admitted`. Everything is sent as a dry run.
+
+The recording has a line for each base object, {"base", "object", "form"}, and for each variant of it, {"edits", and "form"
+or "refused"}: an edit is a path and a value, or a path alone, which is removed; a form is written as edits of the base's
+form; "refused" is the first field that the server names, and its reason. Values that the server chooses are left out or are
+those of ephor's examples.
+"""
+import collections
+import contextlib
+import copy
+import gzip
+import http.client
+import json
+import os
+import random
+import re
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+from admitted_bases import BASES, META, object_of
+
+ROOT = Path(__file__).resolve().parents[2]
+FACTS = ROOT / "crates/kubernetes/src"
+OUT = FACTS / "admitted"
+UID = "00000000-0000-0000-0000-000000000000"
+TEXTS = ["", "a", "A_b", "a/b", "a.b", "a:b", "..", "../a", "/a", " a", "x" * 64, "x" * 254, "1", "-a", "a b", "10.0.0.1", "50%", "101%", "metadata.name"]
+NUMBERS = [-1, 0, 1, 2, 255, 256, 511, 512, 65535, 65536, 2147483647, 2147483648, 4294967297]
+AMOUNTS = ["", "0", "1", "-1", "1Gi", "1.5", "0.1m", "1500m", "a", 1, 1e3]
+
+
+def read_schema():
+    types, tops, current = {}, {}, None
+    for line in (FACTS / "schema.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            name, rest = line[1:].split(" ", 1)
+            current["fields"][name.rstrip("!")] = (rest.split("=", 1)[0].replace("!", ""), name.endswith("!"))
+            continue
+        words = line.split()
+        current = types.setdefault(words[0], {"fields": {}, "is": None})
+        for word in words[1:]:
+            key, _, value = word.partition("=")
+            if key == "kind":
+                tops[value] = words[0]
+            elif key == "is":
+                current["is"] = value
+    return types, tops
+
+
+TYPES, TOPS = read_schema()
+RESOURCES = {}
+for row in (FACTS / "kinds.txt").read_text().splitlines():
+    if not row.startswith("#"):
+        version, kind, plural, scope = row.split()[:4]
+        RESOURCES[f"{version}/{kind}"] = (plural, scope == "N")
+KINDS = sorted({f"{o['apiVersion']}/{o['kind']}" for _, o in BASES})
+
+
+def read_enums():
+    """The words that rules.txt lists for a field, by type and field."""
+    found, names = {}, []
+    for line in (OUT / "rules.txt").read_text().splitlines():
+        if line and not line.startswith((" ", "#")):
+            names = line.split(",")
+        for part in line.strip().split("; "):
+            if " enum " in f" {part} ":
+                words = part.split("enum ", 1)[1].split()
+                for field in line.strip().split(" ")[0].split(","):
+                    for name in names:
+                        found[(name, field)] = words
+    return found
+
+
+ENUMS = read_enums()
+
+
+class Server:
+    """An API server: one that runs, or one that is started."""
+
+    def __init__(self, url):
+        self.host = url.split("//")[1]
+        self.connection = None
+
+    def create(self, obj):
+        plural, namespaced = RESOURCES[f"{obj['apiVersion']}/{obj['kind']}"]
+        version = obj["apiVersion"]
+        base = "/api/v1" if version == "v1" else "/apis/" + version
+        metadata = obj.get("metadata")
+        namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+        if not isinstance(namespace, str) or not re.fullmatch(r"[a-z0-9.-]+", namespace):
+            namespace = "default"
+        path = base + (f"/namespaces/{namespace}" if namespaced else "") + f"/{plural}?dryRun=All"
+        headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
+        for again in (True, False):
+            try:
+                if self.connection is None:
+                    self.connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context())
+                self.connection.request("POST", path, json.dumps(obj), headers)
+                answer = self.connection.getresponse()
+                return answer.status, json.loads(answer.read())
+            except (OSError, http.client.HTTPException):
+                self.connection = None
+                if not again:
+                    raise
+        return None
+
+
+@contextlib.contextmanager
+def server(audit=False):
+    running = os.environ.get("EPHOR_API_SERVER")
+    if running and not audit:
+        yield Server(running), None
+        return
+    sys.path.insert(0, str(ROOT / "conformance/kube"))
+    from cluster import Cluster
+
+    programs = subprocess.run([ROOT / "conformance/kube/build.sh"], check=True, capture_output=True, text=True).stdout.strip()
+    flags = ["--allow-privileged=true"]
+    cluster = Cluster(programs, flags)
+    if audit:
+        policy, log = cluster.path("audit.yaml"), cluster.path("audit.log")
+        rules = [{"level": "Request", "verbs": ["create"]}, {"level": "None"}]
+        stages = {"omitStages": ["RequestReceived"]}
+        Path(policy).write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **stages, "rules": rules}))
+        cluster.flags += [f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking"]
+    with cluster:
+        yield Server(cluster.url), cluster.path("audit.log")
+
+
+# Which empty values are shown: objects with all fields, each empty, as they are after decoding.
+
+def parts(written):
+    """List, map or neither, and the type inside."""
+    for pattern, form in ((r"\[[^\]]*\](.*)", list), (r"\{[^}]*\}(.*)", dict)):
+        found = re.fullmatch(pattern, written)
+        if found:
+            return form, found.group(1)
+    return None, written
+
+
+def empty(written, with_items, above):
+    form, inner = parts(written)
+    if form is list:
+        return [empty(inner, with_items, above)] if with_items else []
+    if form is dict:
+        return {}
+    zeros = {"string": "", "bytes": "", "quantity": "0", "int-or-string": 0, "int32": 0, "int64": 0, "double": 0.0, "bool": False}
+    if inner not in TYPES or TYPES[inner]["is"]:
+        return zeros.get(inner)
+    if inner in above:
+        return {}
+    return {field: empty(of, with_items, above + [inner]) for field, (of, _) in TYPES[inner]["fields"].items()}
+
+
+def kept():
+    found = collections.defaultdict(set)
+
+    def compare(written, sent, seen):
+        form, inner = parts(written)
+        if form is list and sent and seen:
+            return compare(inner, sent[0], seen[0])
+        if inner not in TYPES or TYPES[inner]["is"] or not isinstance(sent, dict) or not isinstance(seen, dict):
+            return None
+        for field, (of, required) in TYPES[inner]["fields"].items():
+            if field in seen and field in sent:
+                is_empty = seen[field] in ("", 0, False, "0", []) and seen[field] is not None
+                if is_empty and not required and of not in TYPES:
+                    found[inner].add(field)
+                compare(of, sent[field], seen[field])
+        return None
+
+    with server(audit=True) as (api, log):
+        for kind in KINDS:
+            for with_items in (True, False):
+                obj = empty(TOPS[kind], with_items, [])
+                obj["apiVersion"], obj["kind"] = kind.rsplit("/", 1)
+                obj["metadata"].update({"name": "probe", "managedFields": []})
+                api.create(obj)
+                seen = json.loads(Path(log).read_text().splitlines()[-1])["requestObject"]
+                compare(TOPS[kind], obj, seen)
+    head = "# Optional fields that are shown when their value is empty, a type a line. Written by conformance/reference/admitted.py.\n"
+    lines = [" ".join([name] + sorted(fields)) + "\n" for name, fields in sorted(found.items())]
+    (OUT / "kept.txt").write_text(head + "".join(lines))
+
+
+# Variants of objects.
+
+def variants(written, value, path, holder=("", "")):
+    """Edits of a value, each a path and a new value or a path alone."""
+    form, inner = parts(written)
+    if path and value is not None:
+        yield [path]
+    if path:
+        for other in others(written, value, holder):
+            if other != value or type(other) is not type(value):
+                yield [path, other]
+    if form is list and isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from variants(inner, item, path + [i], holder)
+    elif form is dict and isinstance(value, dict):
+        for key, item in value.items():
+            yield from variants(inner, item, path + [key], holder)
+        for key in ("A_b", "a/b", "a b", "", "-", "cpu", "a.b/c", "a.kubernetes.io/b", "hugepages-2Mi", "x" * 64, "é"):
+            if value:
+                yield [path + [key], next(iter(value.values()))]
+    elif inner in TYPES and not TYPES[inner]["is"] and isinstance(value, dict):
+        for field, (of, _) in TYPES[inner]["fields"].items():
+            if (not path and field in ("apiVersion", "kind")) or field in ("managedFields", "status"):
+                continue
+            yield from variants(of, value.get(field), path + [field], (inner, field))
+
+
+def others(written, value, holder):
+    """Other values of a type."""
+    form, inner = parts(written)
+    yield None
+    if form is list:
+        yield []
+        yield {}
+        if value:
+            yield value + [value[0]]
+            yield value[::-1]
+        yield from ([item] for item in others(inner, None, holder) if item is not None)
+    elif form is dict:
+        yield {}
+        yield []
+        yield {"a": "1"}
+        yield {"cpu": "1"}
+    elif inner in TYPES and not TYPES[inner]["is"]:
+        yield {}
+        yield "a"
+        for field, (of, _) in TYPES[inner]["fields"].items() if value is None else ():
+            for some in {"string": ["a"], "int32": [1], "int64": [1], "bool": [True], "int-or-string": [1]}.get(of, [{}] if of in TYPES else []):
+                yield {field: some}
+    elif inner in ("string", "bytes", "time", "int-or-string"):
+        yield from TEXTS
+        yield from ENUMS.get(holder, [])
+        yield from (NUMBERS if inner == "int-or-string" else [0])
+    elif inner in ("int32", "int64", "double"):
+        yield from NUMBERS
+        yield "1"
+        yield 1.5
+    elif inner == "quantity":
+        yield from AMOUNTS
+    elif inner == "bool":
+        yield from (True, False, "true")
+
+
+def edited(obj, edits):
+    out = copy.deepcopy(obj)
+    for edit in edits:
+        path, at = edit[0], out
+        try:
+            for step in path[:-1]:
+                if isinstance(at, dict) and at.get(step) is None and not isinstance(step, int):
+                    at[step] = {}
+                at = at[step]
+            if len(edit) == 1:
+                del at[path[-1]]
+            elif isinstance(at, list) and path[-1] == len(at):
+                at.append(copy.deepcopy(edit[1]))
+            else:
+                at[path[-1]] = copy.deepcopy(edit[1])
+        except (KeyError, IndexError, TypeError):
+            pass
+    return out
+
+
+def differences(old, new, path=()):
+    """The edits that change one value into the other."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(set(old) | set(new)):
+            if key not in new:
+                yield [[*path, key]]
+            elif key not in old:
+                yield [[*path, key], new[key]]
+            else:
+                yield from differences(old[key], new[key], (*path, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (a, b) in enumerate(zip(old, new)):
+            yield from differences(a, b, (*path, i))
+    elif old != new or type(old) is not type(new):
+        yield [list(path), new]
+
+
+# Answers.
+
+def normal(obj, sent):
+    """The form without what the server chooses."""
+    metadata = obj["metadata"]
+    uid = metadata.get("uid", "")
+    for field in ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"):
+        metadata.pop(field, None)
+    if obj["kind"] == "Job":
+        obj = json.loads(json.dumps(obj).replace(uid, UID))
+    if obj["kind"] == "PersistentVolume":
+        obj["status"].pop("lastPhaseTransitionTime", None)
+    if obj["kind"] == "Service":
+        spec, given = obj["spec"], sent.get("spec") or {}
+        if "clusterIP" in spec and not given.get("clusterIP") and not given.get("clusterIPs"):
+            spec["clusterIP"], spec["clusterIPs"] = "10.0.0.1", ["10.0.0.1"]
+        for i, port in enumerate(spec.get("ports", [])):
+            if "nodePort" in port and not given["ports"][i].get("nodePort"):
+                port["nodePort"] = 32700 + i
+    return obj
+
+
+def answer(api, obj):
+    """The form, or the field and the reason of a refusal."""
+    status, found = api.create(obj)
+    if status == 201:
+        return normal(found, obj), None
+    if status >= 500 and "nil pointer" in found.get("message", ""):
+        return None, "panic"
+    causes = (found.get("details") or {}).get("causes") or [{}]
+    return None, f"{causes[0].get('field', '')}: {causes[0].get('message') or found.get('message', '')}"[:120]
+
+
+def record():
+    lines, counts = [], collections.Counter()
+    with server() as (api, _):
+        for name, obj in BASES:
+            form, refused = answer(api, obj)
+            if refused:
+                sys.exit(f"{name}: {refused}")
+            lines.append({"base": name, "object": obj, "form": form})
+            seen = set()
+            edits = list(variants(TOPS[f"{obj['apiVersion']}/{obj['kind']}"], obj, []))
+            if name == "pod":
+                plain = object_of("Pod", spec=BASES[2][1]["spec"])
+                assert plain
+            for edit in edits:
+                if skipped(name, edit[0]):
+                    continue
+                sent = edited(obj, [edit])
+                key = json.dumps(sent, sort_keys=True)
+                if key in seen:
+                    continue
+                seen.add(key)
+                got, refused = answer(api, sent)
+                counts["accepted" if got else "refused"] += 1
+                line = {"edits": [edit]}
+                if got:
+                    line["form"] = list(differences(form, got))
+                else:
+                    line["refused"] = re.sub(r"0x[0-9a-f]+", "0x", refused)[:80]
+                lines.append(line)
+            print(name, len(seen), dict(counts), file=sys.stderr, flush=True)
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    with open(OUT / "recorded.jsonl.gz", "wb") as out, gzip.GzipFile("", "wb", 9, out, 0) as packed:
+        packed.write(text.encode())
+    print(len(lines), "lines", dict(counts))
+
+
+def skipped(name, path):
+    """Pod specifications and metadata are varied in full in one object; in the others the outer fields are."""
+    if name in ("pod", "pod-plain", "pod-host", "pod-windows", "pod-gated"):
+        return path[0] == "metadata" and name != "pod"
+    if name in ("pod-volumes",):
+        return path[:2] != ["spec", "volumes"]
+    if path[0] == "metadata":
+        return path[1:2] not in (["name"], ["namespace"], ["labels"], ["generateName"]) or name not in FIRST
+    if name in ("deployment-pod", "job-pod"):
+        # Which fields of a template differ from those of a Pod.
+        return path[:4] != ["spec", "template", "spec"][:3] + path[3:4] or len(path) > 4
+    return "template" in path and "spec" in path[path.index("template"):] and path[-1] != "spec"
+
+
+FIRST = list({o["kind"]: n for n, o in reversed(BASES)}.values())
+
+
+def ours(program, objects):
+    text = "".join(json.dumps(o) + "\n" for o in objects)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def report(kind_of_object, objects, servers, program, details):
+    counts, causes, shown = collections.Counter(), collections.Counter(), 0
+    for name, obj, (form, refused), mine in zip(kind_of_object, objects, servers, ours(program, objects)):
+        got = mine.get("form")
+        if form is not None and got is not None:
+            same = form == got
+            counts["same form" if same else "other form"] += 1
+            problem = None if same else json.dumps(list(differences(form, got)))[:300]
+        elif form is None and got is not None:
+            counts["accepted, refused by the server"] += 1
+            problem = "server: " + refused
+        elif form is None:
+            counts["both refuse"] += 1
+            continue
+        else:
+            counts["refused, accepted by the server"] += 1
+            causes[re.sub(r"\[[^\]]*\]", "[]", mine["path"]) + ": " + mine["reason"]] += 1
+            continue
+        if problem and shown < details:
+            shown += 1
+            print(f"{name} {problem}")
+    print(dict(counts))
+    for cause, count in causes.most_common(details):
+        print(f"  {count} {cause}")
+    return counts
+
+
+def compare(program):
+    names, objects, servers = [], [], []
+    with gzip.open(OUT / "recorded.jsonl.gz", "rt") as lines:
+        for line in map(json.loads, lines):
+            if "base" in line:
+                base = line
+                obj, found = base["object"], (base["form"], None)
+            else:
+                obj = edited(base["object"], line["edits"])
+                found = (edited(base["form"], line["form"]), None) if "form" in line else (None, line["refused"])
+            names.append(f"{base['base']} {json.dumps(line.get('edits', []))[:160]}")
+            objects.append(obj)
+            servers.append(found)
+    report(names, objects, servers, program, int(os.environ.get("DETAILS", "60")))
+
+
+def fuzz(program, count, seed):
+    dice, names, objects, servers = random.Random(seed), [], [], []
+    mutations = {name: list(variants(TOPS[f"{o['apiVersion']}/{o['kind']}"], o, [])) for name, o in BASES}
+    with server() as (api, _):
+        for _ in range(count):
+            name, obj = dice.choice(BASES)
+            if dice.random() < 0.3:
+                obj = edited(obj, [[["metadata"], {**META, **obj["metadata"]}]])
+            # Edits that drop something keep an object admissible more often than others.
+            gentle = [e for e in mutations[name] if len(e) == 1]
+            edits = [dice.choice(gentle if dice.random() < 0.4 else mutations[name]) for _ in range(dice.randint(1, 4))]
+            sent = edited(obj, edits)
+            names.append(f"{name} {json.dumps(edits)[:300]}")
+            objects.append(sent)
+            servers.append(answer(api, sent))
+    report(names, objects, servers, program, int(os.environ.get("DETAILS", "60")))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["kept"]:
+            kept()
+        case ["record"]:
+            record()
+        case ["compare", program]:
+            compare(program)
+        case ["fuzz", program, count, seed]:
+            fuzz(program, int(count), seed)
+        case _:
+            sys.exit(__doc__)

@@ -1,0 +1,107 @@
+//! Which empty values an object shows: those that Go's encoding leaves out are as if they had not been written.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use crate::prune::inside;
+use crate::schema::{Field, Leaf, Type, TypeDef, Types};
+use crate::value::{Map, Value};
+
+const KEPT: &str = include_str!("kept.txt");
+
+/// Objects that nest deeper are not looked at.
+const MAX_DEPTH: usize = 512;
+
+/// Lists that are shown as null when they are not there.
+const NULL: [(&str, &str); 2] = [("rbac/v1.Role", "rules"), ("rbac/v1.ClusterRole", "rules")];
+
+fn is_kept(def: &TypeDef, field: &str) -> bool {
+    static TABLE: OnceLock<HashMap<&'static str, HashSet<&'static str>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let lines = KEPT.lines().filter(|l| !l.starts_with('#'));
+        lines
+            .filter_map(|l| l.split_once(' '))
+            .map(|(name, rest)| (name, rest.split(' ').collect()))
+            .collect()
+    });
+    table.get(&*def.name).is_some_and(|fields| fields.contains(field))
+}
+
+/// The object without the values that are the same as none.
+pub fn without_empty(object: &Value, def: &TypeDef, types: &Types) -> Value {
+    match object {
+        Value::Map(m) => Value::Map(fields(m, def, types, 0)),
+        other => other.clone(),
+    }
+}
+
+fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
+    let mut out = Map::new();
+    for (key, v) in m.iter() {
+        let Some(field) = def.field(key) else { continue };
+        let v = value(v, &field.ty, types, depth + 1);
+        if !vanishes(&v, field, def) {
+            out.insert(key.clone(), v);
+        }
+    }
+    out
+}
+
+fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
+    if depth > MAX_DEPTH {
+        return v.clone();
+    }
+    inside(v, ty, types, &|m, def| fields(m, def, types, depth), &|v, ty| value(v, ty, types, depth + 1))
+}
+
+fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
+    if v.is_null() {
+        return true;
+    }
+    if field.required || is_kept(def, &field.name) {
+        return false;
+    }
+    match (&field.ty, v) {
+        (Type::Leaf(Leaf::Quantity | Leaf::Any), _) => false,
+        (_, Value::Bool(b)) => !b,
+        (_, Value::Int(i)) => *i == 0,
+        (_, Value::Str(s)) => s.is_empty(),
+        (_, Value::List(items)) => items.is_empty(),
+        (Type::Map(..), Value::Map(m)) => m.is_empty(),
+        _ => false,
+    }
+}
+
+/// The object with the lists that are shown as null when they are missing.
+pub fn shown(object: &Value, def: &TypeDef, types: &Types) -> Value {
+    match object {
+        Value::Map(m) => Value::Map(shown_fields(m, def, types, 0)),
+        other => other.clone(),
+    }
+}
+
+fn shown_fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
+    let mut out = Map::new();
+    for (key, v) in m.iter() {
+        let v = match def.field(key) {
+            Some(field) if depth <= MAX_DEPTH => {
+                let of = |m: &Map, def: &TypeDef| shown_fields(m, def, types, depth + 1);
+                shown_value(v, &field.ty, types, &of)
+            }
+            _ => v.clone(),
+        };
+        out.insert(key.clone(), v);
+    }
+    for field in &def.fields {
+        let is_list = matches!(field.ty, Type::List(..));
+        let always = field.required || NULL.contains(&(&*def.name, &*field.name));
+        if is_list && always && !out.contains_key(&field.name) {
+            out.insert(field.name.clone(), Value::Null);
+        }
+    }
+    out
+}
+
+fn shown_value(v: &Value, ty: &Type, types: &Types, of: &dyn Fn(&Map, &TypeDef) -> Map) -> Value {
+    inside(v, ty, types, of, &|v, ty| shown_value(v, ty, types, of))
+}

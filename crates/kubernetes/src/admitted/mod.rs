@@ -1,0 +1,130 @@
+//! Which objects an API server admits, and the form in which admission webhooks see them.
+//!
+//! In: a kind and an object that is to be created. Out: the object as a validating webhook sees it, or where and why
+//! it is refused. Semantics: kube-apiserver 1.36.3 with its default admission plugins except ServiceAccount and with
+//! `--allow-privileged`; recorded with `conformance/reference/admitted.py`, replayed in `tests.rs`.
+//!
+//! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding leaves out are
+//!   dropped (`kept.txt` lists the optional fields that stay), defaults are filled in ([`super::defaults`]), and what
+//!   creation and the plugins write is added (`filled.rs`).
+//! - `rules.txt` says what each field may be; a field without a row, and an object of which it is doubtful whether the
+//!   server takes it, is refused. So what is admitted here is admitted by the server; the reverse does not always hold.
+//! - What the server chooses is left out (uid, resourceVersion, creationTimestamp, generation, managedFields), or is an
+//!   example (addresses and node ports of Services, the uid in the labels of Jobs).
+
+mod check;
+mod encode;
+mod filled;
+mod formats;
+mod kinds;
+mod local;
+mod pods;
+mod smallest;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use super::decode;
+use super::defaults::completed;
+use super::prune::pruned;
+use super::schema::{TypeDef, Types};
+use crate::value::{Map, Str, Value};
+pub use smallest::{required_item, smallest};
+
+/// Where and why an API server refuses an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {reason}")]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The field, `spec.containers[0].name`; empty for the whole object.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It has a value of a wrong type.
+    Type,
+    /// It must be set.
+    Required,
+    /// It must not be set here.
+    Forbidden,
+    /// Its value is none of those that are allowed.
+    NotSupported,
+    /// Its value is malformed, out of range, too long or at odds with another field.
+    Invalid,
+    /// It repeats what an earlier item has.
+    Duplicate,
+    /// Nothing is recorded of it, or what is recorded is too little.
+    NotRecorded,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Type => "a value of another type",
+            Reason::Required => "required",
+            Reason::Forbidden => "forbidden",
+            Reason::NotSupported => "not a supported value",
+            Reason::Invalid => "invalid",
+            Reason::Duplicate => "duplicate",
+            Reason::NotRecorded => "not recorded",
+        })
+    }
+}
+
+impl Refusal {
+    fn new(path: impl Into<String>, reason: Reason) -> Refusal {
+        Refusal { path: path.into(), reason }
+    }
+}
+
+/// The object as admission sees it when it is created, or why the API server refuses it; `None` for kinds of which
+/// nothing is recorded, such as custom resources.
+pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+    let types = Types::built_in();
+    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    Some(created(kind, object, def, types))
+}
+
+/// Group, version and kind that an object names; `None` when it names none.
+pub fn kind_of(object: &Value) -> Option<[Str; 3]> {
+    let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    (!version.is_empty() && !kind.is_empty()).then(|| [group.into(), version.into(), kind.into()])
+}
+
+fn created(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Result<Value, Refusal> {
+    let map = object.as_map().ok_or_else(|| Refusal::new("", Reason::Type))?;
+    let named = named_as(kind, map)?;
+    if decode::problems(object, def, types).wrong.is_some() {
+        return Err(Refusal::new("", Reason::Type));
+    }
+    check::decodes(&named, def, types)?;
+    let decoded = encode::without_empty(&pruned(&named, def, types), def, types);
+    let decoded = filled::decoded(decoded, def);
+    let complete = encode::without_empty(&completed(&decoded, def, types), def, types);
+    let stored = filled::stored(kind, complete)?;
+    check::check(kind, &stored, def, types)?;
+    Ok(encode::shown(&stored, def, types))
+}
+
+/// The object with the kind that it is sent as.
+fn named_as(kind: &[Str; 3], map: &Map) -> Result<Value, Refusal> {
+    let [group, version, name] = kind;
+    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    let mut out = map.clone();
+    for (key, wanted) in [("apiVersion", api_version.as_str()), ("kind", name)] {
+        match map.get(key) {
+            Some(Value::Str(text)) if **text == *wanted => {}
+            None => drop(out.insert(key, Value::from(wanted))),
+            Some(_) => return Err(Refusal::new(key, Reason::Invalid)),
+        }
+    }
+    Ok(Value::Map(out))
+}

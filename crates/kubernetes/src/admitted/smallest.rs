@@ -1,0 +1,85 @@
+//! The smallest objects and items of lists that an API server admits, from `smallest.txt`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::schema::{Leaf, Type, TypeDef, Types};
+use crate::value::{Map, Str, Value};
+
+const TABLE: &str = include_str!("smallest.txt");
+
+fn table() -> &'static HashMap<&'static str, Value> {
+    static FOUND: OnceLock<HashMap<&'static str, Value>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let lines = TABLE.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(' '));
+        lines.filter_map(|(name, json)| Some((name, serde_json::from_str(json).ok()?))).collect()
+    })
+}
+
+/// The smallest object of a kind that an API server admits, with the name `a`; `None` for kinds of which nothing is
+/// recorded.
+pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
+    let def = Types::built_in().of_kind(kind)?;
+    let rest = table().get(def.short_name()).filter(|_| super::table::has_rules(&def.name))?;
+    let [group, version, name] = kind;
+    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    let mut out = Map::new();
+    out.insert("apiVersion", api_version.into());
+    out.insert("kind", Value::Str(name.clone()));
+    out.insert("metadata", Value::map([("name", "a".into())]));
+    rest.as_map().into_iter().flat_map(Map::iter).for_each(|(k, v)| drop(out.insert(k.clone(), v.clone())));
+    Some(Value::Map(out))
+}
+
+/// The smallest item of a list that an API server admits. The path names fields; steps into lists (`[]`, `*` or a
+/// number) may be there or not. Names are `a`, so a second item needs another one.
+pub fn required_item(kind: &[Str; 3], path: &[&str]) -> Option<Value> {
+    let types = Types::built_in();
+    let def = types.of_kind(kind).filter(|def| super::table::has_rules(&def.name))?;
+    let is_field = |step: &&&str| !matches!(**step, "[]" | "*") && step.parse::<usize>().is_err();
+    let steps: Vec<&str> = path.iter().filter(is_field).copied().collect();
+    let Type::List(_, item) = type_at(def, &steps, types)? else { return None };
+    match *item {
+        Type::Named(name, _) => table().get(&*name).cloned(),
+        Type::Leaf(Leaf::String) => Some(text_item(steps.last()?).into()),
+        Type::Leaf(Leaf::Int32 | Leaf::Int64) => Some(Value::Int(1)),
+        _ => None,
+    }
+}
+
+/// The type of a path; lists are entered.
+fn type_at(def: &TypeDef, steps: &[&str], types: &Types) -> Option<Type> {
+    let (first, rest) = steps.split_first()?;
+    let ty = def.field(first)?.ty.clone();
+    if rest.is_empty() {
+        return Some(ty);
+    }
+    let mut inner = ty;
+    let mut rest = rest;
+    loop {
+        match inner {
+            Type::List(_, item) => inner = *item,
+            Type::Map(value, _) => {
+                rest = rest.split_first()?.1;
+                inner = *value;
+                if rest.is_empty() {
+                    return Some(inner);
+                }
+            }
+            Type::Named(name, _) => return type_at(types.named(&name)?, rest, types),
+            Type::Leaf(_) => return None,
+        }
+    }
+}
+
+/// A text that a list of texts may have.
+fn text_item(field: &str) -> &'static str {
+    match field {
+        "finalizers" => "a/a",
+        "accessModes" => "ReadWriteOnce",
+        "policyTypes" => "Ingress",
+        "externalIPs" | "nameservers" => "192.0.2.1",
+        "loadBalancerSourceRanges" | "except" => "192.0.2.0/24",
+        _ => "a",
+    }
+}

@@ -1,0 +1,134 @@
+//! The rules of `rules.txt`.
+//!
+//! A line with the names of types, and below it a row for each group of fields: names, then rules with `;` between them.
+//! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `absent`,
+//! `enum A B`, `min N`, `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
+//! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`, `port-or-name`,
+//! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `at-most-one FIELD…`,
+//! `when TEST needs|forbids FIELD…` with a test `FIELD`, `!FIELD` or `FIELD=VALUE`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+const TABLE: &str = include_str!("rules.txt");
+
+type Words = Vec<&'static str>;
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    Free,
+    Required,
+    Absent,
+    Enum(Words),
+    Range(i64, i64),
+    MaxLength(usize),
+    MaxItems(usize),
+    Unique(Words),
+    Each(Box<Rule>),
+    Keys(Box<Rule>),
+    Values(Box<Rule>),
+    QuantityMin(i64),
+    IntOrPercent,
+    PortOrName,
+    OrEmpty(Box<Rule>),
+    Form(&'static str),
+    OneOf(Words),
+    AtMostOne(Words),
+    When { field: &'static str, test: Test, needs: bool, fields: Words },
+}
+
+/// Whether a rule of an object applies.
+#[derive(Clone, Copy, Debug)]
+pub enum Test {
+    Present,
+    Missing,
+    Is(&'static str),
+}
+
+/// The rules of a type, by field.
+#[derive(Debug, Default)]
+pub struct Rules {
+    fields: HashMap<&'static str, Vec<Rule>>,
+}
+
+impl Rules {
+    /// The rules of a field; `None` when nothing is recorded of it.
+    pub fn of(&self, field: &str) -> Option<&[Rule]> {
+        self.fields.get(field).map(Vec::as_slice)
+    }
+}
+
+/// The rules of a type.
+pub fn rules(name: &str) -> Option<&'static Rules> {
+    all().get(name)
+}
+
+/// Whether objects of a type are recorded.
+pub fn has_rules(name: &str) -> bool {
+    all().contains_key(name)
+}
+
+fn all() -> &'static HashMap<&'static str, Rules> {
+    static RULES: OnceLock<HashMap<&'static str, Rules>> = OnceLock::new();
+    RULES.get_or_init(|| {
+        let mut out: HashMap<&'static str, Rules> = HashMap::new();
+        let mut current: Words = Vec::new();
+        for line in TABLE.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
+            let Some((names, rest)) = line.strip_prefix(' ').and_then(|row| row.split_once(' ')) else {
+                current = line.split(',').collect();
+                for name in &current {
+                    out.entry(name).or_default();
+                }
+                continue;
+            };
+            let rules: Vec<Rule> = rest.split("; ").map(rule).collect();
+            for name in &current {
+                let fields = &mut out.entry(name).or_default().fields;
+                names
+                    .split(',')
+                    .for_each(|field| fields.entry(field).or_default().extend(rules.iter().cloned()));
+            }
+        }
+        out
+    })
+}
+
+fn rule(text: &'static str) -> Rule {
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let words = || rest.split(' ').filter(|w| !w.is_empty()).collect::<Words>();
+    let number = |at: usize| words().get(at).and_then(|w| w.parse::<i64>().ok()).unwrap_or(0);
+    let count = || usize::try_from(number(0)).unwrap_or(0);
+    match word {
+        "free" => Rule::Free,
+        "required" => Rule::Required,
+        "absent" => Rule::Absent,
+        "enum" => Rule::Enum(words()),
+        "min" => Rule::Range(number(0), i64::MAX),
+        "range" => Rule::Range(number(0), number(1)),
+        "max-length" => Rule::MaxLength(count()),
+        "max-items" => Rule::MaxItems(count()),
+        "unique" => Rule::Unique(words()),
+        "each" => Rule::Each(Box::new(rule(rest))),
+        "keys" => Rule::Keys(Box::new(rule(rest))),
+        "values" => Rule::Values(Box::new(rule(rest))),
+        "quantity-min" => Rule::QuantityMin(number(0)),
+        "int-or-percent" => Rule::IntOrPercent,
+        "port-or-name" => Rule::PortOrName,
+        "or-empty" => Rule::OrEmpty(Box::new(rule(rest))),
+        "one-of" => Rule::OneOf(words()),
+        "at-most-one" => Rule::AtMostOne(words()),
+        "when" => {
+            let words = words();
+            let test = words.first().copied().unwrap_or("");
+            let (field, test) = match (test.strip_prefix('!'), test.split_once('=')) {
+                (Some(field), _) => (field, Test::Missing),
+                (None, Some((field, value))) => (field, Test::Is(value)),
+                (None, None) => (test, Test::Present),
+            };
+            let needs = words.get(1) == Some(&"needs");
+            Rule::When { field, test, needs, fields: words.into_iter().skip(2).collect() }
+        }
+        form => Rule::Form(form),
+    }
+}
