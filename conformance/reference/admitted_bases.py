@@ -1,4 +1,5 @@
 """Objects with many fields, of which admitted.py sends variants: a list of (name, object)."""
+import json
 
 PROBE = {"httpGet": {"path": "/a", "port": 80, "httpHeaders": [{"name": "a", "value": "b"}]}, "initialDelaySeconds": 1, "periodSeconds": 5}
 SECURITY = {
@@ -110,7 +111,8 @@ VOLUME = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "per
 TARGET = {"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"}
 JOB = {"template": {"metadata": {"labels": {"a": "b"}}, "spec": never({"containers": [{"name": "a", "image": "a"}]})}, "parallelism": 2, "completions": 3,
        "completionMode": "Indexed", "backoffLimit": 1, "activeDeadlineSeconds": 5, "ttlSecondsAfterFinished": 5, "suspend": True, "podReplacementPolicy": "Failed"}
-BASES = [
+# Read back, so that no part is in two places.
+BASES = json.loads(json.dumps([
     ("pod", object_of("Pod", spec=SPEC, metadata=META)), ("pod-volumes", object_of("Pod", spec={"containers": [{"name": "a", "image": "a"}], "volumes": OTHER_VOLUMES})),
     ("pod-plain", object_of("Pod", spec={"containers": [{"name": "a", "image": "a"}]})),
     ("pod-host", object_of("Pod", spec=HOST)), ("pod-windows", object_of("Pod", spec=WINDOWS)), ("pod-gated", object_of("Pod", spec=GATED)),
@@ -167,4 +169,4 @@ BASES = [
     ("node", object_of("Node", spec={"unschedulable": True, "providerID": "a", "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]})),
     ("quota", object_of("ResourceQuota", spec={"hard": {"pods": "1", "requests.cpu": "1"}})),
     ("limits", object_of("LimitRange", spec={"limits": [{"type": "Container", "max": {"cpu": "1"}}, {"type": "Pod", "min": {"memory": "1Gi"}}]})),
-]
+]))

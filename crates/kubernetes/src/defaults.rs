@@ -59,10 +59,20 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
             out.remove(&field.name);
             continue;
         }
-        let v = value(v, &field.ty, types, depth + 1);
-        out.insert(field.name.clone(), v);
+        let mut complete = value(v, &field.ty, types, depth + 1);
+        if &*def.name == "batch/v1.JobTemplateSpec" && &*field.name == "spec" {
+            complete = undecided(v, &complete);
+        }
+        out.insert(field.name.clone(), complete);
     }
     out
+}
+
+/// A Job in a CronJob gets its own defaults when it is created: only those of its template are there.
+fn undecided(written: &Value, complete: &Value) -> Value {
+    let (Value::Map(written), Value::Map(complete)) = (written, complete) else { return complete.clone() };
+    let stays = |k: &str| k == "template" || written.contains_key(k);
+    Value::Map(complete.iter().filter(|(k, _)| stays(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 /// Whether a null in the place of a value of a built-in kind leaves nothing behind.
@@ -112,6 +122,23 @@ fn before(m: &mut Map, def: &TypeDef) {
                 fill(m, "imagePullPolicy", || policy.into());
             }
         }
+        "core/v1.ImageVolumeSource" => {
+            let image = m.get("reference").and_then(Value::as_str).unwrap_or_default();
+            let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
+            fill(m, "pullPolicy", || policy.into());
+        }
+        "core/v1.LimitRangeItem" if m.get("type").and_then(Value::as_str) == Some("Container") => limits(m),
+        "autoscaling/v1.HorizontalPodAutoscalerSpec" => {
+            fill(m, "targetCPUUtilizationPercentage", || Value::Int(80));
+        }
+        "autoscaling/v2.HorizontalPodAutoscalerSpec"
+            if m.get("metrics").and_then(Value::as_list).is_none_or(<[Value]>::is_empty) =>
+        {
+            let target = Value::map([("type", "Utilization".into()), ("averageUtilization", Value::Int(80))]);
+            let resource = Value::map([("name", "cpu".into()), ("target", target)]);
+            let metric = Value::map([("type", "Resource".into()), ("resource", resource)]);
+            m.insert("metrics", Value::list(vec![metric]));
+        }
         "core/v1.Pod" => {
             if let Some(Value::Map(spec)) = m.get_mut("spec") {
                 fill(spec, "enableServiceLinks", || Value::Bool(true));
@@ -130,13 +157,14 @@ fn before(m: &mut Map, def: &TypeDef) {
                     }
                 }
             }
-            if m.get("type").and_then(Value::as_str) != Some("ExternalName") {
-                fill(m, "internalTrafficPolicy", || "Cluster".into());
-            }
+            service(m);
         }
-        "apps/v1.DeploymentStrategy"
-        | "apps/v1.DaemonSetUpdateStrategy"
-        | "apps/v1.StatefulSetUpdateStrategy"
+        "apps/v1.StatefulSetUpdateStrategy"
+            if m.get("type").and_then(Value::as_str).is_none_or(str::is_empty) =>
+        {
+            fill(m, "rollingUpdate", empty);
+        }
+        "apps/v1.DeploymentStrategy" | "apps/v1.DaemonSetUpdateStrategy"
             if m.get("type").and_then(Value::as_str).is_none_or(|t| matches!(t, "" | "RollingUpdate")) =>
         {
             fill(m, "rollingUpdate", empty);
@@ -160,6 +188,48 @@ fn before(m: &mut Map, def: &TypeDef) {
     }
 }
 
+/// Where a Service is reached from, and for how long clients stay with a Pod.
+fn service(m: &mut Map) {
+    let text = |m: &Map, field: &str| m.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match &*text(m, "sessionAffinity") {
+        "ClientIP" => {
+            let seconds =
+                m.get("sessionAffinityConfig").and_then(|c| c.at(&["clientIP", "timeoutSeconds"])).cloned();
+            let seconds = seconds.filter(|s| !s.is_null()).unwrap_or(Value::Int(10800));
+            let client = Value::map([("timeoutSeconds", seconds)]);
+            m.insert("sessionAffinityConfig", Value::map([("clientIP", client)]));
+        }
+        "" | "None" => drop(m.remove("sessionAffinityConfig")),
+        _ => {}
+    }
+    let kind = text(m, "type");
+    let is_external = matches!(&*kind, "NodePort" | "LoadBalancer");
+    let has_addresses = m.get("externalIPs").and_then(Value::as_list).is_some_and(|l| !l.is_empty());
+    if is_external || (matches!(&*kind, "" | "ClusterIP") && has_addresses) {
+        fill(m, "externalTrafficPolicy", || "Cluster".into());
+    }
+    if kind == "LoadBalancer" {
+        fill(m, "allocateLoadBalancerNodePorts", || Value::Bool(true));
+    }
+    if kind != "ExternalName" {
+        fill(m, "internalTrafficPolicy", || "Cluster".into());
+    }
+}
+
+/// Containers have by default what they have at most, and request what they have by default, or at least.
+fn limits(m: &mut Map) {
+    let of = |m: &Map, field: &str| m.get(field).and_then(Value::as_map).cloned().unwrap_or_default();
+    for (field, from) in [("default", &["max"][..]), ("defaultRequest", &["default", "min"])] {
+        let mut filled = of(m, field);
+        for from in from {
+            of(m, from).iter().for_each(|(k, v)| fill(&mut filled, k, || v.clone()));
+        }
+        if !filled.is_empty() {
+            m.insert(field, Value::Map(filled));
+        }
+    }
+}
+
 /// What the containers of a pod are limited to is requested, unless something else is.
 fn request_limits(spec: &mut Map, key: &str) {
     let Some(Value::List(containers)) = spec.get_mut(key) else { return };
@@ -173,9 +243,52 @@ fn request_limits(spec: &mut Map, key: &str) {
     }
 }
 
+/// Whether a text without digest names an image: a repository of lower case, perhaps with a registry and a tag.
+fn is_reference(image: &str) -> bool {
+    let (path, tag) = match image.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (image, None),
+    };
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let good_tag = |t: &str| {
+        t.starts_with(word) && t.len() <= 128 && t.chars().all(|c| word(c) || matches!(c, '.' | '-'))
+    };
+    let (registry, rest) = match path.split_once('/') {
+        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" || has_upper(first) => {
+            (Some(first), rest)
+        }
+        _ => (None, path),
+    };
+    let host = |r: &str| {
+        let (name, port) = r.split_once(':').map_or((r, "1"), |(name, port)| (name, port));
+        let end = |c: char| c.is_ascii_alphanumeric();
+        let part = |p: &str| p.starts_with(end) && p.ends_with(end) && p.chars().all(|c| end(c) || c == '-');
+        name.split('.').all(part) && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+    };
+    let is_digest = |p: &str| p.len() == 64 && p.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let length = rest.len() + if registry.is_none() && !rest.contains('/') { "library/".len() } else { 0 };
+    rest.split('/').all(is_repository_part)
+        && tag.is_none_or(good_tag)
+        && registry.is_none_or(host)
+        && length <= 255
+        && !is_digest(path)
+}
+
+fn has_upper(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_uppercase())
+}
+
+/// Letters and digits with separators between: a point, one or two underscores, or hyphens.
+fn is_repository_part(part: &str) -> bool {
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let separators = part.split(word).filter(|s| !s.is_empty());
+    let good = |s: &str| matches!(s, "." | "_" | "__") || s.bytes().all(|b| b == b'-');
+    part.starts_with(word) && part.ends_with(word) && separators.into_iter().all(good)
+}
+
 /// Whether an image has the tag `latest`, or none.
 fn is_latest(image: &str) -> bool {
-    if image.contains('@') {
+    if image.contains('@') || !is_reference(image) {
         return false;
     }
     match image.rsplit('/').next().and_then(|name| name.split_once(':')) {

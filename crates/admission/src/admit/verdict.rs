@@ -56,7 +56,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
         policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
     };
-    // Kyverno asks about policies that fail closed and about the others apart: an error of one that fails open is part of a refusal
+    // Kyverno evaluates policies that fail closed and the others in webhooks of their own: an error of one that fails open is part of a refusal
     // only when another one of these refuses.
     let refuses =
         |is_fail: bool| results().filter(|(p, _)| p.failure_policy.is_fail() == is_fail).any(|r| blocked(&r));

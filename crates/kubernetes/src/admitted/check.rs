@@ -37,7 +37,14 @@ pub fn decodes(object: &Value, def: &TypeDef, types: &Types) -> Checked {
     let Value::Map(m) = object else { return Err(Refusal::new("", Reason::Type)) };
     members(m, def, types, "", 0, &|v, leaf, path| {
         let fits = match (leaf, v) {
-            (Leaf::Quantity, Value::Str(s)) => Quantity::parse(s).is_some(),
+            (Leaf::Quantity, Value::Str(s)) => {
+                let Some(amount) = Quantity::parse(s) else { return Err(Refusal::new(path, Reason::Type)) };
+                // Amounts below a thousandth are rounded up in some places.
+                if amount.to_string().ends_with(['n', 'u']) {
+                    return Err(Refusal::new(path, Reason::NotRecorded));
+                }
+                true
+            }
             (Leaf::Quantity, v) => matches!(v, Value::Int(_)),
             (Leaf::Time | Leaf::MicroTime, Value::Str(s)) => Time::parse_rfc3339(s).is_ok(),
             (Leaf::IntOrString, Value::Int(i)) => i32::try_from(*i).is_ok(),
@@ -99,7 +106,8 @@ impl Walk<'_> {
         let Some(rules) = table::rules(&def.name) else {
             return Err(Refusal::new(path, Reason::NotRecorded));
         };
-        let is_top = depth == 0;
+        // What a claim in a template has of a kind and a status is written by the server.
+        let is_top = depth == 0 || &*def.name == "core/v1.PersistentVolumeClaim";
         for field in &def.fields {
             if is_top && matches!(&*field.name, "apiVersion" | "kind" | "status") {
                 continue;
@@ -195,7 +203,12 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
             let text = v.as_str().unwrap_or_default();
             ensure(formats::fits(form, text) == Some(true), Reason::Invalid)
         }
-        Rule::Free | Rule::Required | Rule::OneOf(_) | Rule::AtMostOne(_) | Rule::When { .. } => Ok(()),
+        Rule::Free
+        | Rule::Required
+        | Rule::OneOf(_)
+        | Rule::SomeOf(_)
+        | Rule::AtMostOne(_)
+        | Rule::When { .. } => Ok(()),
     }
 }
 
@@ -240,6 +253,9 @@ fn of_object(rule: &Rule, m: &Map, path: &str) -> Checked {
             1 => Ok(()),
             _ => Err(Refusal::new(path, Reason::Forbidden)),
         },
+        Rule::SomeOf(fields) if !fields.iter().any(|f| m.contains_key(f)) => {
+            Err(Refusal::new(path, Reason::Required))
+        }
         Rule::AtMostOne(fields) if fields.iter().filter(present).count() > 1 => {
             Err(Refusal::new(path, Reason::Forbidden))
         }

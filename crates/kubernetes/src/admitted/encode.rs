@@ -7,18 +7,23 @@ use crate::prune::inside;
 use crate::schema::{Field, Leaf, Type, TypeDef, Types};
 use crate::value::{Map, Value};
 
-const KEPT: &str = include_str!("kept.txt");
+const RETAINED: &str = include_str!("retained.txt");
 
 /// Objects that nest deeper are not looked at.
 const MAX_DEPTH: usize = 512;
 
-/// Lists that are shown as null when they are not there.
-const NULL: [(&str, &str); 2] = [("rbac/v1.Role", "rules"), ("rbac/v1.ClusterRole", "rules")];
+/// Optional fields that are shown as null when they are not there.
+const NULL: [(&str, &str); 4] = [
+    ("rbac/v1.Role", "rules"),
+    ("rbac/v1.ClusterRole", "rules"),
+    ("core/v1.ProjectedVolumeSource", "sources"),
+    ("core/v1.TypedLocalObjectReference", "apiGroup"),
+];
 
-fn is_kept(def: &TypeDef, field: &str) -> bool {
+fn is_retained(def: &TypeDef, field: &str) -> bool {
     static TABLE: OnceLock<HashMap<&'static str, HashSet<&'static str>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
-        let lines = KEPT.lines().filter(|l| !l.starts_with('#'));
+        let lines = RETAINED.lines().filter(|l| !l.starts_with('#'));
         lines
             .filter_map(|l| l.split_once(' '))
             .map(|(name, rest)| (name, rest.split(' ').collect()))
@@ -55,10 +60,10 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
 }
 
 fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
-    if v.is_null() {
+    if v.is_null() || v.as_list().is_some_and(<[Value]>::is_empty) {
         return true;
     }
-    if field.required || is_kept(def, &field.name) {
+    if field.required || is_retained(def, &field.name) {
         return false;
     }
     match (&field.ty, v) {
@@ -66,7 +71,6 @@ fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
         (_, Value::Bool(b)) => !b,
         (_, Value::Int(i)) => *i == 0,
         (_, Value::Str(s)) => s.is_empty(),
-        (_, Value::List(items)) => items.is_empty(),
         (Type::Map(..), Value::Map(m)) => m.is_empty(),
         _ => false,
     }
@@ -93,9 +97,9 @@ fn shown_fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
         out.insert(key.clone(), v);
     }
     for field in &def.fields {
-        let is_list = matches!(field.ty, Type::List(..));
-        let always = field.required || NULL.contains(&(&*def.name, &*field.name));
-        if is_list && always && !out.contains_key(&field.name) {
+        let is_list = matches!(field.ty, Type::List(..)) && field.required;
+        let always = is_list || NULL.contains(&(&*def.name, &*field.name));
+        if always && !out.contains_key(&field.name) {
             out.insert(field.name.clone(), Value::Null);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Reason, Refusal, kinds};
 use crate::schema::TypeDef;
 use crate::value::quantity::Quantity;
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Str, Value, print};
 
 /// Stands for the uid that a server chooses.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -22,6 +22,10 @@ const CHOSEN: [&str; 8] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
+
+/// The condition of a Pod with scheduling gates.
+const GATED: &str = r#"{"type":"PodScheduled","status":"False","lastProbeTime":null,"reason":"SchedulingGated",
+    "message":"Scheduling is blocked due to non-empty scheduling gates"}"#;
 
 /// An object whose parts are changed in place.
 fn edit(value: &mut Map, path: &[&str], change: &dyn Fn(&mut Map)) {
@@ -118,7 +122,10 @@ pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
             return Err(Refusal::new("status", Reason::NotRecorded));
         }
     }
-    let status = STATUS.lines().filter_map(|l| l.split_once(' ')).find(|(kind, _)| *kind == name);
+    let versioned = format!("{name}/{}", kind[1]);
+    let lines = || STATUS.lines().filter_map(|l| l.split_once(' '));
+    let status =
+        lines().find(|(kind, _)| *kind == versioned).or_else(|| lines().find(|(kind, _)| *kind == name));
     m.remove("status");
     if let Some((_, status)) = status {
         m.insert("status", json(status));
@@ -162,9 +169,32 @@ pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
         "Job" => job(&mut m, object_name)?,
         "ReplicationController" => controller(&mut m),
         "Service" => service(&mut m)?,
+        "ServiceAccount" => names_alone(&mut m, "secrets"),
+        "StatefulSet" => edit(&mut m, &["spec"], &claims),
         _ => {}
     }
     Ok(Value::Map(m))
+}
+
+/// References of which the server stores the names.
+fn names_alone(m: &mut Map, field: &str) {
+    let Some(Value::List(items)) = m.get_mut(field) else { return };
+    for item in items.make_mut() {
+        let name = item.get("name").cloned();
+        *item = Value::Map(name.map(|name| ("name".into(), name)).into_iter().collect());
+    }
+}
+
+/// Claims in a template are whole objects; a bound that is switched off is dropped.
+fn claims(spec: &mut Map) {
+    edit(spec, &["updateStrategy", "rollingUpdate"], &|rolling| drop(rolling.remove("maxUnavailable")));
+    let Some(Value::List(items)) = spec.get_mut("volumeClaimTemplates") else { return };
+    for item in items.make_mut() {
+        let Value::Map(claim) = item else { continue };
+        claim.insert("apiVersion", "v1".into());
+        claim.insert("kind", "PersistentVolumeClaim".into());
+        claim.insert("status", Value::map([("phase", "Pending".into())]));
+    }
 }
 
 fn protect(m: &mut Map, finalizer: &str) {
@@ -207,7 +237,13 @@ fn pod(m: &mut Map) {
     if let Some(spec) = m.get("spec").and_then(Value::as_map) {
         class = class_of(spec);
     }
-    edit(m, &["status"], &|status| drop(status.insert("qosClass", class.into())));
+    let gated = m.get("spec").and_then(|s| s.get("schedulingGates")).is_some();
+    edit(m, &["status"], &|status| {
+        status.insert("qosClass", class.into());
+        if gated {
+            status.insert("conditions", Value::list(vec![json(GATED)]));
+        }
+    });
 }
 
 /// How sure a pod is of its resources: the amounts of cpu and memory of all containers.
@@ -286,6 +322,21 @@ fn service(m: &mut Map) -> Result<(), Refusal> {
         return Ok(());
     }
     let is_headless = spec.get("clusterIP").and_then(Value::as_str) == Some("None");
+    let known = |field: &str, wanted: &str| spec.get(field).is_none_or(|v| v.json_eq(&json(wanted)));
+    let address = print::json(&spec.get("clusterIP").cloned().unwrap_or_default());
+    if let Some(field) = [
+        ("ipFamilies", r#"["IPv4"]"#),
+        ("ipFamilyPolicy", r#""SingleStack""#),
+        ("clusterIPs", &format!("[{address}]")),
+    ]
+    .into_iter()
+    .find_map(|(field, wanted)| (!known(field, wanted)).then_some(field))
+    {
+        return Err(Refusal::new(format!("spec.{field}"), Reason::NotRecorded));
+    }
+    if !is_headless && (spec.contains_key("clusterIP") || spec.contains_key("clusterIPs")) {
+        return Err(Refusal::new("spec.clusterIP", Reason::NotRecorded));
+    }
     if is_headless && !spec.contains_key("selector") {
         insert_new(spec, "ipFamilies", json(r#"["IPv4","IPv6"]"#));
         insert_new(spec, "ipFamilyPolicy", "RequireDualStack".into());
@@ -296,12 +347,6 @@ fn service(m: &mut Map) -> Result<(), Refusal> {
     insert_new(spec, "ipFamilies", json(r#"["IPv4"]"#));
     insert_new(spec, "ipFamilyPolicy", "SingleStack".into());
     let is_external = matches!(&*kind, "NodePort" | "LoadBalancer");
-    if is_external {
-        insert_new(spec, "externalTrafficPolicy", "Cluster".into());
-    }
-    if kind == "LoadBalancer" {
-        insert_new(spec, "allocateLoadBalancerNodePorts", Value::Bool(true));
-    }
     let allocates = kind == "NodePort"
         || spec.get("allocateLoadBalancerNodePorts").and_then(Value::as_bool) == Some(true);
     if is_external

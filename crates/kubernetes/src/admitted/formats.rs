@@ -16,10 +16,7 @@ pub fn fits(form: &str, text: &str) -> Option<bool> {
         "label-value" => names::value_problems(text).is_empty(),
         "group-version" => text.matches('/').count() <= 1 && !text.starts_with('/') && !text.ends_with('/'),
         "path-segment" => !matches!(text, "." | "..") && !text.contains(['/', '%']),
-        "env-name" => {
-            let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '-');
-            text.starts_with(first) && text.chars().all(|c| first(c) || c == '.' || c.is_ascii_digit())
-        }
+        "env-name" => !text.is_empty() && text.chars().all(|c| matches!(c, ' '..='~') && c != '='),
         "header-name" => !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
         "config-key" => {
             let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -37,6 +34,7 @@ pub fn fits(form: &str, text: &str) -> Option<bool> {
         "no-dots" => !has_dots(text),
         "no-colon" => !text.contains(':'),
         "no-slash" => !text.contains('/'),
+        "not-empty" => !text.is_empty(),
         "trimmed" => text.trim() == text,
         "sysctl" => is_sysctl(text),
         "driver-name" => text.len() <= 63 && names::subdomain_problems(&text.to_lowercase()).is_empty(),

@@ -27,6 +27,31 @@ fn text<'m>(m: &'m Map, path: &[&str]) -> &'m str {
     at(m, path).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Checks what is seen only in an object as it is sent: empty values that count as set.
+pub fn sent(kind: &str, object: &Value) -> Checked {
+    let Some(spec) = object.at(spec_path(kind)).filter(|_| !spec_path(kind).is_empty()) else {
+        return Ok(());
+    };
+    let path = spec_path(kind).join(".");
+    if spec.get("overhead").is_some() {
+        return refuse(&path, "overhead", Reason::NotRecorded);
+    }
+    let of_linux =
+        ["supplementalGroups", "sysctls"].iter().find(|f| spec.at(&["securityContext", f]).is_some());
+    match of_linux {
+        Some(field) if spec.text_at(&["os", "name"]) == "windows" => {
+            refuse(&format!("{path}.securityContext"), field, Reason::Forbidden)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names of the claims of a StatefulSet, which are volumes of its pods.
+fn claims(m: &Map) -> Vec<&str> {
+    let claims = at(m, &["spec", "volumeClaimTemplates"]).and_then(Value::as_list).unwrap_or_default();
+    claims.iter().map(|c| c.text_at(&["metadata", "name"])).collect()
+}
+
 /// Checks an object of a kind.
 pub fn check(kind: &[Str; 3], m: &Map) -> Checked {
     let kind = &*kind[2];
@@ -37,12 +62,31 @@ pub fn check(kind: &[Str; 3], m: &Map) -> Checked {
         let Some(spec) = at(m, path).and_then(Value::as_map) else {
             return refuse("", &at_path, Reason::Required);
         };
-        pods::check(kind, spec, &at_path)?;
+        let claims = claims(m);
+        let is_name = |name: &&str| formats::fits("label", name) == Some(true);
+        if let Some(i) = claims.iter().position(|name| !is_name(name)) {
+            return refuse(&format!("spec.volumeClaimTemplates[{i}].metadata"), "name", Reason::Invalid);
+        }
+        pods::check(kind, spec, &at_path, &claims)?;
         template(kind, m)?;
     }
     let spec = m.get("spec").and_then(Value::as_map).cloned().unwrap_or_default();
     match kind {
-        "Deployment" | "DaemonSet" => rolling(kind, &spec),
+        "Deployment" | "DaemonSet" => {
+            let number = |f: &str| spec.get(f).and_then(Value::as_int);
+            if number("progressDeadlineSeconds")
+                .is_some_and(|d| d <= number("minReadySeconds").unwrap_or_default())
+            {
+                return refuse("spec", "progressDeadlineSeconds", Reason::Invalid);
+            }
+            rolling(kind, &spec)
+        }
+        "CronJob" => {
+            let job = at(&spec, &["jobTemplate", "spec"]);
+            let own =
+                ["manualSelector", "selector"].into_iter().find(|f| job.is_some_and(|j| j.get(f).is_some()));
+            own.map_or(Ok(()), |field| refuse("spec.jobTemplate.spec", field, Reason::Forbidden))
+        }
         "Service" => service(&spec),
         "Ingress" if !is_set(&spec, "defaultBackend") && !is_set(&spec, "rules") => {
             refuse("", "spec", Reason::Invalid)
@@ -81,8 +125,8 @@ fn name(kind: &str, m: &Map) -> Checked {
         "Job" | "StatefulSet" => 63,
         _ => 253,
     };
-    // The names of Jobs are values of labels.
-    let is_label = kind != "Job" || formats::fits("label-value", name) == Some(true);
+    // The names of Jobs and StatefulSets become hostnames.
+    let is_label = !matches!(kind, "Job" | "StatefulSet") || formats::fits("label", name) == Some(true);
     if name.is_empty() {
         return refuse("metadata", "name", Reason::Required);
     }
@@ -157,8 +201,15 @@ fn service(spec: &Map) -> Checked {
     let ports = spec.get("ports").and_then(Value::as_list).unwrap_or_default();
     let is_headless = text(spec, &["clusterIP"]) == "None";
     if kind == "ExternalName" {
-        let set =
-            ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"].iter().find(|f| spec.contains_key(f));
+        let own = [
+            "clusterIP",
+            "clusterIPs",
+            "ipFamilies",
+            "ipFamilyPolicy",
+            "internalTrafficPolicy",
+            "sessionAffinityConfig",
+        ];
+        let set = own.iter().find(|f| spec.contains_key(f));
         if let Some(field) = set {
             return refuse("spec", field, Reason::Forbidden);
         }
@@ -172,9 +223,17 @@ fn service(spec: &Map) -> Checked {
         return refuse("spec", "clusterIPs", Reason::Invalid);
     }
     let is_external = matches!(kind, "NodePort" | "LoadBalancer");
-    if is_external != spec.contains_key("externalTrafficPolicy") && spec.contains_key("externalTrafficPolicy")
-    {
+    let is_reached = is_external || (kind == "ClusterIP" && is_set(spec, "externalIPs"));
+    let traffic = text(spec, &["externalTrafficPolicy"]);
+    if !is_reached && !traffic.is_empty() {
         return refuse("spec", "externalTrafficPolicy", Reason::Invalid);
+    }
+    if kind == "LoadBalancer" && traffic == "Local" {
+        // The server allocates a port for health checks.
+        return refuse("spec", "healthCheckNodePort", Reason::NotRecorded);
+    }
+    if text(spec, &["sessionAffinity"]) == "None" && is_set(spec, "sessionAffinityConfig") {
+        return refuse("spec", "sessionAffinityConfig", Reason::Forbidden);
     }
     let only_balancer = ["allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerSourceRanges"];
     if let Some(field) =
@@ -190,11 +249,6 @@ fn service(spec: &Map) -> Checked {
         let given = port.get("nodePort").is_some();
         if given && !is_external {
             return refuse(&path, "nodePort", Reason::Forbidden);
-        }
-        if is_headless
-            && port.get("targetPort").is_some_and(|t| !t.json_eq(port.get("port").unwrap_or(&Value::Null)))
-        {
-            return refuse(&path, "targetPort", Reason::NotRecorded);
         }
     }
     Ok(())
@@ -228,8 +282,8 @@ fn binding(kind: &str, m: &Map) -> Checked {
         if is_account && formats::fits("subdomain", subject.text_at(&["name"])) != Some(true) {
             return refuse(&path, "name", Reason::Invalid);
         }
-        if is_account == subject.text_at(&["namespace"]).is_empty() {
-            return refuse(&path, "namespace", if is_account { Reason::Required } else { Reason::Invalid });
+        if is_account && subject.text_at(&["namespace"]).is_empty() {
+            return refuse(&path, "namespace", Reason::Required);
         }
     }
     Ok(())

@@ -41,6 +41,38 @@ pub fn check(name: &str, m: &Map, path: &str) -> Checked {
             if fits { Ok(()) } else { refuse(path, "diskURI", Reason::Invalid) }
         }
         "core/v1.PersistentVolumeClaimSpec" => claim(m, path),
+        "core/v1.PersistentVolumeClaimTemplate" => {
+            let metadata = m.get("metadata").and_then(Value::as_map);
+            let known = |k: &str| matches!(k, "labels" | "annotations");
+            let unknown = metadata.into_iter().flat_map(Map::keys).any(|k| !known(k));
+            if unknown { refuse(path, "metadata", Reason::Forbidden) } else { Ok(()) }
+        }
+        "core/v1.CSIVolumeSource"
+            if m.get("nodePublishSecretRef").is_some_and(|r| r.text_at(&["name"]).is_empty()) =>
+        {
+            refuse(path, "nodePublishSecretRef.name", Reason::Required)
+        }
+        "networking/v1.NetworkPolicyPort" => {
+            match (m.get("port"), m.get("endPort").and_then(Value::as_int)) {
+                (_, None) => Ok(()),
+                (Some(Value::Int(port)), Some(end)) if end >= *port => Ok(()),
+                _ => refuse(path, "endPort", Reason::Invalid),
+            }
+        }
+        "apps/v1.RollingUpdateStatefulSetStrategy" => match m.get("maxUnavailable") {
+            Some(Value::Int(0)) => refuse(path, "maxUnavailable", Reason::Invalid),
+            Some(Value::Str(s)) if **s == *"0%" => refuse(path, "maxUnavailable", Reason::Invalid),
+            _ => Ok(()),
+        },
+        "core/v1.ResourceQuotaSpec" => {
+            let hard = m.get("hard").and_then(Value::as_map);
+            let counted = |name: &str| !["cpu", "memory", "storage"].iter().any(|of| name.ends_with(of));
+            let whole = |v: &Value| quantity(v).is_some_and(|q| q.as_integer().is_some());
+            match hard.into_iter().flat_map(Map::iter).find(|(k, v)| counted(k) && !whole(v)) {
+                Some((name, _)) => refuse(path, &format!("hard[{name}]"), Reason::Invalid),
+                None => Ok(()),
+            }
+        }
         "core/v1.KeyToPath" | "core/v1.DownwardAPIVolumeFile" if text(m, "path").starts_with("..") => {
             refuse(path, "path", Reason::Invalid)
         }

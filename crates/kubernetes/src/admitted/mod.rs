@@ -5,7 +5,7 @@
 //! `--allow-privileged`; recorded with `conformance/reference/admitted.py`, replayed in `tests.rs`.
 //!
 //! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding leaves out are
-//!   dropped (`kept.txt` lists the optional fields that stay), defaults are filled in ([`super::defaults`]), and what
+//!   dropped (`retained.txt` lists the optional fields that stay), defaults are filled in ([`super::defaults`]), and what
 //!   creation and the plugins write is added (`filled.rs`).
 //! - `rules.txt` says what each field may be; a field without a row, and an object of which it is doubtful whether the
 //!   server takes it, is refused. So what is admitted here is admitted by the server; the reverse does not always hold.
@@ -105,6 +105,7 @@ fn created(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Res
     if decode::problems(object, def, types).wrong.is_some() {
         return Err(Refusal::new("", Reason::Type));
     }
+    kinds::sent(&kind[2], &named)?;
     check::decodes(&named, def, types)?;
     let decoded = encode::without_empty(&pruned(&named, def, types), def, types);
     let decoded = filled::decoded(decoded, def);

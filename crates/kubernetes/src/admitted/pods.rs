@@ -34,8 +34,8 @@ fn containers<'m>(spec: &'m Map, path: &str) -> Vec<(String, &'m Map, bool)> {
     all.map(|(p, c, init)| (join(path, &p), c, init)).collect()
 }
 
-/// Checks the specification at a path of an object of a kind.
-pub fn check(kind: &str, spec: &Map, path: &str) -> Checked {
+/// Checks the specification at a path of an object of a kind, with claims that are volumes besides.
+pub fn check(kind: &str, spec: &Map, path: &str, claims: &[&str]) -> Checked {
     restart(kind, spec, path)?;
     if kind == "Pod" {
         plugins(spec, path)?;
@@ -51,6 +51,7 @@ pub fn check(kind: &str, spec: &Map, path: &str) -> Checked {
         }
         names.push(name);
         of_container(spec, container, &at, init)?;
+        mounts(spec, claims, container, &at)?;
         for (i, port) in items(container, "ports") {
             let Some(number) = port.get("hostPort").and_then(Value::as_int) else { continue };
             let key = (number, text(port, "protocol"), text(port, "hostIP"));
@@ -150,7 +151,7 @@ fn windows(spec: &Map, path: &str) -> Checked {
         return refuse(path, "securityContext.windowsOptions", Reason::Forbidden);
     }
     if os == "windows" {
-        let plain = ["hostPID", "hostIPC", "hostNetwork", "shareProcessNamespace", "hostUsers"];
+        let plain = ["hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
         let linux = plain.iter().find(|f| spec.contains_key(f));
         if let Some(field) = linux {
             return refuse(path, field, Reason::Forbidden);
@@ -220,14 +221,19 @@ fn of_container(spec: &Map, container: &Map, at: &str, init: bool) -> Checked {
     {
         return refuse(at, "securityContext.procMount", Reason::Invalid);
     }
-    mounts(spec, container, at)
+    let resize = container.get("resizePolicy").and_then(Value::as_list).unwrap_or_default();
+    let restarts = resize.iter().any(|r| r.text_at(&["restartPolicy"]) == "RestartContainer");
+    if restarts && text(spec, "restartPolicy") == "Never" {
+        return refuse(at, "resizePolicy", Reason::Invalid);
+    }
+    Ok(())
 }
 
 fn part_map(m: &Map, field: &str) -> Map {
     m.get(field).and_then(Value::as_map).cloned().unwrap_or_default()
 }
 
-fn mounts(spec: &Map, container: &Map, at: &str) -> Checked {
+fn mounts(spec: &Map, claims: &[&str], container: &Map, at: &str) -> Checked {
     let volume = |name: &str| items(spec, "volumes").find(|(_, v)| text(v, "name") == name).map(|(_, v)| v);
     let privileged =
         part(container, &["securityContext", "privileged"]).and_then(Value::as_bool) == Some(true);
@@ -245,7 +251,7 @@ fn mounts(spec: &Map, container: &Map, at: &str) -> Checked {
     }
     for (i, mount) in items(container, "volumeMounts") {
         let name = text(mount, "name");
-        if volume(name).is_none() {
+        if volume(name).is_none() && !claims.contains(&name) {
             return refuse(at, &format!("volumeMounts[{i}].name"), Reason::Invalid);
         }
         if devices.contains(&name) || paths.contains(&text(mount, "mountPath")) {
@@ -264,6 +270,9 @@ fn volumes(spec: &Map, path: &str) -> Checked {
         let sources = part(volume, &["projected", "sources"]).and_then(Value::as_list).unwrap_or_default();
         let mut paths: Vec<&str> = Vec::new();
         for source in sources {
+            if source.get("serviceAccountToken").is_some() && !is_set(spec, "serviceAccountName") {
+                return refuse(path, &format!("volumes[{i}].projected.sources"), Reason::Forbidden);
+            }
             let own = source.at(&["serviceAccountToken", "path"]).and_then(Value::as_str);
             let listed = ["configMap", "secret", "downwardAPI"]
                 .iter()

@@ -4,7 +4,7 @@
 //! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `absent`,
 //! `enum A B`, `min N`, `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
 //! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`, `port-or-name`,
-//! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `at-most-one FIELD…`,
+//! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `some-of FIELD…`, `at-most-one FIELD…`,
 //! `when TEST needs|forbids FIELD…` with a test `FIELD`, `!FIELD` or `FIELD=VALUE`.
 
 use std::collections::HashMap;
@@ -34,6 +34,7 @@ pub enum Rule {
     OrEmpty(Box<Rule>),
     Form(&'static str),
     OneOf(Words),
+    SomeOf(Words),
     AtMostOne(Words),
     When { field: &'static str, test: Test, needs: bool, fields: Words },
 }
@@ -117,6 +118,7 @@ fn rule(text: &'static str) -> Rule {
         "port-or-name" => Rule::PortOrName,
         "or-empty" => Rule::OrEmpty(Box::new(rule(rest))),
         "one-of" => Rule::OneOf(words()),
+        "some-of" => Rule::SomeOf(words()),
         "at-most-one" => Rule::AtMostOne(words()),
         "when" => {
             let words = words();
