@@ -94,7 +94,7 @@ impl Controllers {
         let begins = queue.clone();
         let tasks: Arc<Tasks> = Arc::default();
         let begun = tasks.clone();
-        let scanned: Arc<Queue<scan::Work>> = Arc::default();
+        let scanned = Arc::new(scan::queue());
         let scans_begin = scanned.clone();
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
             scans_begin.add(scan::Work::Policies);

@@ -48,6 +48,8 @@ struct State<K> {
     again: HashSet<K>,
     failures: HashMap<K, u32>,
     ended: bool,
+    /// Which keys come before all others that are ready.
+    is_first: fn(&K) -> bool,
 }
 
 impl<K> Default for Queue<K> {
@@ -62,6 +64,7 @@ impl<K> Default for Queue<K> {
             again: HashSet::new(),
             failures: HashMap::new(),
             ended: false,
+            is_first: |_| false,
         };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -72,7 +75,10 @@ impl<K: Clone + Eq + Hash + Debug> State<K> {
         if self.in_work.contains(&key) {
             self.again.insert(key);
         } else if self.queued.insert(key.clone()) {
-            self.ready.push_back(key);
+            match (self.is_first)(&key) {
+                true => self.ready.push_front(key),
+                false => self.ready.push_back(key),
+            }
         }
     }
 
@@ -111,6 +117,13 @@ impl<K: Clone + Eq + Hash + Debug> State<K> {
 impl<K: Clone + Eq + Hash + Debug> Queue<K> {
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A queue in which some keys do not wait for the others.
+    pub fn with_first(is_first: fn(&K) -> bool) -> Queue<K> {
+        let queue = Queue::default();
+        queue.state().is_first = is_first;
+        queue
     }
 
     /// Adds a key, unless it waits already.
@@ -299,6 +312,13 @@ mod tests {
         queue.add("b");
         queue.add("a");
         assert_eq!((queue.take(), queue.take(), queue.len()), (Some("a"), Some("b"), 0));
+    }
+
+    #[test]
+    fn keys_that_come_first_do_not_wait_for_the_others() {
+        let queue = Queue::with_first(|key| *key == "policies");
+        ["a", "b", "policies"].into_iter().for_each(|key| queue.add(key));
+        assert_eq!([queue.take(), queue.take(), queue.take()], [Some("policies"), Some("a"), Some("b")]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! An object is scanned when it is new, when it or the policies change, and after an interval; workers take objects from a
 //! queue at a limited pace. Only the replica that leads scans. Semantics: `docs/cluster.md`, "Background scans".
 
+mod announce;
 mod evaluate;
 mod followed;
 pub mod native;
@@ -29,6 +30,7 @@ use crate::queue::{Next, Queue, Workers};
 use crate::reports::{self, Reports, object, text};
 use crate::value::{Str, Value};
 
+use announce::Announcer;
 use evaluate::{Finding, evaluate};
 use followed::Followed;
 use native::{Native, Reported};
@@ -69,6 +71,11 @@ pub enum Work {
     Object(Uid),
 }
 
+/// A queue for scans. Which policies there are does not wait for objects: those that wait are then scanned once, with the policies of now.
+pub fn queue() -> Queue<Work> {
+    Queue::with_first(|work| *work == Work::Policies)
+}
+
 /// Whether this replica leads.
 pub type Leads = Arc<dyn Fn() -> bool + Send + Sync>;
 
@@ -97,6 +104,11 @@ impl Scans {
             reports: Reports::new(cluster.clone(), setup.reports.clone()),
             native: Native::new(cluster.clone(), setup.native, changed),
             followed: Followed::new(cluster.clone(), objects.clone(), queue.clone()),
+            announcer: setup
+                .journal
+                .clone()
+                .map(|journal| Announcer::start(journal, cluster.clone()))
+                .transpose()?,
             setup,
             cluster,
             source,
@@ -147,6 +159,7 @@ struct Scanner {
     queue: Arc<Queue<Work>>,
     objects: Arc<Objects>,
     followed: Followed,
+    announcer: Option<Announcer>,
     plan: Mutex<Option<Arc<Plan>>>,
     /// The kinds of the cluster, as the server knows them.
     kinds: Mutex<Option<Arc<Kinds>>>,
@@ -334,15 +347,14 @@ impl Scanner {
         if let Some(noted) = before.filter(|noted| noted.0 == violations && is_recent(*noted)) {
             return noted;
         }
-        let Some(journal) = &self.setup.journal else { return (violations, now) };
+        let Some(announcer) = &self.announcer else { return (violations, now) };
         let exceptions = plan.policies.verdicts.set().exceptions();
         let occasion =
             Occasion { object: scope, blocked: false, settings: plan.in_use.settings(), exceptions };
-        for event in findings.iter().flat_map(|f| occasion.events(&f.policy, &f.rules)) {
-            if let Err(error) = journal.write(&self.cluster, &event) {
-                tracing::warn!(%error, "an event cannot be written");
-            }
-        }
+        findings
+            .iter()
+            .flat_map(|f| occasion.events(&f.policy, &f.rules))
+            .for_each(|e| announcer.announce(e));
         (violations, now)
     }
 }

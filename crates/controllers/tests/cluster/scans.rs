@@ -7,7 +7,6 @@ use ephor_admission::admit::Gate;
 use ephor_cluster::Cluster;
 use ephor_controllers::events::Journal;
 use ephor_controllers::in_use::{InUse, Source};
-use ephor_controllers::queue::Queue;
 use ephor_controllers::reports::{Form, ReportOptions, Reports, Subject};
 use ephor_controllers::scan::native::Reported;
 use ephor_controllers::scan::{Scans, Setup, Work};
@@ -62,7 +61,7 @@ impl Replica {
             reports: Form::PolicyReports.into(),
             journal: Some(journal),
         };
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(ephor_controllers::scan::queue());
         queue.add(Work::Policies);
         let scans = Scans::start(setup, cluster.clone(), source, queue, Arc::new(|| true)).unwrap();
         Replica { in_use, scans }
