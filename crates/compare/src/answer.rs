@@ -1,0 +1,109 @@
+//! What a comparison came to.
+
+use crate::value::Value;
+
+use super::environment::Environment;
+use super::side::Judgement;
+
+/// Whether two sides mean the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// They agree on every object.
+    Proved,
+    /// They agree on all objects that were tried; why that is no proof.
+    Tested(Vec<String>),
+    /// They differ.
+    Differs,
+    /// They have parts that cannot be compared.
+    Incomparable(String),
+}
+
+impl Answer {
+    /// The word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Answer::Proved => "proved",
+            Answer::Tested(_) => "tested",
+            Answer::Differs => "differs",
+            Answer::Incomparable(_) => "incomparable",
+        }
+    }
+}
+
+/// What a comparison came to.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Whether both sides mean the same.
+    pub answer: Answer,
+    /// The differences: one for each kind of them, the gravest first.
+    pub differences: Vec<Difference>,
+    /// Which side allows updates of objects that are violations already, where only one does.
+    pub existing: Option<&'static str>,
+    /// How many objects were evaluated.
+    pub objects: usize,
+    /// The kinds that rules of a side select.
+    pub kinds: Vec<String>,
+}
+
+/// How two sides differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DifferenceKind {
+    /// The new side allows what the old one denies.
+    Weaker,
+    /// The new side denies what the old one allows.
+    Stricter,
+    /// Both deny, one of them because of an error.
+    Errors,
+}
+
+impl DifferenceKind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DifferenceKind::Weaker => "weaker",
+            DifferenceKind::Stricter => "stricter",
+            DifferenceKind::Errors => "errors",
+        }
+    }
+}
+
+/// Where an object can exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Universe {
+    /// A Kubernetes API server admits it, and shows it to admission webhooks so that the sides differ.
+    Cluster,
+    /// It fits the schema of its kind, as files do; an API server refuses it, or fills in what makes the sides agree.
+    Files,
+    /// Nothing is known about objects of its kind.
+    Any,
+}
+
+impl Universe {
+    /// The words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Universe::Cluster => "in clusters",
+            Universe::Files => "in files only",
+            Universe::Any => "custom resources",
+        }
+    }
+}
+
+/// An object on which two sides differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// How they differ.
+    pub kind: DifferenceKind,
+    /// Where the object can exist.
+    pub universe: Universe,
+    /// Of which kind it is, and what is done with it.
+    pub environment: Environment,
+    /// The object; the one that goes away in deletions.
+    pub object: Value,
+    /// The former object of an update, where it is another one.
+    pub old_object: Option<Value>,
+    /// What the old side says.
+    pub old: Judgement,
+    /// What the new side says.
+    pub new: Judgement,
+}

@@ -1,0 +1,475 @@
+//! Objects that stand for all others: of each class of each field that is read, every combination.
+//!
+//! In: what is read of an object, the types of its kind, what is tested. Out: the objects, small ones first. A list has as many items,
+//! in all lists of an object together, as there are statements about items: for statements of the form "some item is such",
+//! and combinations of these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read are there
+//! only where the kind requires them.
+
+use crate::analysis::reads::Tree;
+use crate::kubernetes::Types;
+use crate::kubernetes::admitted::{required_item, smallest};
+use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use crate::value::{Map, Str, Value};
+
+use super::environment::Environment;
+use super::predicates::Predicates;
+use super::words;
+
+/// Deeper parts of objects are not looked at.
+const DEEPEST: usize = 24;
+
+/// Objects of one kind for one comparison.
+pub struct Domain<'d> {
+    types: &'d Types,
+    predicates: &'d Predicates,
+    texts: Vec<Str>,
+    integers: Vec<i64>,
+    /// How many items all lists have together, at most.
+    items: usize,
+    /// How many objects there are at most.
+    limit: usize,
+    kind: [Str; 3],
+    /// The fields that lead to the value that is built.
+    path: Vec<Str>,
+    /// Why the objects do not stand for all others.
+    pub open: Option<String>,
+}
+
+/// A value of a field, or none, and how many items its lists have.
+#[derive(Clone)]
+struct Choice {
+    value: Option<Value>,
+    items: usize,
+}
+
+const ABSENT: Choice = Choice { value: None, items: 0 };
+
+fn plain(value: Value) -> Choice {
+    Choice { value: Some(value), items: 0 }
+}
+
+impl<'d> Domain<'d> {
+    /// For what is tested, with at most so many items and objects.
+    pub fn new(
+        types: &'d Types,
+        predicates: &'d Predicates,
+        environment: &Environment,
+        items: usize,
+        limit: usize,
+    ) -> Domain<'d> {
+        let (texts, open) = match predicates.texts() {
+            Some(texts) => (texts, None),
+            None => (vec!["".into(), "a".into()], Some("too many different texts".to_string())),
+        };
+        let resource = &environment.resource;
+        let kind = [resource.group.clone(), resource.version.clone(), resource.kind.clone()];
+        Domain {
+            types,
+            predicates,
+            texts,
+            integers: predicates.integers(),
+            items,
+            limit,
+            kind,
+            path: Vec::new(),
+            open,
+        }
+    }
+
+    /// The objects. `name`: the name counts.
+    pub fn objects(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Value> {
+        let resource = &environment.resource;
+        let def = self.types.of_kind(&self.kind).cloned();
+        let smallest = smallest(&self.kind);
+        if tree.whole {
+            self.not_all("all of the object is read");
+        }
+        let none = Tree::default();
+        let metadata = tree.get("metadata").unwrap_or(&none);
+        let mut below = tree.clone();
+        below.keys.retain(|(key, _)| !matches!(&**key, "apiVersion" | "kind" | "metadata"));
+        let bodies = self.fields(&below, def.as_deref(), smallest.as_ref(), 0);
+        let metadata = self.metadata(environment, metadata, name);
+        let heads = metadata.into_iter().map(|choice| Choice { items: 0, ..choice }).collect::<Vec<_>>();
+        let mut all = Vec::new();
+        for body in &bodies {
+            for head in &heads {
+                if all.len() >= self.limit {
+                    self.not_all("too many combinations of fields");
+                    return all;
+                }
+                let mut object = Map::new();
+                object.insert("apiVersion", Value::from(&*environment.api_version()));
+                object.insert("kind", Value::Str(resource.kind.clone()));
+                object.insert("metadata", head.value.clone().unwrap_or_default());
+                for (key, value) in body.value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
+                    object.insert::<Str>(key.clone(), value.clone());
+                }
+                all.push(Value::Map(object));
+            }
+        }
+        all
+    }
+
+    fn not_all(&mut self, why: &str) {
+        self.open.get_or_insert_with(|| why.to_string());
+    }
+
+    fn metadata(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Choice> {
+        let mut rest = tree.clone();
+        rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
+        let def = self.types.named("meta/v1.ObjectMeta").cloned();
+        let others = self.fields(&rest, def.as_deref(), None, 1);
+        let reads_name = name || tree.whole || tree.get("name").is_some();
+        let names =
+            self.identities(reads_name, tree.get("name").is_some(), &self.predicates.names.clone(), "a");
+        let namespaces = match environment.resource.namespaced {
+            true => {
+                let wanted = &self.predicates.namespaces.clone();
+                let is_read = tree.get("namespace").is_some();
+                self.identities(is_read || !wanted.is_empty(), is_read, wanted, "default")
+            }
+            false => Vec::new(),
+        };
+        let mut all = Vec::new();
+        for other in &others {
+            for name in &names {
+                let with = |namespace: Option<&Str>| {
+                    let mut map = Map::new();
+                    map.insert("name", Value::Str(name.clone()));
+                    if let Some(namespace) = namespace {
+                        map.insert("namespace", Value::Str(namespace.clone()));
+                    }
+                    for (key, value) in other.value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
+                        map.insert::<Str>(key.clone(), value.clone());
+                    }
+                    Choice { value: Some(Value::Map(map)), items: other.items }
+                };
+                match namespaces.is_empty() {
+                    true => all.push(with(None)),
+                    false => all.extend(namespaces.iter().map(|n| with(Some(n)))),
+                }
+            }
+        }
+        all
+    }
+
+    /// Names, or namespaces: the usual one, and one for each class of those that are tested.
+    fn identities(
+        &mut self,
+        is_read: bool,
+        as_text: bool,
+        patterns: &std::collections::BTreeSet<String>,
+        usual: &str,
+    ) -> Vec<Str> {
+        let mut all: Vec<Str> = vec![usual.into()];
+        if is_read {
+            let Some(found) = words::witnesses(patterns, 1) else {
+                self.not_all("too many different names");
+                return all;
+            };
+            let texts = if as_text { self.texts.clone() } else { Vec::new() };
+            for text in found.into_iter().map(Str::from).chain(texts) {
+                if !text.is_empty() && !all.contains(&text) {
+                    all.push(text);
+                }
+            }
+        }
+        all
+    }
+
+    /// Objects with the fields that are read; those of the smallest object that an API server admits are always there.
+    fn fields(
+        &mut self,
+        tree: &Tree,
+        def: Option<&TypeDef>,
+        smallest: Option<&Value>,
+        depth: usize,
+    ) -> Vec<Choice> {
+        let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
+        for (key, below) in &tree.keys {
+            let field = def.and_then(|def| def.field(key));
+            if def.is_some_and(|def| !def.open) && field.is_none() {
+                // The API server drops it.
+                continue;
+            }
+            let own = smallest.and_then(|v| v.get(key));
+            let is_required = field.is_some_and(|field| field.required) || own.is_some();
+            self.path.push(key.clone());
+            let choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
+            self.path.pop();
+            all = self.product(all, key, &choices);
+        }
+        if (tree.items.is_some() || tree.names) && def.is_some_and(|def| !def.fields.is_empty()) {
+            self.not_all("all fields of an object are read");
+        }
+        let mut others: Vec<(Str, Value)> = Vec::new();
+        let fixed = smallest.and_then(Value::as_map).into_iter().flat_map(Map::iter);
+        let is_head = |key: &str| depth == 0 && matches!(key, "apiVersion" | "kind" | "metadata");
+        others
+            .extend(fixed.filter(|(key, _)| !is_head(key)).map(|(key, value)| (key.clone(), value.clone())));
+        for field in def.iter().flat_map(|def| &def.fields).filter(|field| field.required) {
+            others.push((field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1)));
+        }
+        for choice in &mut all {
+            let Some(Value::Map(map)) = &mut choice.value else { continue };
+            for (key, value) in &others {
+                if map.get(key).is_none() && tree.get(key).is_none() {
+                    map.insert::<Str>(key.clone(), value.clone());
+                }
+            }
+        }
+        all
+    }
+
+    fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
+        let mut out = Vec::with_capacity(all.len());
+        for choice in choices {
+            for before in &all {
+                if before.items + choice.items > self.items {
+                    continue;
+                }
+                if out.len() >= self.limit {
+                    self.not_all("too many combinations of fields");
+                    return out;
+                }
+                out.push(match (&before.value, &choice.value) {
+                    (Some(Value::Map(map)), Some(value)) => {
+                        let mut map = map.clone();
+                        map.insert::<Str>(key.clone(), value.clone());
+                        Choice { value: Some(Value::Map(map)), items: before.items + choice.items }
+                    }
+                    _ => before.clone(),
+                });
+            }
+        }
+        out
+    }
+
+    /// The values of a field.
+    fn of(
+        &mut self,
+        key: &Str,
+        tree: &Tree,
+        ty: Option<&Type>,
+        is_required: bool,
+        smallest: Option<&Value>,
+        depth: usize,
+    ) -> Vec<Choice> {
+        if depth > DEEPEST {
+            self.not_all("it nests too deeply");
+            return vec![ABSENT];
+        }
+        let mut all = if is_required { Vec::new() } else { vec![ABSENT] };
+        match ty {
+            None => all.extend(self.untyped(key, tree, depth)),
+            Some(Type::Leaf(leaf)) => all.extend(self.scalars(*leaf, key, tree, depth)),
+            Some(Type::List(_, item)) => {
+                all.extend(self.lists(key, tree, Some(&**item), smallest.is_some(), depth))
+            }
+            Some(Type::Map(value, _)) => all.extend(self.maps(tree, value, depth)),
+            Some(Type::Named(name, _)) => {
+                let Some(def) = self.types.named(name).cloned() else {
+                    all.extend(self.untyped(key, tree, depth));
+                    return all;
+                };
+                match def.leaf {
+                    Some(leaf) => all.extend(self.scalars(leaf, key, tree, depth)),
+                    None => {
+                        if tree.whole {
+                            self.not_all("all of an object is read");
+                        }
+                        all.extend(self.fields(tree, Some(&def), smallest, depth));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+        let texts = |own: &Self| own.texts.iter().cloned().map(|t| plain(Value::Str(t))).collect::<Vec<_>>();
+        let integers = |own: &Self| own.integers.iter().map(|n| plain(Value::Int(*n))).collect::<Vec<_>>();
+        match leaf {
+            Leaf::String | Leaf::Bytes => texts(self),
+            Leaf::Time | Leaf::MicroTime => vec![plain(Value::from("2026-01-01T00:00:00Z"))],
+            Leaf::Quantity => {
+                let mut amounts: Vec<Str> = vec!["1".into()];
+                amounts.extend(self.predicates.amounts());
+                amounts.extend(
+                    self.predicates.ints.iter().filter(|n| **n >= 0).map(|n| Str::from(n.to_string())),
+                );
+                amounts.dedup();
+                if self.predicates.relates {
+                    amounts.push("2".into());
+                }
+                amounts.into_iter().map(|t| plain(Value::Str(t))).collect()
+            }
+            Leaf::IntOrString => integers(self).into_iter().chain(texts(self)).collect(),
+            Leaf::Int32 | Leaf::Int64 => integers(self),
+            Leaf::Double => self.integers.iter().map(|n| plain(Value::Float(*n as f64))).collect(),
+            Leaf::Bool => [false, true].map(|b| plain(Value::Bool(b))).into(),
+            Leaf::Any => self.untyped(key, tree, depth),
+        }
+    }
+
+    /// Values of a field of which no type is known.
+    fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+        let mut all = Vec::new();
+        let has_items = tree.items.is_some() || tree.nested.is_some();
+        if !tree.keys.is_empty() || tree.names {
+            all.extend(self.fields(tree, None, None, depth));
+        }
+        if has_items {
+            all.extend(self.lists(key, tree, None, false, depth));
+        }
+        if all.is_empty() {
+            all.extend(self.texts.iter().cloned().map(|t| plain(Value::Str(t))));
+            all.extend(self.integers.iter().map(|n| plain(Value::Int(*n))));
+            all.extend([false, true].map(|b| plain(Value::Bool(b))));
+        }
+        self.not_all("a field without a schema");
+        all
+    }
+
+    /// Lists of the items of each class.
+    fn lists(
+        &mut self,
+        key: &Str,
+        tree: &Tree,
+        item: Option<&Type>,
+        has_items: bool,
+        depth: usize,
+    ) -> Vec<Choice> {
+        let mut below = tree.items.as_deref().cloned().unwrap_or_default();
+        if let Some(nested) = &tree.nested {
+            below.merge(nested);
+        }
+        if tree.whole {
+            // A list of scalars is read whole by those that look for an item in it.
+            below.merge(&Tree { whole: true, ..Tree::default() });
+        }
+        let is_looked_into = tree.whole || tree.items.is_some() || tree.nested.is_some();
+        let path: Vec<&str> = self.path.iter().map(|step| &**step).collect();
+        let required = required_item(&self.kind, &path);
+        let items: Vec<Choice> = match is_looked_into {
+            true => {
+                let items = self.of(&"item".into(), &below, item, true, None, depth + 1);
+                // What is not read of an item is such that an API server admits it.
+                let add = |choice: Choice| Choice {
+                    value: choice.value.map(|v| filled(v, required.as_ref(), &below)),
+                    ..choice
+                };
+                items.into_iter().map(add).collect()
+            }
+            false => {
+                let minimal = || item.map_or_else(|| Value::from("a"), |ty| self.minimal(key, ty, depth + 1));
+                vec![plain(required.unwrap_or_else(minimal))]
+            }
+        };
+        let mut all = Vec::new();
+        if !has_items {
+            all.push(plain(Value::list(Vec::new())));
+        }
+        let mut longest: Vec<(Vec<Value>, usize)> = vec![(Vec::new(), 0)];
+        for _ in 0..self.items {
+            let mut longer = Vec::new();
+            for (list, cost) in &longest {
+                for choice in &items {
+                    let cost = cost + choice.items.max(1);
+                    let (Some(value), true) = (&choice.value, cost <= self.items) else { continue };
+                    if all.len() + longer.len() >= self.limit {
+                        self.not_all("too many combinations of items");
+                        break;
+                    }
+                    let mut list = list.clone();
+                    list.push(named(key, value, &below, list.len()));
+                    longer.push((list, cost));
+                }
+            }
+            all.extend(
+                longer
+                    .iter()
+                    .map(|(list, cost)| Choice { value: Some(Value::list(list.clone())), items: *cost }),
+            );
+            longest = longer;
+        }
+        all
+    }
+
+    fn maps(&mut self, tree: &Tree, value: &Type, depth: usize) -> Vec<Choice> {
+        let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
+        for (key, below) in &tree.keys {
+            let choices = self.of(key, below, Some(value), false, None, depth + 1);
+            all = self.product(all, key, &choices);
+        }
+        if tree.whole || tree.names || tree.items.is_some() {
+            let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
+            let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key.clone()).collect();
+            let keys: Vec<Str> =
+                self.texts.iter().filter(|t| !t.is_empty() && !known.contains(t)).cloned().collect();
+            for key in keys {
+                let choices = self.of(&key, &below, Some(value), false, None, depth + 1);
+                all = self.product(all, &key, &choices);
+            }
+        }
+        all
+    }
+
+    /// The smallest value of a type.
+    fn minimal(&self, key: &str, ty: &Type, depth: usize) -> Value {
+        let leaf = |leaf: Leaf| match leaf {
+            Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString => Value::Int(1),
+            Leaf::Double => Value::Float(1.0),
+            Leaf::Bool => Value::Bool(false),
+            Leaf::Quantity => Value::from("1"),
+            Leaf::Time | Leaf::MicroTime => Value::from("2026-01-01T00:00:00Z"),
+            Leaf::Bytes => Value::from(""),
+            Leaf::Any => Value::Map(Map::new()),
+            Leaf::String => Value::from(if key == "operator" { "Exists" } else { "a" }),
+        };
+        match ty {
+            _ if depth > DEEPEST => Value::Null,
+            Type::Leaf(of) => leaf(*of),
+            Type::List(_, item) => Value::list(vec![self.minimal(key, item, depth + 1)]),
+            Type::Map(..) => Value::Map(Map::new()),
+            Type::Named(name, _) => match self.types.named(name) {
+                Some(def) => match def.leaf {
+                    Some(of) => leaf(of),
+                    None => {
+                        let required = def.fields.iter().filter(|field| field.required);
+                        let entries =
+                            required.map(|f| (f.name.clone(), self.minimal(&f.name, &f.ty, depth + 1)));
+                        Value::Map(entries.collect())
+                    }
+                },
+                None => Value::Map(Map::new()),
+            },
+        }
+    }
+}
+
+/// An item with the fields that every item has, unless they are read.
+fn filled(item: Value, required: Option<&Value>, read: &Tree) -> Value {
+    let (Value::Map(mut map), Some(Value::Map(required))) = (item.clone(), required) else { return item };
+    for (key, value) in required.iter() {
+        if map.get(key).is_none() && read.get(key).is_none() {
+            map.insert::<Str>(key.clone(), value.clone());
+        }
+    }
+    Value::Map(map)
+}
+
+/// An item with a name of its own where its name does not count.
+fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
+    let is_free = read.get("name").is_none() && !read.whole;
+    match item.get("name").and_then(Value::as_str) {
+        Some("a") if is_free => {
+            let letter = ["a", "b", "c", "d"].get(at).copied().unwrap_or("e");
+            let initial = list.get(..1).unwrap_or_default();
+            let name = if list == "containers" { letter.to_string() } else { format!("{initial}-{letter}") };
+            item.with("name", Value::from(&*name))
+        }
+        _ => item.clone(),
+    }
+}

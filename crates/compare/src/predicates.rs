@@ -1,0 +1,498 @@
+//! What rules test of the values that they read: the constants that texts and numbers are compared with.
+//!
+//! In: a lowered policy. Out: its [`Predicates`]. Each text constant counts as an equality and as a wildcard pattern, as a prefix,
+//! suffix or part where a function of the policy tests that, and as a quantity or duration where it is one: more classes than
+//! needed are harmless, a missing one is not. What the classes cannot describe makes a policy *open*: comparisons of it are tests,
+//! never proofs.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::tree::{Node, Tree};
+use crate::ir::Policy;
+use crate::ir::pattern::{Leaf, Operand, Term};
+use crate::value::duration;
+use crate::value::quantity::Quantity;
+use crate::value::{Str, Value};
+
+use super::words;
+
+/// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
+const DESCRIBED: [&str; 42] = [
+    "_==_",
+    "_!=_",
+    "!_",
+    "_&&_",
+    "_||_",
+    "@in",
+    "_in_",
+    "_?_:_",
+    "_<_",
+    "_<=_",
+    "_>_",
+    "_>=_",
+    "-_",
+    "_+_",
+    "size",
+    "startsWith",
+    "endsWith",
+    "contains",
+    "has",
+    "hasValue",
+    "value",
+    "orValue",
+    "or",
+    "optional.of",
+    "optional.none",
+    "quantity",
+    "isQuantity",
+    "isLessThan",
+    "isGreaterThan",
+    "compareTo",
+    "dyn",
+    "type",
+    "string",
+    "int",
+    "double",
+    "starts_with",
+    "ends_with",
+    "length",
+    "not_null",
+    "to_number",
+    "keys",
+    "values",
+];
+
+/// Nodes of expressions that are described by their parts.
+const DESCRIBED_NODES: [&str; 28] = [
+    "root",
+    "local",
+    "path",
+    "let",
+    "rescue",
+    "not",
+    "or",
+    "and",
+    "flatten",
+    "list",
+    "object",
+    "unlessNull",
+    "lambda",
+    "walk",
+    "test",
+    "cond",
+    "decide",
+    "variable",
+    "folded",
+    "invoke",
+    "make",
+    "comprehension",
+    "bind",
+    "orElse",
+    "once",
+    "cells",
+    "fail",
+    "oneOf",
+];
+
+/// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
+const COUNTS: [&str; 3] = ["size", "length", "_+_"];
+
+/// Texts whose length is compared with more than this are not described.
+const LONGEST: i64 = 12;
+
+/// What a policy tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predicates {
+    /// Wildcard patterns of texts.
+    pub globs: BTreeSet<String>,
+    /// Integers.
+    pub ints: BTreeSet<i64>,
+    /// Quantities and durations, as written.
+    pub amounts: BTreeSet<String>,
+    /// Patterns of names.
+    pub names: BTreeSet<String>,
+    /// Patterns of namespaces.
+    pub namespaces: BTreeSet<String>,
+    /// How many statements about the items of lists there are.
+    pub loops: usize,
+    /// Whether values of two fields are compared with each other.
+    pub relates: bool,
+    /// Why the classes do not describe it.
+    pub open: Option<String>,
+    functions: BTreeSet<String>,
+    constants: BTreeSet<String>,
+}
+
+impl Predicates {
+    /// What a policy tests.
+    pub fn of(policy: &Policy) -> Predicates {
+        let mut found = Predicates::default();
+        policy.admit.iter().for_each(|source| found.part(Tree::of(source)));
+        policy.all_rules().for_each(|rule| found.part(Tree::of(&**rule)));
+        found.derive();
+        found
+    }
+
+    fn part(&mut self, tree: Option<Tree>) {
+        match tree {
+            Some(tree) => self.tree(&tree),
+            None => self.open("a part that cannot be analysed"),
+        }
+    }
+
+    fn open(&mut self, why: impl Into<String>) {
+        self.open.get_or_insert(why.into());
+    }
+
+    /// Adds what another policy tests.
+    pub fn merge(&mut self, other: &Predicates) {
+        self.globs.extend(other.globs.iter().cloned());
+        self.ints.extend(&other.ints);
+        self.amounts.extend(other.amounts.iter().cloned());
+        self.names.extend(other.names.iter().cloned());
+        self.namespaces.extend(other.namespaces.iter().cloned());
+        self.loops += other.loops;
+        self.relates |= other.relates;
+        if let Some(why) = &other.open {
+            self.open(why.clone());
+        }
+        self.functions.extend(other.functions.iter().cloned());
+        self.constants.extend(other.constants.iter().cloned());
+        self.derive();
+    }
+
+    fn tree(&mut self, tree: &Tree) {
+        match tree {
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
+            Tree::List(items) => items.iter().for_each(|item| self.tree(item)),
+            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.tree(value)),
+            Tree::Node(node) => self.of_node(node),
+        }
+    }
+
+    fn of_node(&mut self, node: &Node) {
+        match (node.kind, node.variant) {
+            ("Expr" | "Template", "const") | ("Folded", _) => {
+                node.fields.iter().for_each(|(_, value)| self.constant(value));
+                return;
+            }
+            ("Expr", "oneOf") => node.get("set").into_iter().for_each(|set| self.constant(set)),
+            ("Expr", "index" | "slice") => self.open("an item of a list is read by its position"),
+            ("Expr", "higher") => self.open("a list is sorted or mapped by a function"),
+            ("Expr", "call") | ("Invoke", _) => self.call(node),
+            ("Expr", "compare") => self.relation(node.get("sides")),
+            ("Expr", "project") | ("Shape", "list") | ("ForEach", _) => self.loops += 1,
+            ("Expr", known) if DESCRIBED_NODES.contains(&known) => {}
+            ("Expr", other) => self.open(format!("a node `{other}`")),
+            ("Comprehension", _) => self.comprehension(node),
+            ("Condition", _) => self.condition(node),
+            ("Shape", "leaf") => {
+                node.fields.iter().for_each(|(_, value)| self.leaf(value));
+                return;
+            }
+            ("Template", "rounds" | "text") => self.open("a text is put together from variables"),
+            ("QuerySource" | "Overlay" | "Overlays", "dynamic") => {
+                self.open("a part of a policy is filled in with variables");
+            }
+            ("Filter", _) => return self.filter(node),
+            ("Constraints", _) => return self.constraints(node),
+            ("PodSecurity", _) => self.open("Pod Security controls"),
+            _ => {}
+        }
+        const SKIPPED: [&str; 12] = [
+            "origin",
+            "message",
+            "text",
+            "rounds",
+            "source",
+            "raw",
+            "messageProgram",
+            "annotations",
+            "properties",
+            "passed",
+            "wording",
+            "reason",
+        ];
+        for (name, value) in &node.fields {
+            // The source of a pattern is its document; of an expression it is the expression.
+            let is_skipped = SKIPPED.contains(name) && !(*name == "source" && node.kind != "Pattern");
+            if !is_skipped {
+                self.tree(value);
+            }
+        }
+    }
+
+    fn call(&mut self, node: &Node) {
+        let name = node.text("function").unwrap_or_default();
+        if !DESCRIBED.contains(&name) {
+            self.open(format!("the function `{name}`"));
+        }
+        self.functions.insert(name.into());
+        let is_comparison = matches!(
+            name,
+            "_==_" | "_!=_" | "@in" | "_in_" | "contains" | "compareTo" | "isLessThan" | "isGreaterThan"
+        ) || name.contains('<')
+            || name.contains('>');
+        if is_comparison {
+            self.relation(node.get("args"));
+        }
+        if name == "_+_" {
+            // Lists are put together; texts and numbers would be new values.
+            let is_constant = |tree: &Tree| matches!(tree, Tree::Node(n) if n.kind == "Expr" && matches!(n.variant, "const" | "folded"));
+            if let Some(Tree::List(args)) = node.get("args")
+                && args.iter().any(is_constant)
+                && !args.iter().any(|arg| matches!(arg, Tree::Node(n) if n.get("").is_some_and(|v| matches!(v, Tree::List(_)))))
+            {
+                self.open("a sum");
+            }
+        }
+    }
+
+    fn relation(&mut self, sides: Option<&Tree>) {
+        let Some(Tree::List(sides)) = sides else { return };
+        self.relates |= sides.iter().filter(|side| is_variable(side)).count() > 1;
+    }
+
+    fn comprehension(&mut self, node: &Node) {
+        self.loops += 1;
+        if let Some(Tree::Node(kind)) = node.get("kind")
+            && kind.variant == "one"
+        {
+            // One and only one: two items may do what one does not.
+            self.loops += 1;
+        }
+    }
+
+    fn condition(&mut self, node: &Node) {
+        let is_constant = |side: &str| matches!(node.get(side), Some(Tree::Node(n)) if n.variant == "const");
+        self.relates |= !is_constant("key") && !is_constant("value");
+    }
+
+    /// The patterns of a filter; its kinds, operations and users belong to the environment.
+    fn filter(&mut self, node: &Node) {
+        fn texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
+            match of {
+                Some(Tree::Text(text)) => {
+                    out.insert(text.clone());
+                }
+                Some(Tree::List(items)) => items.iter().for_each(|item| texts(Some(item), out)),
+                Some(Tree::Node(inner)) => inner.fields.iter().for_each(|(_, v)| texts(Some(v), out)),
+                _ => {}
+            }
+        }
+        texts(node.get("name"), &mut self.names);
+        texts(node.get("names"), &mut self.names);
+        texts(node.get("namespaces"), &mut self.namespaces);
+        for field in ["annotations", "selector"] {
+            if let Some(found) = node.get(field) {
+                self.constant(found);
+            }
+        }
+        if node.get("namespaceSelector").is_some() {
+            self.open("labels of the namespace");
+        }
+    }
+
+    fn constraints(&mut self, node: &Node) {
+        for (name, value) in &node.fields {
+            match *name {
+                "objectSelector" => self.constant(value),
+                "namespaceSelector" => {
+                    if matches!(value, Tree::Node(n) if !n.fields.is_empty()) {
+                        self.open("labels of the namespace");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Every text and number of a constant.
+    fn constant(&mut self, tree: &Tree) {
+        match tree {
+            Tree::None => {}
+            Tree::Scalar(text) => self.number(text),
+            Tree::Text(text) => {
+                self.constants.insert(text.clone());
+            }
+            Tree::List(items) => items.iter().for_each(|item| self.constant(item)),
+            Tree::Map(entries) => {
+                for (key, value) in entries {
+                    self.constants.insert(key.clone());
+                    self.constant(value);
+                }
+            }
+            Tree::Node(node) => node.fields.iter().for_each(|(_, value)| self.constant(value)),
+        }
+    }
+
+    fn number(&mut self, text: &str) {
+        if let Ok(n) = text.parse::<i64>() {
+            self.ints.insert(n);
+        } else if let Ok(f) = text.parse::<f64>()
+            && f.abs() < 1e15
+        {
+            self.ints.extend([f.floor() as i64, f.ceil() as i64]);
+        }
+    }
+
+    /// The terms of a leaf of a pattern.
+    fn leaf(&mut self, tree: &Tree) {
+        let Tree::Text(text) = tree else { return self.constant(tree) };
+        self.constants.insert(text.clone());
+        let leaf = Leaf::new(Value::from(&**text));
+        let mut operand = |operand: &Operand| {
+            self.constants.insert(operand.wildcard.pattern().to_string());
+        };
+        for term in leaf.any.iter().flatten() {
+            match term {
+                Term::Compare(_, one) => operand(one),
+                Term::Range { low, high, .. } => {
+                    operand(low);
+                    operand(high);
+                }
+            }
+        }
+    }
+
+    /// What follows from constants and functions.
+    fn derive(&mut self) {
+        let is_called = |functions: &BTreeSet<String>, names: [&str; 2]| {
+            names.iter().any(|name| functions.contains(*name))
+        };
+        for text in self.constants.clone() {
+            self.globs.insert(text.clone());
+            if is_called(&self.functions, ["startsWith", "starts_with"]) {
+                self.globs.insert(format!("{text}*"));
+            }
+            if is_called(&self.functions, ["endsWith", "ends_with"]) {
+                self.globs.insert(format!("*{text}"));
+            }
+            if is_called(&self.functions, ["contains", "contains"]) {
+                self.globs.insert(format!("*{text}*"));
+            }
+            if let Ok(n) = text.parse::<i64>() {
+                self.ints.insert(n);
+            }
+            if Quantity::parse(&text).is_some() || duration::parse_ok(&text).is_some() {
+                self.amounts.insert(text);
+            }
+        }
+        if COUNTS.iter().any(|name| self.functions.contains(*name)) {
+            for n in self.ints.clone() {
+                match n {
+                    ..0 => {}
+                    0..=LONGEST => {
+                        let some = "?".repeat(usize::try_from(n).unwrap_or_default());
+                        self.globs.extend([format!("{some}*"), format!("{some}?*")]);
+                    }
+                    _ => self.open("the length of a long text or list"),
+                }
+            }
+        }
+    }
+
+    /// A text for each class of texts.
+    pub fn texts(&self) -> Option<Vec<Str>> {
+        let mut globs = self.globs.clone();
+        globs.insert(String::new());
+        let found = words::witnesses(&globs, if self.relates { 2 } else { 1 })?;
+        let mut all: Vec<Str> = found.into_iter().map(Str::from).collect();
+        for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        Some(all)
+    }
+
+    /// Integers below, at and above those that are tested.
+    pub fn integers(&self) -> Vec<i64> {
+        let mut all: Vec<i64> = vec![0, 1];
+        let around = self.ints.iter().flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]);
+        let mut more: BTreeSet<i64> = around.collect();
+        if self.relates {
+            more.extend([2, -1]);
+        }
+        all.extend(more.into_iter().filter(|n| !matches!(n, 0 | 1)));
+        all
+    }
+
+    /// Quantities and durations below, at and above those that are tested, and the same amount in another notation.
+    pub fn amounts(&self) -> Vec<Str> {
+        let mut all: Vec<Str> = Vec::new();
+        let mut add = |text: String| {
+            let text = Str::from(text);
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        };
+        for text in &self.amounts {
+            let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+            let (number, unit) = text.split_at(split);
+            add(text.clone());
+            if let Ok(n) = number.parse::<i64>() {
+                add(format!("{}{unit}", n.saturating_sub(1)));
+                add(format!("{}{unit}", n.saturating_add(1)));
+            }
+            if let Some(whole) = Quantity::parse(text).and_then(|q| q.to_i64()) {
+                add(whole.to_string());
+            }
+        }
+        all
+    }
+}
+
+/// Whether a part is computed, and no constant.
+fn is_variable(tree: &Tree) -> bool {
+    !matches!(tree, Tree::Node(node) if matches!(node.variant, "const" | "folded"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::policy_set::PolicySet;
+
+    fn of(validate: &str) -> Predicates {
+        let policy = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap], namespaces: ['a*']}}}}]}}\n    validate: {validate}\n"
+        );
+        Predicates::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0])
+    }
+
+    fn has(found: &Predicates, globs: &[&str]) {
+        assert!(globs.iter().all(|glob| found.globs.contains(*glob)), "{found:?}");
+    }
+
+    #[test]
+    fn the_terms_of_patterns_are_found() {
+        let found = of("{message: m, pattern: {data: {a: 'x* | >=2Gi', b: 3}}}");
+        has(&found, &["x*", "2Gi"]);
+        assert_eq!((found.ints.contains(&3), &found.open), (true, &None));
+        assert!(found.amounts().iter().any(|a| &**a == "1Gi"), "{found:?}");
+        assert_eq!(found.namespaces.iter().next().map(String::as_str), Some("a*"));
+    }
+
+    #[test]
+    fn the_constants_of_conditions_and_expressions_are_found() {
+        let found = of(
+            "{message: m, deny: {conditions: {any: [{key: '{{ request.object.data.a }}', operator: AnyIn, value: [one, 'tw*']}]}}}",
+        );
+        has(&found, &["one", "tw*"]);
+        let found = of(
+            "{cel: {expressions: [{expression: \"object.data.all(k, k.startsWith('pre') || object.data[k] in ['one', 'two'])\"}]}}",
+        );
+        has(&found, &["pre*", "one", "two"]);
+        assert_eq!(found.loops, 1);
+    }
+
+    #[test]
+    fn what_classes_cannot_describe_leaves_a_policy_open() {
+        let found = of("{cel: {expressions: [{expression: \"object.data.a.split('/')[1] == 'x'\"}]}}");
+        assert!(found.open.is_some(), "{found:?}");
+        let found = of(
+            "{message: m, deny: {conditions: {any: [{key: '{{ to_upper(request.object.data.a) }}', operator: Equals, value: A}]}}}",
+        );
+        assert!(found.open.is_some(), "{found:?}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Units: rules that check one thing.
+//!
+//! In: a side and an environment. Out: for each rule that objects of the kind have, the parts of its check as rules of their own,
+//! with the same filters, conditions and data. The gravest verdict of the units is that of the policies:
+//!
+//! - of `deny` with several conditions of which one suffices, each is a unit;
+//! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
+//! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
+//! - each loop of `foreach` is one.
+//!
+//! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
+//! of something else.
+
+use std::sync::Arc;
+
+use crate::analysis::reads::{Reads, of_policy};
+use crate::engine::Profile;
+use crate::ir::check::{Check, ForEach, Overlay};
+use crate::ir::expr::{Comprehension, ComprehensionKind};
+use crate::ir::expressions::{Source, Validation};
+use crate::ir::rule::{Action, Body};
+use crate::ir::sharing::Sharing;
+use crate::ir::{Condition, Conditions, Expr, Policy, Rule};
+use crate::lower::LATE;
+use crate::policies::policy_set::{Engine, PolicySet};
+use crate::value::{Map, Str, Value};
+
+use super::environment::Environment;
+use super::predicates::Predicates;
+use super::side::Side;
+
+/// More parts of one check are left together.
+const MOST_PARTS: usize = 64;
+
+/// A rule that checks one thing.
+pub struct Unit {
+    /// It alone.
+    pub engine: Engine,
+    /// What it reads; `None` = more than can be said before there is a request.
+    pub reads: Option<Reads>,
+    /// What it tests there.
+    pub predicates: Predicates,
+}
+
+/// The units of a side for the objects of an environment.
+pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
+    let set = side.engine.set();
+    let mut all = Vec::new();
+    for policy in set.policies() {
+        let rules = policy.rules_for(&environment.resource.kind);
+        // Updates of objects that are violations already are a class of their own (`Comparison::existing`).
+        let rules: Vec<Arc<Rule>> = rules
+            .iter()
+            .map(|rule| {
+                let action = Action { allow_existing: false, ..rule.action.clone() };
+                Arc::new(Rule { action, ..(**rule).clone() })
+            })
+            .collect();
+        let of_rules = |rules: Vec<Arc<Rule>>| {
+            let count = rules.len();
+            Policy { rules: rules.into(), by_kind: Vec::new(), rule_count: count, ..(**policy).clone() }
+        };
+        // Where the first result ends a policy, its rules are one thing.
+        let parts: Vec<Policy> = match policy.apply_one {
+            true => vec![of_rules(rules)],
+            false => {
+                rules.iter().flat_map(|rule| split(rule)).map(|rule| of_rules(vec![Arc::new(rule)])).collect()
+            }
+        };
+        for part in parts {
+            let (exceptions, cel) = (set.exceptions(), set.cel_exceptions());
+            let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
+            let predicates = Predicates::of(&part);
+            let set =
+                PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
+            all.push(Unit { engine: Engine::new(set).with_profile(Profile::cluster()), reads, predicates });
+        }
+    }
+    all
+}
+
+/// The parts of a rule.
+fn split(rule: &Rule) -> Vec<Rule> {
+    let Body::Validate { check, message } = &rule.body else { return vec![rule.clone()] };
+    let checks = parts(check);
+    let of = |check: Check| Rule { body: Body::Validate { check, message: message.clone() }, ..rule.clone() };
+    match checks.len() {
+        2..=MOST_PARTS => checks.into_iter().map(of).collect(),
+        _ => vec![rule.clone()],
+    }
+}
+
+fn parts(check: &Check) -> Vec<Check> {
+    match check {
+        Check::Deny(conditions) => denials(conditions).into_iter().map(Check::Deny).collect(),
+        Check::Pattern(Overlay::Ready(pattern), origin) => {
+            let lowered = leaves(&pattern.source).into_iter().map(|part| LATE.pattern(&part));
+            let patterns: Option<Vec<_>> = lowered.collect();
+            let of = |pattern| Check::Pattern(Overlay::Ready(Arc::new(pattern)), origin.clone());
+            patterns.map_or_else(|| vec![check.clone()], |all| all.into_iter().map(of).collect())
+        }
+        Check::Assert(validations) => {
+            let each = validations.iter().flat_map(conjuncts);
+            each.map(|validation| Check::Assert(Box::new([validation]))).collect()
+        }
+        Check::ForEach(loops) => {
+            let of = |l: &ForEach| {
+                let inner = parts(&l.check);
+                let l = l.clone();
+                inner.into_iter().map(move |check| ForEach { check, ..l.clone() })
+            };
+            loops.iter().flat_map(of).map(|l| Check::ForEach(Box::new([l]))).collect()
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// Conditions of which one suffices to deny, each with those that must hold as well.
+fn denials(conditions: &Conditions) -> Vec<Conditions> {
+    match &conditions.any {
+        Some(any) if any.len() > 1 => {
+            let of =
+                |one: &Condition| Conditions { any: Some(Box::new([one.clone()])), ..conditions.clone() };
+            any.iter().map(of).collect()
+        }
+        _ => vec![conditions.clone()],
+    }
+}
+
+/// The leaves of a pattern, each with the way to it.
+fn leaves(pattern: &Value) -> Vec<Value> {
+    match pattern {
+        Value::Map(map) if !map.is_empty() && !map.keys().any(|key| is_joined(key)) => {
+            let below = |(key, value): (&Str, &Value)| {
+                let key = key.clone();
+                let of = move |part| Value::Map(Map::from_unique(vec![(key.clone(), part)]));
+                leaves(value).into_iter().map(of)
+            };
+            map.iter().flat_map(below).collect()
+        }
+        Value::List(items) if matches!(&**items, [Value::Map(_)]) => {
+            items.iter().flat_map(leaves).map(|part| Value::list(vec![part])).collect()
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// Whether the value of a key decides about its siblings: all but equality and negation anchors may.
+fn is_joined(key: &str) -> bool {
+    let is_anchor = key.ends_with(')') && key.contains('(');
+    is_anchor && !key.starts_with("=(") && !key.starts_with("X(")
+}
+
+/// The parts of a validation that must all be true.
+fn conjuncts(validation: &Validation) -> Vec<Validation> {
+    let Ok(expr) = &validation.check.program else { return vec![validation.clone()] };
+    let of = |expr: Expr| {
+        let check = Source { program: Ok(expr), sharing: Sharing::default(), ..validation.check.clone() };
+        Validation { check, message_program: None, ..validation.clone() }
+    };
+    ands(expr).into_iter().map(of).collect()
+}
+
+fn ands(expr: &Expr) -> Vec<Expr> {
+    match expr {
+        Expr::Decide { all: true, sides } => sides.iter().flat_map(ands).collect(),
+        Expr::Cells { count, body } => {
+            let around = |body: Expr| Expr::Cells { count: *count, body: Box::new(body) };
+            ands(body).into_iter().map(around).collect()
+        }
+        Expr::Comprehension(l) if l.kind == ComprehensionKind::All && l.keep.is_none() => {
+            let around = |body: Expr| Expr::Comprehension(Box::new(Comprehension { body, ..(**l).clone() }));
+            ands(&l.body).into_iter().map(around).collect()
+        }
+        other => vec![other.clone()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(pattern: &str) -> Vec<String> {
+        let pattern = ephor_document::yaml_value(pattern).unwrap();
+        leaves(&pattern).iter().map(crate::value::print::json).collect()
+    }
+
+    #[test]
+    fn a_pattern_is_cut_at_its_leaves() {
+        assert_eq!(
+            texts("{spec: {a: 1, =(b): [{c: x, d: z}]}}"),
+            [r#"{"spec":{"a":1}}"#, r#"{"spec":{"=(b)":[{"c":"x"}]}}"#, r#"{"spec":{"=(b)":[{"d":"z"}]}}"#]
+        );
+    }
+
+    #[test]
+    fn what_a_condition_decides_about_stays_with_it() {
+        assert_eq!(texts("{spec: {c: [{(name): x, image: y}]}, a: 1}").len(), 2);
+        assert_eq!(texts("{<(a): 1, b: 2}").len(), 1);
+        assert_eq!(texts("[{a: 1}, {b: 2}]").len(), 1);
+    }
+}
