@@ -31,6 +31,12 @@ pub enum Error {
     /// `cluster-check` cannot read its input.
     #[error(transparent)]
     ClusterCheck(Box<Error>),
+    /// `diff` cannot compare: a side cannot be read or used.
+    #[error(transparent)]
+    Diff(Box<Error>),
+    /// Policies of a side of a comparison cannot be used.
+    #[error(transparent)]
+    Side(#[from] ephor_compare::SideError),
     /// An input of a run cannot be used, in Kyverno's words.
     #[error(transparent)]
     Input(Cause),
@@ -471,7 +477,7 @@ impl Error {
 
     /// The exit code of the program.
     pub fn exit_code(&self) -> i32 {
-        if matches!(self, Error::ClusterCheck(_)) { 2 } else { 1 }
+        if matches!(self, Error::ClusterCheck(_) | Error::Diff(_)) { 2 } else { 1 }
     }
 }
 

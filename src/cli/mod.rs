@@ -14,6 +14,7 @@ pub mod completion;
 pub mod conformance;
 pub mod crds;
 pub mod create;
+pub mod diff;
 pub mod docs;
 pub mod error;
 pub mod explain;
@@ -82,6 +83,7 @@ enum Top {
     Conformance(conformance::Args),
     Crds(crds::Args),
     Create(create::Args),
+    Diff(diff::Args),
     Docs(docs::Args),
     Explain(explain::Args),
     Fix(fix::Args),
@@ -168,6 +170,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Completion(args) => completion::run(&args),
         Top::Conformance(args) => conformance::run(&args),
         Top::Crds(args) => crds::run(&args),
+        Top::Diff(args) => diff::run(&args),
         Top::Create(args) => create::run(args),
         Top::Docs(args) => docs::run(&args),
         Top::Explain(args) => explain::run(&args, &global),

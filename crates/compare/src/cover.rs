@@ -283,8 +283,14 @@ impl Run<'_> {
             let environment = difference.environment.clone();
             let (kind, universe) = (difference.kind, difference.universe);
             let old_object = difference.old_object.clone();
+            let first = Case { object: difference.object.clone(), old: old_object.clone() };
+            let is_refused = matches!(seen_in_clusters(&first), Seen::Never);
             let mut shows = |object: &Value| {
                 let case = Case { object: object.clone(), old: old_object.clone() };
+                // What no API server admits for want of a field says less.
+                if !is_refused && matches!(seen_in_clusters(&case), Seen::Never) {
+                    return false;
+                }
                 !object.text_at(&["metadata", "name"]).is_empty()
                     && self.differ(&environment, &case).is_some_and(|(same, ..)| same == kind)
                     && self.universe(&environment, &case, kind) == universe
