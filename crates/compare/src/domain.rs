@@ -200,9 +200,6 @@ impl<'d> Domain<'d> {
             self.path.pop();
             all = self.product(all, key, &choices);
         }
-        if (tree.items.is_some() || tree.names) && def.is_some_and(|def| !def.fields.is_empty()) {
-            self.not_all("all fields of an object are read");
-        }
         let mut others: Vec<(Str, Value)> = Vec::new();
         let fixed = smallest.and_then(Value::as_map).into_iter().flat_map(Map::iter);
         let is_head = |key: &str| depth == 0 && matches!(key, "apiVersion" | "kind" | "metadata");
@@ -220,6 +217,15 @@ impl<'d> Domain<'d> {
             }
         }
         all
+    }
+
+    /// Objects with one more field than they need, for each: some of those that policies may distinguish.
+    fn with_one_field(&self, def: &TypeDef, depth: usize) -> Vec<Choice> {
+        let required = def.fields.iter().filter(|field| field.required);
+        let entries = required.map(|f| (f.name.clone(), self.minimal(&f.name, &f.ty, depth + 1)));
+        let least = Value::Map(entries.collect());
+        let others = def.fields.iter().filter(|field| !field.required);
+        others.map(|f| plain(least.with(&f.name, self.minimal(&f.name, &f.ty, depth + 1)))).collect()
     }
 
     fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
@@ -276,10 +282,11 @@ impl<'d> Domain<'d> {
                 match def.leaf {
                     Some(leaf) => all.extend(self.scalars(leaf, key, tree, depth)),
                     None => {
-                        if tree.whole {
-                            self.not_all("all of an object is read");
-                        }
                         all.extend(self.fields(tree, Some(&def), smallest, depth));
+                        if tree.whole || tree.names || tree.items.is_some() {
+                            self.not_all("all of an object is read");
+                            all.extend(self.with_one_field(&def, depth));
+                        }
                     }
                 }
             }

@@ -75,7 +75,10 @@ fn kinds(sides: [&Side; 2]) -> Vec<Resource> {
             // No kind begins with a small letter: `none` is a word of autogen.
             let is_name = kind.kind.pattern().starts_with(|c: char| c.is_ascii_uppercase());
             let is_plain = is_name && !kind.kind.is_wild() && kind.subresource.pattern().is_empty();
-            if !is_plain || all.iter().any(|r| kind.kind.matches(&r.kind)) {
+            let is_same = |r: &Resource| {
+                kind.kind.matches(&r.kind) && kind.group.matches(&r.group) && kind.version.matches(&r.version)
+            };
+            if !is_plain || all.iter().any(is_same) {
                 continue;
             }
             let or = |wild: &crate::value::wildcard::Wildcard, other: &str| match wild.is_wild() {

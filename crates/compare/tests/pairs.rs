@@ -128,3 +128,22 @@ fn deletions_are_a_difference_of_their_own() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!((all[0].0, &*all[0].2), (DifferenceKind::Weaker, "ConfigMap DELETE"));
 }
+
+#[test]
+fn kinds_of_equal_names_in_different_groups_are_different_kinds() {
+    let old = classic("authorization.openshift.io/v1/RoleBinding", "{message: m, deny: {}}");
+    let found = compared(&old, &old.replace("io/v1/Role", "io/v2/Role"));
+    assert_eq!(found.answer, Answer::Differs);
+}
+
+#[test]
+fn objects_that_are_compared_as_a_whole_are_tried() {
+    let old = cel(
+        "",
+        "pods",
+        "object.spec.containers.all(c, c.?livenessProbe != c.?readinessProbe || !has(c.livenessProbe))",
+    );
+    let new = cel("", "pods", "true");
+    let found = compared(&old, &new);
+    assert!(found.differences.iter().any(|d| d.universe == Universe::Cluster), "{:?}", differences(&found));
+}
