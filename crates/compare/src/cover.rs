@@ -145,11 +145,16 @@ impl Run<'_> {
                 witnesses.extend(of.into_iter().take(MOST_WITNESSES / 2));
             }
         }
-        let is_real =
-            witnesses.into_iter().fold(false, |is_real, case| self.witness(environment, case) || is_real);
+        // Each is looked at: the best of them is shown.
+        let mut is_real = false;
+        for case in witnesses {
+            is_real |= self.witness(environment, case);
+        }
         match covered {
             Some(None) => {}
-            Some(Some(why)) => drop(self.reasons.insert(why).then_some(())),
+            Some(Some(why)) => {
+                self.reasons.insert(why);
+            }
             None if is_real => {}
             None => {
                 let side = if at == 0 { "old" } else { "new" };

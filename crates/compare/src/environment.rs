@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::matcher::Matcher;
+use crate::ir::matcher::{Filter, Matcher};
 use crate::kubernetes::kinds::guessed_plural;
 use crate::kubernetes::{Kinds, Resource};
 use crate::policies::subjects::is_about;
@@ -98,12 +98,12 @@ fn kinds(sides: [&Side; 2]) -> Vec<Resource> {
     all
 }
 
-fn names<'s>(sides: [&'s Side; 2]) -> BTreeSet<&'s str> {
+fn names(sides: [&Side; 2]) -> BTreeSet<&str> {
     let kinds = filters(sides).flat_map(|filter| filter.kinds.iter());
     kinds.filter(|kind| !kind.kind.is_wild()).map(|kind| &**kind.kind.pattern()).collect()
 }
 
-fn filters<'s>(sides: [&'s Side; 2]) -> impl Iterator<Item = &'s crate::ir::matcher::Filter> {
+fn filters(sides: [&Side; 2]) -> impl Iterator<Item = &Filter> {
     let rules = sides.into_iter().flat_map(Side::policies).flat_map(|policy| policy.all_rules());
     rules.flat_map(|rule| [&rule.when, &rule.unless]).flat_map(Matcher::filters)
 }
