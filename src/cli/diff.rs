@@ -173,7 +173,7 @@ fn fails(answered: &Answered, on: FailOn) -> bool {
 
 /// Writes each object to a file of its own.
 fn write_objects(folder: &str, found: &mut [Answered]) -> Result<(), Error> {
-    let io = |path: &str, cause: std::io::Error| Error::File { path: path.into(), cause: cause.into() };
+    let io = |path: &str, cause: std::io::Error| Error::File { path: path.into(), cause };
     std::fs::create_dir_all(folder).map_err(|cause| io(folder, cause))?;
     for answered in found {
         let Ok(comparison) = &answered.found else { continue };
