@@ -1,4 +1,4 @@
-//! Events of scans, written beside them.
+//! Events of scans, written on a thread of their own.
 //!
 //! In: events. Out: these in the cluster, one after the other. A scan of many objects has more violations than an API server takes
 //! events in the time, so scans never wait: what there is no room for is counted in the log, and stands in the reports all the same.
