@@ -87,6 +87,8 @@ impl Drop for Room {
 struct Ticket {
     intake: Arc<Intake>,
     number: u64,
+    /// How large the client said it is: the first bytes of a large body are not a small one.
+    declared: usize,
     evict: Arc<Notify>,
 }
 
@@ -133,7 +135,8 @@ impl Intake {
         let largest = self.largest;
         let too_large = || Undecodable::new(413, format!("the body is larger than {largest} bytes"));
         let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
-        if declared.and_then(|v| v.parse::<usize>().ok()).is_some_and(|declared| declared > largest) {
+        let declared = declared.and_then(|v| v.parse::<usize>().ok()).unwrap_or_default();
+        if declared > largest {
             return Err(too_large());
         }
         let began = Instant::now();
@@ -145,7 +148,7 @@ impl Intake {
             let frame = match (ready, &ticket) {
                 (Some(frame), _) => frame,
                 (None, None) => {
-                    ticket = Some(self.enter(size)?);
+                    ticket = Some(self.enter(size, declared)?);
                     continue;
                 }
                 (None, Some(ticket)) => {
@@ -171,7 +174,7 @@ impl Intake {
                 let is_whole = body.is_end_stream();
                 match &ticket {
                     Some(ticket) if !(is_whole && size <= SMALL) => self.grow(ticket, data.len())?,
-                    None if size > SMALL => ticket = Some(self.enter(size)?),
+                    None if size > SMALL => ticket = Some(self.enter(size, declared)?),
                     _ => {}
                 }
                 chunks.push(data);
@@ -199,13 +202,13 @@ impl Intake {
         Ok(Taken { bytes, _room: taken })
     }
 
-    /// Notes a body that is arriving.
-    fn enter(self: &Arc<Self>, size: usize) -> Result<Ticket, Undecodable> {
+    /// Notes a body that is arriving, of which the client said how large it will be.
+    fn enter(self: &Arc<Self>, size: usize, declared: usize) -> Result<Ticket, Undecodable> {
         let evict = Arc::new(Notify::new());
         let mut held = self.held();
         // A body that comes at once is never the oldest.
         held.evict(Duration::ZERO, |held| held.arriving.len() < self.arriving);
-        if size > 0 && !held.has_room(size, self.limit(size)) {
+        if size > 0 && !held.has_room(size, self.limit(size.max(declared))) {
             return Err(no_room());
         }
         let number = held.next;
@@ -214,7 +217,7 @@ impl Intake {
         let arriving = Arriving { since: Instant::now(), bytes: size, evict: evict.clone() };
         held.arriving.insert(number, arriving);
         drop(held);
-        Ok(Ticket { intake: self.clone(), number, evict })
+        Ok(Ticket { intake: self.clone(), number, declared, evict })
     }
 
     /// Notes more bytes of a body.
@@ -222,7 +225,7 @@ impl Intake {
         let mut held = self.held();
         // It does not make way for itself.
         let Some(mut own) = held.arriving.remove(&ticket.number) else { return Err(no_room()) };
-        let has_room = held.has_room(bytes, self.limit(own.bytes + bytes));
+        let has_room = held.has_room(bytes, self.limit(ticket.declared.max(own.bytes + bytes)));
         if has_room {
             own.bytes += bytes;
             held.bytes += bytes;
