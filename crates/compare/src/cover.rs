@@ -12,6 +12,7 @@ use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
 use crate::value::Value;
+use crate::value::place::{PathPart, parse};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::domain::Domain;
@@ -198,8 +199,9 @@ impl Run<'_> {
                     found.in_files.push(case)
                 }
                 Seen::As(_) => found.in_clusters.push(case),
-                Seen::Never => found.in_files.push(case),
-                Seen::Refused => {
+                // Only the absence of a field that is read is a class of its own.
+                Seen::Without(field) if is_read(&reads, &field) => found.in_files.push(case),
+                Seen::Without(_) | Seen::Refused => {
                     // Another object of the same classes may be admitted.
                     found.open_in_clusters =
                         Some("an API server refuses the objects on which rules differ".into());
@@ -273,7 +275,7 @@ impl Run<'_> {
     fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
         match seen_in_clusters(case) {
             Seen::Unknown => Universe::Any,
-            Seen::Never | Seen::Refused => Universe::Files,
+            Seen::Without(_) | Seen::Refused => Universe::Files,
             Seen::As(seen) => match self.differ(environment, &seen) {
                 Some((same, ..)) if same == kind => Universe::Cluster,
                 _ => Universe::Files,
@@ -289,11 +291,11 @@ impl Run<'_> {
             let (kind, universe) = (difference.kind, difference.universe);
             let old_object = difference.old_object.clone();
             let first = Case { object: difference.object.clone(), old: old_object.clone() };
-            let is_refused = matches!(seen_in_clusters(&first), Seen::Never);
+            let is_refused = matches!(seen_in_clusters(&first), Seen::Without(_));
             let mut shows = |object: &Value| {
                 let case = Case { object: object.clone(), old: old_object.clone() };
                 // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&case), Seen::Never) {
+                if !is_refused && matches!(seen_in_clusters(&case), Seen::Without(_)) {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()
@@ -363,8 +365,8 @@ fn cases(environment: &Environment, reads: &Reads, domain: &mut Domain<'_>) -> V
 enum Seen {
     /// So.
     As(Case),
-    /// An API server refuses them, and all that lack the same fields.
-    Never,
+    /// An API server refuses them, and all that lack this field.
+    Without(String),
     /// An API server refuses them.
     Refused,
     /// Nothing is known of their kind.
@@ -377,7 +379,7 @@ fn seen_in_clusters(case: &Case) -> Seen {
         match kind_of(object).and_then(|kind| admitted(&kind, object)) {
             None => return Seen::Unknown,
             Some(Ok(object)) => seen.push(object),
-            Some(Err(Refusal { reason: Reason::Required, .. })) => return Seen::Never,
+            Some(Err(Refusal { reason: Reason::Required, path, .. })) => return Seen::Without(path),
             Some(Err(_)) => return Seen::Refused,
         }
     }
@@ -386,6 +388,20 @@ fn seen_in_clusters(case: &Case) -> Seen {
         (Some(object), old) => Seen::As(Case { object, old }),
         _ => Seen::Unknown,
     }
+}
+
+/// Whether a field of the object is read, so that policies distinguish its absence.
+fn is_read(reads: &Reads, field: &str) -> bool {
+    fn of(tree: &Tree, path: &[PathPart]) -> bool {
+        let Some((step, rest)) = path.split_first() else { return true };
+        let below = match step {
+            PathPart::Key(key) => tree.get(key),
+            PathPart::Index(_) => tree.items.as_deref().or(tree.nested.as_deref()),
+        };
+        tree.whole || below.is_some_and(|below| of(below, rest))
+    }
+    let path = parse(field);
+    [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
 }
 
 /// Why classes of values do not say all.

@@ -364,7 +364,10 @@ impl<'d> Domain<'d> {
                 let items = self.of(&"item".into(), &below, item, true, None, depth + 1);
                 // What is not read of an item is such that an API server admits it.
                 let add = |choice: Choice| Choice {
-                    value: choice.value.map(|v| filled(v, required.as_ref(), &below)),
+                    value: match (&choice.value, &required) {
+                        (Some(item), Some(required)) => Some(filled(item, required, &below)),
+                        _ => choice.value,
+                    },
                     ..choice
                 };
                 items.into_iter().map(add).collect()
@@ -457,12 +460,16 @@ impl<'d> Domain<'d> {
 }
 
 /// An item with the fields that every item has, unless they are read.
-fn filled(item: Value, required: Option<&Value>, read: &Tree) -> Value {
-    let (Value::Map(mut map), Some(Value::Map(required))) = (item.clone(), required) else { return item };
+fn filled(item: &Value, required: &Value, read: &Tree) -> Value {
+    let (Value::Map(map), Value::Map(required)) = (item, required) else { return item.clone() };
+    let mut map = map.clone();
     for (key, value) in required.iter() {
-        if map.get(key).is_none() && read.get(key).is_none() {
-            map.insert::<Str>(key.clone(), value.clone());
-        }
+        let of = match (map.get(key), read.get(key)) {
+            (None, None) => value.clone(),
+            (Some(own), Some(below)) => filled(own, value, below),
+            _ => continue,
+        };
+        map.insert::<Str>(key.clone(), of);
     }
     Value::Map(map)
 }

@@ -147,3 +147,20 @@ fn objects_that_are_compared_as_a_whole_are_tried() {
     let found = compared(&old, &new);
     assert!(found.differences.iter().any(|d| d.universe == Universe::Cluster), "{:?}", differences(&found));
 }
+
+#[test]
+fn items_that_need_more_fields_than_policies_read_exist_in_clusters() {
+    let each = |operator: &str| {
+        cel(
+            "apps",
+            "statefulsets",
+            &format!(
+                "object.spec.?volumeClaimTemplates.orValue([]).all(c, c.spec.?storageClassName.orValue('') {operator} '')"
+            ),
+        )
+    };
+    let found = compared(&each("!="), &each("=="));
+    let in_clusters: Vec<_> =
+        found.differences.iter().filter(|d| d.universe == Universe::Cluster).map(|d| d.kind).collect();
+    assert_eq!(in_clusters, [DifferenceKind::Weaker, DifferenceKind::Stricter], "{:?}", differences(&found));
+}
