@@ -6,7 +6,8 @@ use clap::{ValueEnum, ValueHint};
 use serde_json::{Value as Json, json};
 
 use ephor_compare::{
-    Answer, Comparison, Difference, DifferenceKind, Judgement, Options, Pair, Side, Universe, compare, pairs,
+    Answer, Comparison, Difference, DifferenceKind, Effect, Judgement, Options, Pair, Side, Universe,
+    compare, pairs,
 };
 use ephor_document::json::to_serde;
 use ephor_document::write::{Style, to_string};
@@ -160,14 +161,14 @@ fn fails(answered: &Answered, on: FailOn) -> bool {
             FailOn::Any | FailOn::Tested => true,
         };
     };
-    let has = |kind: DifferenceKind| {
-        found.differences.iter().any(|d| d.kind == kind && d.universe != Universe::Files)
+    let has = |is_such: fn(&Difference) -> bool| {
+        found.differences.iter().any(|d| is_such(d) && d.universe != Universe::Files)
     };
     match on {
-        FailOn::Weaker => has(DifferenceKind::Weaker),
-        FailOn::Stricter => has(DifferenceKind::Stricter),
+        FailOn::Weaker => has(Difference::is_weaker),
+        FailOn::Stricter => has(Difference::is_stricter),
         FailOn::Any => found.answer == Answer::Differs,
-        FailOn::Tested => found.answer != Answer::Proved || !found.differences.is_empty(),
+        FailOn::Tested => !is_proved(&found.answer) || !found.differences.is_empty(),
     }
 }
 
@@ -224,6 +225,9 @@ fn headline(comparison: &Comparison) -> String {
     match &comparison.answer {
         Answer::Proved if files.is_empty() => format!("equal, proved ({counted})"),
         Answer::Proved => format!("equal in clusters, proved ({counted}){files}"),
+        Answer::ProvedRelative(to) => {
+            format!("equal, proved relative to {} ({counted}){files}", to.join(", "))
+        }
         Answer::Tested(why) => format!("no difference in {counted}, tested ({}){files}", why.join("; ")),
         Answer::Incomparable(why) => format!("not compared: {why}"),
         Answer::Differs => {
@@ -238,6 +242,10 @@ fn headline(comparison: &Comparison) -> String {
     }
 }
 
+fn is_proved(answer: &Answer) -> bool {
+    matches!(answer, Answer::Proved | Answer::ProvedRelative(_))
+}
+
 fn kinds(comparison: &Comparison) -> String {
     match &*comparison.kinds {
         [] => "no kind".into(),
@@ -249,8 +257,13 @@ fn kinds(comparison: &Comparison) -> String {
 
 fn of_difference(out: &mut String, difference: &Difference, file: Option<&String>, markdown: bool) {
     let what = match difference.kind {
-        DifferenceKind::Weaker => "allows what was denied",
-        DifferenceKind::Stricter => "denies what was allowed",
+        DifferenceKind::Weaker => "no violation where there was one",
+        DifferenceKind::Stricter => "a violation where there was none",
+        DifferenceKind::Action => {
+            let [old, new] = difference.effects().map(Effect::name);
+            &*format!("the request was {old}, and is {new} now")
+        }
+        DifferenceKind::Result => "the results are not the same",
         DifferenceKind::Errors => {
             "denies because of an error where there was a violation, or the other way round"
         }
@@ -291,7 +304,7 @@ fn summary(found: &[Answered]) -> String {
     let count = |test: &dyn Fn(&Comparison) -> bool| {
         found.iter().filter(|a| a.found.as_ref().is_ok_and(test)).count()
     };
-    let proved = count(&|c| c.answer == Answer::Proved);
+    let proved = count(&|c| is_proved(&c.answer));
     let tested = count(&|c| matches!(c.answer, Answer::Tested(_)));
     let differ = count(&|c| c.answer == Answer::Differs);
     let not = count(&|c| matches!(c.answer, Answer::Incomparable(_)));
@@ -326,7 +339,7 @@ fn json_of(found: &[Answered]) -> Json {
         Ok(c) => json!({
             "name": answered.name, "answer": c.answer.name(), "objects": c.objects, "kinds": c.kinds,
             "reasons": match &c.answer {
-                Answer::Tested(why) => json!(why),
+                Answer::Tested(why) | Answer::ProvedRelative(why) => json!(why),
                 Answer::Incomparable(why) => json!([why]),
                 Answer::Proved | Answer::Differs => json!([]),
             },

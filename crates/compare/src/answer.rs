@@ -1,15 +1,20 @@
 //! What a comparison came to.
 
+use std::sync::Arc;
+
 use crate::value::Value;
 
 use super::environment::Environment;
-use super::side::Judgement;
+use super::side::{Effect, Judgement};
+use super::surroundings::Surroundings;
 
 /// Whether two sides mean the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// They agree on every object.
     Proved,
+    /// They agree on every object when this external data, which both read in the same way, is the same for both.
+    ProvedRelative(Vec<String>),
     /// They agree on all objects that were tried; why that is no proof.
     Tested(Vec<String>),
     /// They differ.
@@ -23,6 +28,7 @@ impl Answer {
     pub fn name(&self) -> &'static str {
         match self {
             Answer::Proved => "proved",
+            Answer::ProvedRelative(_) => "proved relative",
             Answer::Tested(_) => "tested",
             Answer::Differs => "differs",
             Answer::Incomparable(_) => "incomparable",
@@ -52,8 +58,12 @@ pub enum DifferenceKind {
     Weaker,
     /// The new side denies what the old one allows.
     Stricter,
-    /// Both deny, one of them because of an error.
+    /// Both are violated; what follows for the request is not the same.
+    Action,
+    /// Both are violated, one of them because of an error.
     Errors,
+    /// They change objects, or generate them, in different ways.
+    Result,
 }
 
 impl DifferenceKind {
@@ -62,7 +72,9 @@ impl DifferenceKind {
         match self {
             DifferenceKind::Weaker => "weaker",
             DifferenceKind::Stricter => "stricter",
+            DifferenceKind::Action => "action",
             DifferenceKind::Errors => "errors",
+            DifferenceKind::Result => "result",
         }
     }
 }
@@ -102,8 +114,29 @@ pub struct Difference {
     pub object: Value,
     /// The former object of an update, where it is another one.
     pub old_object: Option<Value>,
+    /// Who sends the request, and the namespace.
+    pub around: Arc<Surroundings>,
     /// What the old side says.
     pub old: Judgement,
     /// What the new side says.
     pub new: Judgement,
+}
+
+impl Difference {
+    /// Whether the new side lets something pass that the old one does not.
+    pub fn is_weaker(&self) -> bool {
+        self.kind == DifferenceKind::Weaker
+            || (self.kind == DifferenceKind::Action && self.new.effect < self.old.effect)
+    }
+
+    /// Whether the new side refuses something that the old one does not.
+    pub fn is_stricter(&self) -> bool {
+        self.kind == DifferenceKind::Stricter
+            || (self.kind == DifferenceKind::Action && self.new.effect > self.old.effect)
+    }
+
+    /// What follows for the request on the old side, and on the new one.
+    pub fn effects(&self) -> [Effect; 2] {
+        [self.old.effect, self.new.effect]
+    }
 }

@@ -7,19 +7,22 @@
 //! where they do not, more units are taken together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Tree};
+use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
 use crate::value::Value;
-use crate::value::place::{PathPart, parse};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::domain::Domain;
 use super::environment::{Environment, environments};
 use super::predicates::Predicates;
+use super::results::{normal, same};
+use super::seen::{Seen, is_read, seen_in_clusters};
 use super::shrink::shrink;
-use super::side::{Case, Judgement, Side, judge, request};
+use super::side::{Effect, Judgement, Side, judge};
+use super::signature::signature;
+use super::surroundings::{Case, Surroundings, request, surroundings};
 use super::units::{Unit, units};
 
 /// How much a comparison may do.
@@ -52,13 +55,11 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
     let mut kinds: Vec<String> = environments.iter().map(|e| e.resource.kind.to_string()).collect();
     kinds.dedup();
     if let Some(why) = [old, new].into_iter().find_map(Side::unsupported) {
-        return Comparison {
-            answer: Answer::Incomparable(why),
-            differences: Vec::new(),
-            existing: None,
-            objects: 0,
-            kinds,
+        let answer = match is_same_text(old, new, &environments) {
+            Some(relative_to) => Answer::ProvedRelative(relative_to.into_iter().collect()),
+            None => Answer::Incomparable(why),
         };
+        return Comparison { answer, differences: Vec::new(), existing: None, objects: 0, kinds };
     }
     let mut run = Run {
         sides: [old, new],
@@ -66,10 +67,19 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
         left: options.evaluations,
         objects: 0,
         reasons: partly.into_iter().collect(),
+        relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
+        alike: BTreeSet::new(),
+        has_effects: ![old, new].into_iter().any(Side::is_unbound),
+        by_effect: false,
+        effects: Default::default(),
     };
+    let changes = old.changes() || new.changes();
     for environment in &environments {
-        run.environment(environment);
+        match changes {
+            true => run.results(environment),
+            false => run.environment(environment),
+        }
     }
     run.end(kinds)
 }
@@ -77,13 +87,24 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
 type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 
-struct Run<'s> {
-    sides: [&'s Side; 2],
-    options: Options,
-    left: usize,
-    objects: usize,
-    reasons: BTreeSet<String>,
+pub(crate) struct Run<'s> {
+    pub sides: [&'s Side; 2],
+    pub options: Options,
+    pub left: usize,
+    pub objects: usize,
+    /// Why agreement on all objects that were tried is no proof.
+    pub reasons: BTreeSet<String>,
+    /// The external data that both sides read in the same way.
+    pub relative_to: BTreeSet<String>,
     found: BTreeMap<Key, Difference>,
+    /// The environments that were looked at, by what decides in them.
+    alike: BTreeSet<String>,
+    /// Whether what follows from violations is known.
+    has_effects: bool,
+    /// Whether units are compared by what follows from violations, else by verdicts.
+    by_effect: bool,
+    /// What followed from violations of either side in an environment.
+    effects: [BTreeSet<Effect>; 2],
 }
 
 /// On which objects units do not cover one.
@@ -101,10 +122,35 @@ struct Uncovered {
 
 impl Run<'_> {
     fn environment(&mut self, environment: &Environment) {
-        let [old, new] = self.sides.map(|side| units(side, environment));
-        for (from, to, at) in [(&old, &new, 0), (&new, &old, 1)] {
+        let sides = self.sides.map(|side| units(side, environment));
+        // Kinds and operations that all rules treat alike are looked at once.
+        if let Some(signature) = signature(environment, &sides)
+            && !self.alike.insert(signature)
+        {
+            return;
+        }
+        if !may_matter(environment, &sides) {
+            return;
+        }
+        self.effects = Default::default();
+        self.units(environment, &sides);
+        // Where all violations of both sides have one consequence, what is covered is covered in this, too.
+        let [old, new] = &self.effects;
+        if self.has_effects && (old.len() > 1 || new.len() > 1 || (old != new && !old.is_empty())) {
+            self.by_effect = true;
+            self.units(environment, &sides);
+            self.by_effect = false;
+        }
+    }
+
+    fn units(&mut self, environment: &Environment, [old, new]: &[Vec<Unit>; 2]) {
+        for (from, to, at) in [(old, new, 0), (new, old, 1)] {
             for unit in from {
-                self.unit(environment, unit, to, at);
+                let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
+                match to.iter().any(is_same) {
+                    true => self.relative_to.extend(unit.external.iter().cloned()),
+                    false => self.unit(environment, unit, to, at),
+                }
             }
         }
     }
@@ -134,7 +180,7 @@ impl Run<'_> {
         // Whether it is covered, and why that is no proof.
         let mut covered: Option<Option<String>> = None;
         for others in &attempts {
-            let found = self.cover(environment, unit, others);
+            let found = self.cover(environment, (unit, at), others);
             let why = found.open.clone().or(found.open_in_clusters);
             if found.in_clusters.is_empty() && covered.as_ref().is_none_or(Option::is_some) {
                 covered = Some(why);
@@ -165,7 +211,8 @@ impl Run<'_> {
         }
     }
 
-    fn cover(&mut self, environment: &Environment, unit: &Unit, others: &[&Unit]) -> Uncovered {
+    fn cover(&mut self, environment: &Environment, from: (&Unit, usize), others: &[&Unit]) -> Uncovered {
+        let (unit, _) = from;
         let mut reads = unit.reads.clone().unwrap_or_default();
         let mut tested = unit.predicates.clone();
         let mut most = 0;
@@ -183,19 +230,20 @@ impl Run<'_> {
         }
         let items = tested.loops.clamp(1, MOST_ITEMS);
         let mut domain = Domain::new(Types::built_in(), &tested, environment, items, self.options.objects);
-        let cases = cases(environment, &reads, &mut domain);
-        found.open = found.open.or(domain.open);
+        let (around, why) = surroundings(environment, &reads, &tested);
+        let cases = cases(environment, &reads, &tested, &mut domain, &around);
+        found.open = found.open.or(domain.open).or(why);
         for case in cases {
             if self.left == 0 {
                 found.open = Some("the limit of evaluations was reached".into());
                 break;
             }
-            if self.is_covered(environment, unit, others, &case) {
+            if self.is_covered(environment, from, others, &case) {
                 continue;
             }
             match seen_in_clusters(&case) {
                 Seen::Unknown => found.in_clusters.push(case),
-                Seen::As(seen) if self.is_covered(environment, unit, others, &seen) => {
+                Seen::As(seen) if self.is_covered(environment, from, others, &seen) => {
                     found.in_files.push(case)
                 }
                 Seen::As(_) => found.in_clusters.push(case),
@@ -216,41 +264,69 @@ impl Run<'_> {
         found
     }
 
-    /// Whether an object that violates a unit violates one of the others as gravely.
-    fn is_covered(&mut self, environment: &Environment, unit: &Unit, others: &[&Unit], case: &Case) -> bool {
+    /// Whether an object that violates a unit of the side `at` violates one of the others as gravely.
+    fn is_covered(
+        &mut self,
+        environment: &Environment,
+        (unit, at): (&Unit, usize),
+        others: &[&Unit],
+        case: &Case,
+    ) -> bool {
         self.left = self.left.saturating_sub(1);
         self.objects += 1;
         let Some(request) = request(environment, case) else { return true };
-        let verdict = judge(&unit.engine, &request).verdict;
-        !verdict.is_violation()
-            || others.iter().any(|other| {
-                self.left = self.left.saturating_sub(1);
-                judge(&other.engine, &request).verdict >= verdict
-            })
+        let own = judge(&unit.engine, &request);
+        if !own.verdict.is_violation() {
+            return true;
+        }
+        self.effects[at].insert(own.effect);
+        for other in others {
+            self.left = self.left.saturating_sub(1);
+            let other = judge(&other.engine, &request);
+            if other.verdict.is_violation() {
+                self.effects[1 - at].insert(other.effect);
+            }
+            let is_as_grave = match self.by_effect {
+                true => other.effect >= own.effect,
+                false => other.verdict >= own.verdict,
+            };
+            if is_as_grave {
+                return true;
+            }
+        }
+        false
     }
 
     /// Evaluates both sides as a whole on an object; whether they differ.
-    fn witness(&mut self, environment: &Environment, case: Case) -> bool {
+    pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> bool {
         let Some((kind, old, new)) = self.differ(environment, &case) else { return false };
         let universe = self.universe(environment, &case, kind);
         let by = |judgement: &Judgement| {
             let is_violation = judgement.verdict.is_violation();
             judgement.by.as_ref().filter(|_| is_violation).map(|(policy, rule)| format!("{policy}/{rule}"))
         };
-        let key = (
-            kind,
-            environment.resource.kind.to_string(),
-            environment.operation == "DELETE",
-            [by(&old), by(&new)],
-        );
+        // A changed action is one difference, whatever it is about.
+        let key = match kind {
+            DifferenceKind::Action => {
+                let effect = |judgement: &Judgement| Some(judgement.effect.name().to_string());
+                (kind, String::new(), false, [effect(&old), effect(&new)])
+            }
+            _ => (
+                kind,
+                format!("{}/{}", environment.resource.kind, environment.subresource),
+                environment.operation == "DELETE",
+                [by(&old), by(&new)],
+            ),
+        };
         let is_better = self
             .found
             .get(&key)
             .is_none_or(|known| (universe, size(&case.object)) < (known.universe, size(&known.object)));
         if is_better {
             let environment = environment.clone();
-            let Case { object, old: old_object } = case;
-            self.found.insert(key, Difference { kind, universe, environment, object, old_object, old, new });
+            let Case { object, old: old_object, around } = case;
+            let difference = Difference { kind, universe, environment, object, old_object, around, old, new };
+            self.found.insert(key, difference);
         }
         true
     }
@@ -265,7 +341,9 @@ impl Run<'_> {
         let kind = match (old.verdict.is_violation(), new.verdict.is_violation()) {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,
+            (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
             (true, true) if old.verdict != new.verdict => DifferenceKind::Errors,
+            _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
             _ => return None,
         };
         Some((kind, old, new))
@@ -290,10 +368,16 @@ impl Run<'_> {
             let environment = difference.environment.clone();
             let (kind, universe) = (difference.kind, difference.universe);
             let old_object = difference.old_object.clone();
-            let first = Case { object: difference.object.clone(), old: old_object.clone() };
+            let around = Arc::clone(&difference.around);
+            let of = |object: &Value| Case {
+                object: object.clone(),
+                old: old_object.clone(),
+                around: Arc::clone(&around),
+            };
+            let first = of(&difference.object);
             let is_refused = matches!(seen_in_clusters(&first), Seen::Without(_));
             let mut shows = |object: &Value| {
-                let case = Case { object: object.clone(), old: old_object.clone() };
+                let case = of(object);
                 // What no API server admits for want of a field says less.
                 if !is_refused && matches!(seen_in_clusters(&case), Seen::Without(_)) {
                     return false;
@@ -303,7 +387,7 @@ impl Run<'_> {
                     && self.universe(&environment, &case, kind) == universe
             };
             difference.object = shrink(&difference.object, &mut shows);
-            let case = Case { object: difference.object.clone(), old: difference.old_object.clone() };
+            let case = of(&difference.object);
             if let Some((_, old, new)) = self.differ(&environment, &case) {
                 (difference.old, difference.new) = (old, new);
             }
@@ -320,10 +404,11 @@ impl Run<'_> {
         differences
             .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
         let differs = differences.iter().any(|d| d.universe != Universe::Files);
-        let answer = match (differs, self.reasons.is_empty()) {
-            (true, _) => Answer::Differs,
-            (false, true) => Answer::Proved,
-            (false, false) => Answer::Tested(self.reasons.into_iter().collect()),
+        let answer = match (differs, self.reasons.is_empty(), self.relative_to.is_empty()) {
+            (true, ..) => Answer::Differs,
+            (false, true, true) => Answer::Proved,
+            (false, true, false) => Answer::ProvedRelative(self.relative_to.into_iter().collect()),
+            (false, false, _) => Answer::Tested(self.reasons.into_iter().collect()),
         };
         let allows = self.sides.map(Side::allows_existing);
         let existing = match allows {
@@ -335,73 +420,76 @@ impl Run<'_> {
     }
 }
 
-/// The objects of an environment.
-fn cases(environment: &Environment, reads: &Reads, domain: &mut Domain<'_>) -> Vec<Case> {
+/// The cases of an environment: objects, and what surrounds them.
+pub(crate) fn cases(
+    environment: &Environment,
+    reads: &Reads,
+    tested: &Predicates,
+    domain: &mut Domain<'_>,
+    around: &[Arc<Surroundings>],
+) -> Vec<Case> {
     let mut tree = reads.object.clone();
     tree.merge(&reads.shown);
     if environment.operation == "DELETE" {
         tree.merge(&reads.old);
     }
+    if &*environment.resource.kind == "Namespace" {
+        // Selectors of namespaces look at the labels of the object.
+        for label in &tested.namespace_labels {
+            tree.add(&["metadata", "labels", label].map(|key| Step::Key(key.into())), true);
+        }
+    }
     let objects = domain.objects(environment, &tree, reads.name);
     let is_update = environment.operation == "UPDATE" && reads.old != Tree::default();
-    if !is_update {
-        return objects.into_iter().map(|object| Case { object, old: None }).collect();
-    }
-    let before = domain.objects(environment, &reads.old, false);
+    let before: Vec<Option<Value>> = match is_update {
+        true => domain.objects(environment, &reads.old, false).into_iter().map(Some).collect(),
+        false => vec![None],
+    };
+    let most = 4 * objects.len().max(before.len()).max(2_000);
     let mut all: Vec<Case> = Vec::new();
-    for old in &before {
-        for object in &objects {
-            if all.len() >= 4 * objects.len().max(before.len()).max(2_000) {
-                domain.open.get_or_insert_with(|| "too many former objects".into());
-                return all;
+    for around in around {
+        for old in &before {
+            for object in &objects {
+                if all.len() >= most {
+                    domain.open.get_or_insert_with(|| "too many combinations of objects".into());
+                    return all;
+                }
+                all.push(Case { object: object.clone(), old: old.clone(), around: Arc::clone(around) });
             }
-            all.push(Case { object: object.clone(), old: Some(old.clone()) });
         }
     }
     all
 }
 
-/// How admission webhooks of a cluster see the objects of a case.
-enum Seen {
-    /// So.
-    As(Case),
-    /// An API server refuses them, and all that lack this field.
-    Without(String),
-    /// An API server refuses them.
-    Refused,
-    /// Nothing is known of their kind.
-    Unknown,
+/// Whether a request in an environment can violate what the object did not violate before: what is sent for ephemeral
+/// containers changes nothing else of a Pod.
+fn may_matter(environment: &Environment, sides: &[Vec<Unit>; 2]) -> bool {
+    let field = "spec.ephemeralContainers";
+    let reads = |unit: &Unit| unit.reads.as_ref().is_none_or(|reads| is_read(reads, field));
+    &*environment.subresource != "ephemeralcontainers" || sides.iter().flatten().any(reads)
 }
 
-fn seen_in_clusters(case: &Case) -> Seen {
-    let mut seen = Vec::new();
-    for object in std::iter::once(&case.object).chain(&case.old) {
-        match kind_of(object).and_then(|kind| admitted(&kind, object)) {
-            None => return Seen::Unknown,
-            Some(Ok(object)) => seen.push(object),
-            Some(Err(Refusal { reason: Reason::Required, path, .. })) => return Seen::Without(path),
-            Some(Err(_)) => return Seen::Refused,
-        }
-    }
-    let mut seen = seen.into_iter();
-    match (seen.next(), seen.next()) {
-        (Some(object), old) => Seen::As(Case { object, old }),
-        _ => Seen::Unknown,
-    }
+/// Whether rules changed and generated the same objects.
+fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: &Judgement) -> bool {
+    let changed = |judgement: &Judgement| {
+        judgement
+            .changed
+            .as_ref()
+            .map_or_else(|| normal(&case.object, environment), |object| normal(object, environment))
+    };
+    let is_changed = old.changed.is_some() || new.changed.is_some();
+    (!is_changed || changed(old) == changed(new))
+        && old.generated.len() == new.generated.len()
+        && old.generated.iter().all(|object| new.generated.contains(object))
 }
 
-/// Whether a field of the object is read, so that policies distinguish its absence.
-fn is_read(reads: &Reads, field: &str) -> bool {
-    fn of(tree: &Tree, path: &[PathPart]) -> bool {
-        let Some((step, rest)) = path.split_first() else { return true };
-        let below = match step {
-            PathPart::Key(key) => tree.get(key),
-            PathPart::Index(_) => tree.items.as_deref().or(tree.nested.as_deref()),
-        };
-        tree.whole || below.is_some_and(|below| of(below, rest))
+/// The external data of both sides, when they have the same rules in every environment.
+fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    for environment in environments {
+        all.extend(same(&[old, new].map(|side| units(side, environment)))?);
     }
-    let path = parse(field);
-    [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
+    Some(all)
 }
 
 /// Why classes of values do not say all.
@@ -412,10 +500,7 @@ fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
     if reads.external {
         return Some("external data".into());
     }
-    if reads.user {
-        return Some("who makes the request".into());
-    }
-    (reads.namespace != Tree::default()).then(|| "the namespace as an object".into())
+    None
 }
 
 /// How many fields two readers have in common.

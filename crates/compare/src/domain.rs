@@ -61,8 +61,7 @@ impl<'d> Domain<'d> {
             Some(texts) => (texts, None),
             None => (vec!["".into(), "a".into()], Some("too many different texts".to_string())),
         };
-        let resource = &environment.resource;
-        let kind = [resource.group.clone(), resource.version.clone(), resource.kind.clone()];
+        let kind = environment.object.clone();
         Domain {
             types,
             predicates,
@@ -78,7 +77,6 @@ impl<'d> Domain<'d> {
 
     /// The objects. `name`: the name counts.
     pub fn objects(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Value> {
-        let resource = &environment.resource;
         let def = self.types.of_kind(&self.kind).cloned();
         let smallest = smallest(&self.kind);
         if tree.whole {
@@ -100,7 +98,7 @@ impl<'d> Domain<'d> {
                 }
                 let mut object = Map::new();
                 object.insert("apiVersion", Value::from(&*environment.api_version()));
-                object.insert("kind", Value::Str(resource.kind.clone()));
+                object.insert("kind", Value::Str(environment.object[2].clone()));
                 object.insert("metadata", head.value.clone().unwrap_or_default());
                 for (key, value) in body.value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
                     object.insert::<Str>(key.clone(), value.clone());

@@ -12,9 +12,11 @@
 
 use ephor_analysis as analysis;
 use ephor_engine as engine;
+use ephor_functions as functions;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
+use ephor_matching as matching;
 use ephor_policies as policies;
 use ephor_value as value;
 
@@ -22,10 +24,16 @@ mod answer;
 mod cover;
 mod domain;
 mod environment;
+mod external;
+mod identity;
 mod pairs;
 mod predicates;
+mod results;
+mod seen;
 mod shrink;
 mod side;
+mod signature;
+mod surroundings;
 mod units;
 mod words;
 
@@ -33,4 +41,5 @@ pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 pub use cover::{Options, compare};
 pub use environment::Environment;
 pub use pairs::{Pair, pairs};
-pub use side::{Judgement, Side, SideError, Verdict};
+pub use side::{Effect, Judgement, Side, SideError, Verdict};
+pub use surroundings::Surroundings;

@@ -113,6 +113,14 @@ pub struct Predicates {
     pub names: BTreeSet<String>,
     /// Patterns of namespaces.
     pub namespaces: BTreeSet<String>,
+    /// Patterns of users' names.
+    pub users: BTreeSet<String>,
+    /// Patterns of groups.
+    pub groups: BTreeSet<String>,
+    /// Roles, and cluster roles.
+    pub roles: [BTreeSet<String>; 2],
+    /// Labels of namespaces that selectors look at.
+    pub namespace_labels: BTreeSet<String>,
     /// How many statements about the items of lists there are.
     pub loops: usize,
     /// Whether values of two fields are compared with each other.
@@ -129,6 +137,7 @@ impl Predicates {
         let mut found = Predicates::default();
         policy.admit.iter().for_each(|source| found.part(Tree::of(source)));
         policy.all_rules().for_each(|rule| found.part(Tree::of(&**rule)));
+        policy.overrides.iter().for_each(|one| found.part(Tree::of(one)));
         found.derive();
         found
     }
@@ -151,6 +160,12 @@ impl Predicates {
         self.amounts.extend(other.amounts.iter().cloned());
         self.names.extend(other.names.iter().cloned());
         self.namespaces.extend(other.namespaces.iter().cloned());
+        self.users.extend(other.users.iter().cloned());
+        self.groups.extend(other.groups.iter().cloned());
+        for (own, other) in self.roles.iter_mut().zip(&other.roles) {
+            own.extend(other.iter().cloned());
+        }
+        self.namespace_labels.extend(other.namespace_labels.iter().cloned());
         self.loops += other.loops;
         self.relates |= other.relates;
         if let Some(why) = &other.open {
@@ -158,6 +173,12 @@ impl Predicates {
         }
         self.functions.extend(other.functions.iter().cloned());
         self.constants.extend(other.constants.iter().cloned());
+        self.derive();
+    }
+
+    /// Texts that values may be, besides those that are tested.
+    pub fn add_texts(&mut self, texts: BTreeSet<String>) {
+        self.constants.extend(texts);
         self.derive();
     }
 
@@ -195,7 +216,22 @@ impl Predicates {
                 self.open("a part of a policy is filled in with variables");
             }
             ("Filter", _) => return self.filter(node),
-            ("Constraints", _) => return self.constraints(node),
+            ("Constraints", _) => self.constraints(node),
+            ("ResourceRule", _) => {
+                let names = list(node.get("names")).iter().filter_map(Tree::as_text);
+                self.names.extend(names.map(Into::into));
+                return;
+            }
+            ("ActionOverride", _) => {
+                let mut texts = BTreeSet::new();
+                all_texts(node.get("namespaces"), &mut texts);
+                self.namespaces.extend(texts);
+                if let Some(Tree::Node(selector)) = node.get("selector") {
+                    self.namespace_selector(selector);
+                }
+                return;
+            }
+            ("Selector" | "Requirement", _) => return,
             ("PodSecurity", _) => self.open("Pod Security controls"),
             _ => {}
         }
@@ -270,40 +306,52 @@ impl Predicates {
 
     /// The patterns of a filter; its kinds, operations and users belong to the environment.
     fn filter(&mut self, node: &Node) {
-        fn texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
-            match of {
-                Some(Tree::Text(text)) => {
-                    out.insert(text.clone());
-                }
-                Some(Tree::List(items)) => items.iter().for_each(|item| texts(Some(item), out)),
-                Some(Tree::Node(inner)) => inner.fields.iter().for_each(|(_, v)| texts(Some(v), out)),
-                _ => {}
-            }
-        }
-        texts(node.get("name"), &mut self.names);
-        texts(node.get("names"), &mut self.names);
-        texts(node.get("namespaces"), &mut self.namespaces);
+        all_texts(node.get("name"), &mut self.names);
+        all_texts(node.get("names"), &mut self.names);
+        all_texts(node.get("namespaces"), &mut self.namespaces);
         for field in ["annotations", "selector"] {
             if let Some(found) = node.get(field) {
                 self.constant(found);
             }
         }
-        if node.get("namespaceSelector").is_some() {
-            self.open("labels of the namespace");
+        all_texts(node.get("roles"), &mut self.roles[0]);
+        all_texts(node.get("clusterRoles"), &mut self.roles[1]);
+        if let Some(Tree::List(subjects)) = node.get("subjects") {
+            for subject in subjects.iter().filter_map(Tree::as_node) {
+                let is_group = subject.text("kind") == Some("Group");
+                all_texts(subject.get("name"), if is_group { &mut self.groups } else { &mut self.users });
+            }
+        }
+        if let Some(Tree::Node(selector)) = node.get("namespaceSelector") {
+            self.namespace_selector(selector);
         }
     }
 
     fn constraints(&mut self, node: &Node) {
         for (name, value) in &node.fields {
-            match *name {
-                "objectSelector" => self.constant(value),
-                "namespaceSelector" => {
-                    if matches!(value, Tree::Node(n) if !n.fields.is_empty()) {
-                        self.open("labels of the namespace");
-                    }
-                }
+            match (*name, value) {
+                ("objectSelector", _) => self.constant(value),
+                ("namespaceSelector", Tree::Node(selector)) => self.namespace_selector(selector),
                 _ => {}
             }
+        }
+    }
+
+    /// The labels of namespaces that a selector looks at, and their values.
+    fn namespace_selector(&mut self, selector: &Node) {
+        if selector.get("wild").is_some() {
+            self.open("labels of the namespace, by wildcard");
+        }
+        for label in list(selector.get("labels")) {
+            if let Tree::List(pair) = label {
+                self.namespace_labels.extend(pair.first().and_then(Tree::as_text).map(Into::into));
+            }
+        }
+        for requirement in list(selector.get("expressions")).iter().filter_map(Tree::as_node) {
+            self.namespace_labels.extend(requirement.text("key").map(Into::into));
+        }
+        for (_, value) in &selector.fields {
+            self.constant(value);
         }
     }
 
@@ -440,6 +488,26 @@ impl Predicates {
             }
         }
         all
+    }
+}
+
+/// Every text of a part.
+fn all_texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
+    match of {
+        Some(Tree::Text(text)) => {
+            out.insert(text.clone());
+        }
+        Some(Tree::List(items)) => items.iter().for_each(|item| all_texts(Some(item), out)),
+        Some(Tree::Node(inner)) => inner.fields.iter().for_each(|(_, v)| all_texts(Some(v), out)),
+        _ => {}
+    }
+}
+
+/// The items of a list, if it is one.
+fn list(tree: Option<&Tree>) -> &[Tree] {
+    match tree {
+        Some(Tree::List(items)) => items,
+        _ => &[],
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::request::{Parts, UserParts, namespace_of_labels};
-use crate::engine::{Profile, Request, Status};
+use crate::engine::outcome::Effect as Done;
+use crate::engine::{Profile, Request, RuleOutcome, Status, action};
 use crate::ir::Policy;
 use crate::ir::rule::Body;
+use crate::matching::Target;
 use crate::policies::load::Policies;
 use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::{Map, Str, Value};
-
-use super::environment::Environment;
+use crate::value::{Str, Value};
 
 /// What a set of policies says of a request: the gravest of its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,11 +51,40 @@ impl Verdict {
     }
 }
 
+/// What follows for a request from what policies say of it: the gravest consequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// It is allowed; violations are reported.
+    #[default]
+    Allowed,
+    /// It is allowed, and its client is warned.
+    Warned,
+    /// It is denied.
+    Denied,
+}
+
+impl Effect {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Allowed => "allowed",
+            Effect::Warned => "warned",
+            Effect::Denied => "denied",
+        }
+    }
+}
+
 /// What a side says of a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// The gravest result.
     pub verdict: Verdict,
+    /// The gravest consequence.
+    pub effect: Effect,
+    /// The object after the rules that change it, where one does.
+    pub changed: Option<Value>,
+    /// The objects that rules generate.
+    pub generated: Vec<Value>,
     /// The rule that gave it: policy and rule.
     pub by: Option<(Str, Str)>,
     /// Its message.
@@ -123,12 +151,25 @@ impl Side {
         rules().any(|rule| rule.action.allow_existing)
     }
 
-    /// A construct that only sampling compares: what changes or generates objects.
+    /// Whether a rule changes or generates objects: then results are compared, and no units.
+    pub(crate) fn changes(&self) -> bool {
+        let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
+        rules.any(|rule| matches!(rule.body, Body::Mutate(_) | Body::Generate(_)))
+    }
+
+    /// Whether it has an admission policy of Kubernetes without a binding, which says what follows from violations.
+    pub(crate) fn is_unbound(&self) -> bool {
+        let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
+        rules.any(|rule| rule.bound.as_ref().is_some_and(|bound| bound.bindings.is_empty()))
+    }
+
+    /// A rule whose results cannot be had without a cluster or a registry.
     pub(crate) fn unsupported(&self) -> Option<String> {
         self.policies().iter().find_map(|policy| {
             policy.all_rules().find_map(|rule| match &rule.body {
-                Body::Validate { .. } => None,
-                _ => Some(format!("policy {}: rule {} is no rule that validates", policy.name, rule.name)),
+                Body::Validate { .. } | Body::Mutate(_) | Body::Generate(_) => None,
+                Body::Delete => Some(format!("policy {}: deletions happen on a schedule", policy.name)),
+                _ => Some(format!("policy {}: rule {} looks at signatures", policy.name, rule.name)),
             })
         })
     }
@@ -137,51 +178,37 @@ impl Side {
 /// The gravest result of an engine's policies; of equally grave ones the first.
 pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
     let mut worst = Judgement::default();
-    for (policy, result) in engine.evaluate(request).results() {
+    let mut outcome = engine.evaluate(request);
+    for (policy, result) in outcome.results() {
         let verdict = Verdict::of(result.status);
+        worst.effect = worst.effect.max(effect(policy, result, &request.target));
         if worst.by.is_none() || verdict > worst.verdict {
-            let by = Some((policy.name.clone(), result.rule.clone()));
-            worst = Judgement { verdict, by, message: result.message.clone() };
+            worst.by = Some((policy.name.clone(), result.rule.clone()));
+            (worst.verdict, worst.message) = (verdict, result.message.clone());
+        }
+        if let Some(Done::Generated(objects)) = result.effect.as_deref() {
+            worst.generated.extend(objects.iter().cloned());
         }
     }
+    worst.changed = outcome.object.take();
     worst
 }
 
-/// A request in an environment; `None` when it cannot be built.
-pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request> {
-    let namespace = case.object.text_at(&["metadata", "namespace"]);
-    let parts = Parts {
-        object: case.object.clone(),
-        old_object: case.old.clone(),
-        operation: environment.operation.into(),
-        namespace: match namespace {
-            "" => Value::Null,
-            name => namespace_of_labels(name, labels_of(name)),
-        },
-        user: Some(UserParts {
-            info: Value::map([
-                ("username", Value::from("developer")),
-                ("groups", Value::list(vec![Value::from("system:authenticated")])),
-            ]),
-            ..UserParts::default()
-        }),
-        ..Parts::default()
+/// What follows from a result.
+fn effect(policy: &Policy, result: &RuleOutcome, target: &Target) -> Effect {
+    let is_violation = matches!(result.status, Status::Fail | Status::Error | Status::Warn);
+    if !is_violation {
+        return Effect::Allowed;
+    }
+    let bindings = || policy.all_rules().filter_map(|rule| rule.bound.as_deref()).flat_map(|b| &b.bindings);
+    let says = |action: &str| bindings().any(|b| b.actions.iter().any(|one| **one == *action));
+    let (denies, warns) = match policy.actions.is_per_rule() {
+        true => (action::denies(policy, result, target), policy.actions.warns()),
+        false => (policy.actions.denies() || says("Deny"), policy.actions.warns() || says("Warn")),
     };
-    Request::new(parts, Profile::cluster(), &Default::default()).ok()
-}
-
-/// The label that every namespace has.
-fn labels_of(name: &str) -> Map {
-    let mut labels = Map::new();
-    labels.insert("kubernetes.io/metadata.name", Value::from(name));
-    labels
-}
-
-/// The objects of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
-    /// The object; the one that goes away in deletions.
-    pub object: Value,
-    /// The former object of an update; `None` = a copy.
-    pub old: Option<Value>,
+    match (denies, warns) {
+        (true, _) => Effect::Denied,
+        (_, true) => Effect::Warned,
+        _ => Effect::Allowed,
+    }
 }

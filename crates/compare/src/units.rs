@@ -11,6 +11,7 @@
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
 //! of something else.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, of_policy};
@@ -18,14 +19,16 @@ use crate::engine::Profile;
 use crate::ir::check::{Check, ForEach, Overlay};
 use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::ir::expressions::{Source, Validation};
-use crate::ir::rule::{Action, Body};
+use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
-use crate::ir::{Condition, Conditions, Expr, Policy, Rule};
+use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
 use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
+use super::external::external;
+use super::identity::{Identity, identity};
 use super::predicates::Predicates;
 use super::side::Side;
 
@@ -40,6 +43,10 @@ pub struct Unit {
     pub reads: Option<Reads>,
     /// What it tests there.
     pub predicates: Predicates,
+    /// Its text; a unit with the same one gives the same verdicts.
+    pub identity: Option<Identity>,
+    /// The external data that it reads.
+    pub external: BTreeSet<String>,
 }
 
 /// The units of a side for the objects of an environment.
@@ -53,7 +60,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .iter()
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
-                Arc::new(Rule { action, ..(**rule).clone() })
+                Arc::new(Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() })
             })
             .collect();
         let of_rules = |rules: Vec<Arc<Rule>>| {
@@ -71,12 +78,31 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let (exceptions, cel) = (set.exceptions(), set.cel_exceptions());
             let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
             let predicates = Predicates::of(&part);
+            let named = !exceptions.is_empty() || !cel.is_empty();
+            let identity = identity(&part, environment, named);
+            let external = external(&part);
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
-            all.push(Unit { engine: Engine::new(set).with_profile(Profile::cluster()), reads, predicates });
+            let engine = Engine::new(set).with_profile(Profile::cluster());
+            all.push(Unit { engine, reads, predicates, identity, external });
         }
     }
     all
+}
+
+/// What a rule checks, without its message: no verdict depends on it.
+fn unsaid(body: &Body) -> Body {
+    let Body::Validate { check, message } = body else { return body.clone() };
+    let none = Template::Const(Value::from(""));
+    let message = Message { text: "".into(), template: none, passed: "".into(), ..message.clone() };
+    let check = match check {
+        Check::Assert(all) => {
+            let of = |v: &Validation| Validation { message_program: None, ..v.clone() };
+            Check::Assert(all.iter().map(of).collect())
+        }
+        other => other.clone(),
+    };
+    Body::Validate { check, message }
 }
 
 /// The parts of a rule.

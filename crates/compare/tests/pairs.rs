@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use ephor_compare::{Answer, Comparison, DifferenceKind, Options, Side, Universe, compare};
+use ephor_compare::{Answer, Comparison, DifferenceKind, Effect, Options, Side, Universe, compare};
 use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
 use ephor_value::print::json;
@@ -28,6 +28,7 @@ kind: ClusterPolicy
 metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
 spec:
   background: false
+  validationFailureAction: Enforce
   rules:
   - name: r
     match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}
@@ -163,4 +164,132 @@ fn items_that_need_more_fields_than_policies_read_exist_in_clusters() {
     let in_clusters: Vec<_> =
         found.differences.iter().filter(|d| d.universe == Universe::Cluster).map(|d| d.kind).collect();
     assert_eq!(in_clusters, [DifferenceKind::Weaker, DifferenceKind::Stricter], "{:?}", differences(&found));
+}
+
+/// A policy whose one rule has this match and this check.
+fn matching(resources: &str, validate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
+spec:
+  validationFailureAction: Enforce
+  background: false
+  rules:
+  - name: r
+    match: {{any: [{{{resources}}}]}}
+    validate: {validate}
+"
+    )
+}
+
+#[test]
+fn an_action_that_no_longer_denies_is_weaker() {
+    let old = classic("Pod", "{message: m, pattern: {spec: {=(hostPID): false}}}");
+    let new = old.replace("Enforce", "Audit");
+    let found = compared(&old, &new);
+    assert_eq!(found.answer, Answer::Differs);
+    let kinds: Vec<_> = found.differences.iter().map(|d| (d.kind, d.is_weaker(), d.effects())).collect();
+    assert_eq!(kinds, [(DifferenceKind::Action, true, [Effect::Denied, Effect::Allowed])]);
+    assert!(compared(&new, &old).differences.iter().all(|d| d.is_stricter()));
+}
+
+#[test]
+fn an_action_of_one_namespace_is_found() {
+    let old = classic("ConfigMap", "{message: m, pattern: {data: {a: x}}}");
+    let new = old.replace(
+        "  background: false",
+        "  background: false\n  validationFailureActionOverrides: [{action: Audit, namespaces: [dev-*]}]",
+    );
+    let found = compared(&old, &new);
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!(one.kind, DifferenceKind::Action);
+    assert!(one.object.text_at(&["metadata", "namespace"]).starts_with("dev-"), "{}", json(&one.object));
+}
+
+#[test]
+fn what_is_sent_to_a_subresource_is_compared() {
+    let deny = "{message: m, deny: {conditions: {any: [{key: '{{ request.object.container }}', operator: Equals, value: CONTAINER}]}}}";
+    let of = |container: &str| {
+        matching(
+            "resources: {kinds: [Pod/exec], operations: [CONNECT]}",
+            &deny.replace("CONTAINER", container),
+        )
+    };
+    let found = compared(&of("nginx"), &of("nginx"));
+    assert_eq!(found.answer, Answer::Proved);
+    let found = compared(&of("nginx"), &of("redis"));
+    assert!(
+        found.differences.iter().any(|d| d.environment.name() == "Pod/exec CONNECT"),
+        "{:?}",
+        differences(&found)
+    );
+}
+
+#[test]
+fn users_and_their_roles_are_told_apart() {
+    let check = "{message: m, pattern: {data: {a: x}}}";
+    let of = |subjects: &str| matching(&format!("resources: {{kinds: [ConfigMap]}}, {subjects}"), check);
+    let old = of("clusterRoles: [edit, view]");
+    assert_eq!(compared(&old, &of("clusterRoles: [view, edit]")).answer, Answer::Proved);
+    let found = compared(&old, &of("clusterRoles: [view]"));
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!(
+        (one.kind, &*one.around.user.cluster_roles),
+        (DifferenceKind::Weaker, &["edit".to_string()][..])
+    );
+    let group = |name: &str| of(&format!("subjects: [{{kind: Group, name: '{name}'}}]"));
+    assert_eq!(compared(&group("dev-*"), &group("dev-?*")).answer, Answer::Differs);
+}
+
+#[test]
+fn labels_of_namespaces_are_told_apart() {
+    let check = "{message: m, pattern: {data: {a: x}}}";
+    let of = |selector: &str| {
+        matching(&format!("resources: {{kinds: [ConfigMap], namespaceSelector: {selector}}}"), check)
+    };
+    let old = of("{matchLabels: {team: a}}");
+    let same = of("{matchExpressions: [{key: team, operator: In, values: [a]}]}");
+    assert_eq!(compared(&old, &same).answer, Answer::Proved);
+    let found = compared(&old, &of("{matchExpressions: [{key: team, operator: Exists}]}"));
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!(one.kind, DifferenceKind::Stricter);
+}
+
+#[test]
+fn rules_that_read_external_data_in_one_way_are_equal_relative_to_it() {
+    let policy = |value: &str| {
+        classic(
+            "Pod",
+            "{message: m, deny: {conditions: {any: [{key: '{{ dict.data.a }}', operator: Equals, value: VALUE}]}}}",
+        )
+        .replace("VALUE", value)
+        .replace("    validate:", "    context: [{name: dict, configMap: {name: data, namespace: team}}]\n    validate:")
+    };
+    let found = compared(&policy("x"), &policy("x").replace("message: m", "message: another"));
+    assert_eq!(found.answer, Answer::ProvedRelative(vec!["ConfigMap team/data".into()]));
+    assert!(matches!(compared(&policy("x"), &policy("y")).answer, Answer::Tested(_)));
+}
+
+#[test]
+fn objects_that_rules_change_otherwise_are_shown() {
+    let mutate = |value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+    mutate: {{patchStrategicMerge: {{metadata: {{labels: {{+(team): {value}}}}}}}}}
+"
+        )
+    };
+    assert_eq!(compared(&mutate("a"), &mutate("a")).answer, Answer::Proved);
+    let found = compared(&mutate("a"), &mutate("b"));
+    assert!(found.differences.iter().all(|d| d.kind == DifferenceKind::Result), "{:?}", differences(&found));
+    assert_eq!(found.answer, Answer::Differs);
+    let without_anchor = compared(&mutate("a"), &mutate("a").replace("+(team)", "team"));
+    assert_eq!(without_anchor.answer, Answer::Differs, "{:?}", differences(&without_anchor));
 }

@@ -1,0 +1,82 @@
+//! External data that a policy reads, by name: what a proof is relative to.
+//!
+//! In: a policy. Out: for each entry of its context, and each function that depends on more than its arguments, what it asks for.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::tree::{Node, Tree};
+use crate::functions::registry::{Dependency, Language, Meaning, find};
+use crate::ir::Policy;
+
+/// What the rules of a policy ask for.
+pub(crate) fn external(policy: &Policy) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    if let Some(tree) = Tree::of(policy) {
+        walk(&tree, &mut found);
+    }
+    found
+}
+
+fn walk(tree: &Tree, found: &mut BTreeSet<String>) {
+    match tree {
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
+        Tree::List(items) => items.iter().for_each(|item| walk(item, found)),
+        Tree::Map(entries) => entries.iter().for_each(|(_, value)| walk(value, found)),
+        Tree::Node(node) => {
+            found.extend(of_node(node));
+            node.fields.iter().for_each(|(_, value)| walk(value, found));
+        }
+    }
+}
+
+fn of_node(node: &Node) -> Option<String> {
+    let raw = |key: &str| node.get("raw").and_then(|raw| text_under(raw, key));
+    match (node.kind, node.variant) {
+        ("BindingSource", "configMap") => {
+            let namespace = raw("namespace").map_or(String::new(), |namespace| format!("{namespace}/"));
+            Some(format!("ConfigMap {namespace}{}", raw("name")?))
+        }
+        ("BindingSource", "apiCall") => Some(match raw("urlPath").or_else(|| raw("url")) {
+            Some(path) => format!("API call {path}"),
+            None => "an API call".into(),
+        }),
+        ("BindingSource", "global") => {
+            Some(format!("global context entry {}", node.text("name").unwrap_or_default()))
+        }
+        ("BindingSource", "image") => Some("image registries".into()),
+        ("Constraints" | "Bound", _) => node.get("paramKind").map(|_| "parameters".into()),
+        ("Expr", "call") | ("Invoke", _) => {
+            let name = node.text("function")?;
+            let rows = [Language::JmesPath, Language::Cel].map(|language| find(language, name));
+            rows.into_iter().flatten().find_map(|function| match function.meaning {
+                Meaning::DependsOn(dependency) => named(dependency).map(Into::into),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn named(dependency: Dependency) -> Option<&'static str> {
+    Some(match dependency {
+        Dependency::Clock => "the clock",
+        Dependency::Chance => "chance",
+        Dependency::Cluster => "objects of the cluster",
+        Dependency::Services => "services",
+        Dependency::Registry => "image registries",
+        Dependency::Settings | Dependency::Receiver => return None,
+    })
+}
+
+/// The first text under a key.
+fn text_under(tree: &Tree, key: &str) -> Option<String> {
+    match tree {
+        Tree::Map(entries) => {
+            let own = entries.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.as_text());
+            own.map(Into::into).or_else(|| entries.iter().find_map(|(_, value)| text_under(value, key)))
+        }
+        Tree::List(items) => items.iter().find_map(|item| text_under(item, key)),
+        Tree::Node(node) => node.fields.iter().find_map(|(_, value)| text_under(value, key)),
+        _ => None,
+    }
+}

@@ -1,0 +1,180 @@
+//! Units written so that equal texts mean equal verdicts.
+//!
+//! In: the policy of a unit, which has no messages, and an environment. Out: its text without what no verdict depends on: where
+//! it is written, names, what reports show. What selects the kind and operation of the environment is written as "all", so that the
+//! text is the same for all kinds that a rule treats alike.
+//!
+//! Two units with one text give one verdict for every request, whatever they read: also for external data, the clock and
+//! users, which no enumeration of objects covers.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::analysis::tree::{Node, Tree};
+use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule};
+use crate::ir::matcher::{Filter, KindPattern, Matcher};
+use crate::ir::{Policy, Rule};
+use crate::value::wildcard::Wildcard;
+
+use super::environment::Environment;
+
+/// The text of a unit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Identity {
+    /// What decides.
+    pub text: String,
+    /// Whether a part looks at the kind or the operation of a request, or may do so.
+    pub looks_at_environment: bool,
+}
+
+/// The identity of the policy of a unit; `None` when a part of it cannot be written. `named`: exceptions exist, which name policies and
+/// rules.
+pub(crate) fn identity(policy: &Policy, environment: &Environment, named: bool) -> Option<Identity> {
+    let mut looks = false;
+    let rules = policy.rules.iter().map(|rule| {
+        let when = selected(&rule.when, environment, &mut looks);
+        let unless = selected(&rule.unless, environment, &mut looks);
+        Arc::new(Rule { when, unless, ..(**rule).clone() })
+    });
+    let policy = Policy { rules: rules.collect(), ..policy.clone() };
+    let tree = Tree::of(&policy)?;
+    let mut writer = Writer { text: String::new(), named, looks: false };
+    writer.tree(&tree);
+    Some(Identity { text: writer.text, looks_at_environment: looks || writer.looks })
+}
+
+/// A matcher in which what selects the kind and operation of an environment selects all.
+fn selected(matcher: &Matcher, environment: &Environment, looks: &mut bool) -> Matcher {
+    let of = |filters: &[Filter]| filters.iter().map(|f| filter(f, environment)).collect();
+    match matcher {
+        Matcher::Any(filters) => Matcher::Any(of(filters)),
+        Matcher::All(filters) => Matcher::All(of(filters)),
+        Matcher::Constraints(constraints) => {
+            let mut constraints = (**constraints).clone();
+            for rule in constraints.rules.iter_mut().chain(&mut constraints.exclude) {
+                resource_rule(rule, environment, constraints.equivalent, looks);
+            }
+            Matcher::Constraints(Box::new(constraints))
+        }
+    }
+}
+
+fn filter(filter: &Filter, environment: &Environment) -> Filter {
+    let mut filter = filter.clone();
+    if filter.operations.iter().any(|one| **one == *environment.operation) {
+        filter.operations = Box::default();
+    }
+    if filter.kinds.iter().any(|kind| environment.is_selected(kind)) {
+        let all = || Wildcard::new("*");
+        let every = KindPattern { group: all(), version: all(), kind: all(), subresource: all() };
+        filter.kinds = Box::new([every]);
+    }
+    filter
+}
+
+fn resource_rule(rule: &mut ResourceRule, environment: &Environment, equivalent: bool, looks: &mut bool) {
+    let resource = &environment.resource;
+    if rule.operations.has(environment.operation) {
+        rule.operations = AnyOf::All;
+    }
+    let is_exact = rule.groups.has(&resource.group) && rule.versions.has(&resource.version);
+    let names = |path: &ResourcePath| path.resource.as_ref().is_none_or(|one| *one == resource.plural);
+    if is_exact && rule.resources.iter().any(|path| environment.is_selected_path(path)) {
+        (rule.groups, rule.versions) = (AnyOf::All, AnyOf::All);
+        rule.resources = Box::new([ResourcePath { resource: None, subresource: None }]);
+    } else if equivalent && rule.resources.iter().any(names) {
+        // The same objects may be reached under another version.
+        *looks = true;
+    }
+}
+
+/// Fields of nodes on which no verdict depends.
+const UNREAD: [(&str, &str); 15] = [
+    ("Policy", "api"),
+    ("Policy", "shortName"),
+    ("Policy", "annotations"),
+    ("Policy", "reported"),
+    ("Policy", "background"),
+    ("Policy", "report"),
+    ("Policy", "byKind"),
+    ("Policy", "ruleCount"),
+    ("Policy", "ruleNames"),
+    ("Rule", "generated"),
+    ("Rule", "properties"),
+    ("Validation", "reason"),
+    ("Validation", "message"),
+    ("Validation", "messageProgram"),
+    ("Source", "text"),
+];
+
+/// Keys under which requests have their kind and operation.
+const ENVIRONMENT: [&str; 13] = [
+    "operation",
+    "kind",
+    "requestKind",
+    "resource",
+    "requestResource",
+    "subResource",
+    "subresource",
+    "requestSubResource",
+    "apiVersion",
+    "group",
+    "version",
+    "options",
+    "dryRun",
+];
+
+struct Writer {
+    text: String,
+    named: bool,
+    looks: bool,
+}
+
+impl Writer {
+    fn tree(&mut self, tree: &Tree) {
+        match tree {
+            Tree::None => self.text.push('-'),
+            Tree::Scalar(text) => {
+                let _ = write!(self.text, "{text}");
+            }
+            Tree::Text(text) => {
+                let is_variable = text.contains("{{") || text.contains("request.");
+                self.looks |= ENVIRONMENT.contains(&text.as_str())
+                    || (is_variable && ENVIRONMENT.iter().any(|word| text.contains(word)));
+                let _ = write!(self.text, "{text:?}");
+            }
+            Tree::List(items) => self.all('[', ']', items.iter().map(|item| ("", item))),
+            Tree::Map(entries) => {
+                self.text.push('{');
+                for (key, value) in entries {
+                    let _ = write!(self.text, "{key:?}:");
+                    self.tree(value);
+                    self.text.push(',');
+                }
+                self.text.push('}');
+            }
+            Tree::Node(node) => self.node(node),
+        }
+    }
+
+    fn all<'t>(&mut self, open: char, close: char, parts: impl Iterator<Item = (&'static str, &'t Tree)>) {
+        self.text.push(open);
+        for (name, part) in parts {
+            let _ = write!(self.text, "{name}:");
+            self.tree(part);
+            self.text.push(',');
+        }
+        self.text.push(close);
+    }
+
+    fn node(&mut self, node: &Node) {
+        let is_left_out = |name: &str| {
+            name == "origin"
+                || UNREAD.contains(&(node.kind, name))
+                || (name == "name" && !self.named && matches!(node.kind, "Policy" | "Rule"))
+        };
+        let fields: Vec<_> = node.fields.iter().filter(|(name, _)| !is_left_out(name)).collect();
+        let _ = write!(self.text, "{}.{}", node.kind, node.variant);
+        self.all('(', ')', fields.into_iter().map(|(name, part)| (*name, part)));
+    }
+}

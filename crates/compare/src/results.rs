@@ -1,0 +1,200 @@
+//! Sides that change or generate objects: their results are compared.
+//!
+//! In: an environment. Sides with the same rules in the same order are equal. Others are evaluated as a whole on objects of the classes
+//! that they read and write; agreement on all of these is no proof, for a rule may copy what nothing tests.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::reads::{Reads, Step, Tree};
+use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
+use crate::ir::rule::Body;
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{ListKind, Type, TypeDef};
+use crate::value::print::json;
+use crate::value::{Map, Value};
+
+use super::cover::{Run, cases};
+use super::domain::Domain;
+use super::environment::Environment;
+use super::predicates::Predicates;
+use super::side::Side;
+use super::surroundings::surroundings;
+use super::units::{Unit, units};
+
+/// Items of lists of objects whose results are compared.
+const ITEMS: usize = 2;
+
+impl Run<'_> {
+    /// Compares what both sides make of the objects of an environment.
+    pub(crate) fn results(&mut self, environment: &Environment) {
+        let sides = self.sides.map(|side| units(side, environment));
+        if let Some(relative_to) = same(&sides) {
+            self.relative_to.extend(relative_to);
+            return;
+        }
+        self.reasons.insert("objects that rules change or generate are compared on samples".into());
+        let (mut reads, mut tested) = (Reads::default(), Predicates::default());
+        for unit in sides.iter().flatten() {
+            reads.merge(unit.reads.as_ref().unwrap_or(&Reads::default()));
+            tested.merge(&unit.predicates);
+        }
+        for side in self.sides {
+            let mut written = written(side, environment);
+            tested.add_texts(std::mem::take(&mut written.texts));
+            reads.shown.merge(&written.tree);
+        }
+        let mut domain = Domain::new(Types::built_in(), &tested, environment, ITEMS, self.options.objects);
+        let (around, _) = surroundings(environment, &reads, &tested);
+        for case in cases(environment, &reads, &tested, &mut domain, &around) {
+            if self.left == 0 {
+                break;
+            }
+            self.left = self.left.saturating_sub(2);
+            self.objects += 1;
+            self.witness(environment, case);
+        }
+    }
+}
+
+/// The external data that both sides read, when they have the same rules in the same order.
+pub(crate) fn same(sides: &[Vec<Unit>; 2]) -> Option<BTreeSet<String>> {
+    let [old, new] = sides;
+    let is_same = |(a, b): (&Unit, &Unit)| a.identity.is_some() && a.identity == b.identity;
+    (old.len() == new.len() && old.iter().zip(new).all(is_same))
+        .then(|| old.iter().flat_map(|unit| unit.external.iter().cloned()).collect())
+}
+
+/// What rules write.
+#[derive(Default)]
+struct Written {
+    tree: Tree,
+    texts: BTreeSet<String>,
+}
+
+fn written(side: &Side, environment: &Environment) -> Written {
+    let mut found = Written::default();
+    let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
+    for rule in rules {
+        if let Body::Mutate(mutation) = &rule.body {
+            found.change(&mutation.change);
+        }
+    }
+    found
+}
+
+impl Written {
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Patch(patch, _) => self.patch(patch),
+            Change::ForEach(loops) => loops.iter().for_each(|l| self.change(&l.change)),
+            Change::Expressions { .. } => {}
+        }
+    }
+
+    fn patch(&mut self, patch: &Patch) {
+        match patch {
+            Patch::Merge(Merge::Ready(layer)) => {
+                let value = match &**layer {
+                    Layer::Plain(value) => value.clone(),
+                    Layer::Anchored(node) => plain(node),
+                };
+                self.value(&value, &mut Vec::new());
+            }
+            Patch::Json(Json::Ready(Ok(patch))) => {
+                for operation in &patch.operations {
+                    let steps: Vec<Step> = operation.path.split('/').skip(1).map(step).collect();
+                    self.tree.add(&steps, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn value(&mut self, value: &Value, path: &mut Vec<Step>) {
+        match value {
+            Value::Map(map) => {
+                for (key, below) in map.iter() {
+                    path.push(Step::Key(key.clone()));
+                    self.value(below, path);
+                    path.pop();
+                }
+            }
+            Value::List(items) => {
+                for item in items.iter() {
+                    path.push(Step::Nested);
+                    self.value(item, path);
+                    path.pop();
+                }
+            }
+            other => {
+                self.texts.extend(other.as_str().map(Into::into));
+                self.tree.add(path, false);
+            }
+        }
+    }
+}
+
+fn step(text: &str) -> Step {
+    match text == "-" || text.parse::<usize>().is_ok() {
+        true => Step::Nested,
+        false => Step::Key(text.replace("~1", "/").replace("~0", "~").into()),
+    }
+}
+
+/// A layer without its anchors.
+fn plain(node: &Node) -> Value {
+    match node {
+        Node::Scalar(value) => value.clone(),
+        Node::List(items) => Value::list(items.iter().map(plain).collect()),
+        Node::Map(members) => {
+            let mut map = Map::new();
+            for member in members {
+                map.insert(member.key.clone(), plain(&member.value));
+            }
+            Value::Map(map)
+        }
+    }
+}
+
+/// An object in which the order of items says nothing where the schema of its kind says so.
+pub(crate) fn normal(object: &Value, environment: &Environment) -> Value {
+    let types = Types::built_in();
+    match types.of_kind(&environment.object) {
+        Some(def) => of_def(types, object, def),
+        None => object.clone(),
+    }
+}
+
+fn of_def(types: &Types, value: &Value, def: &TypeDef) -> Value {
+    let Value::Map(map) = value else { return value.clone() };
+    let of = |key: &str, value: &Value| match def.field(key) {
+        Some(field) => of_type(types, value, &field.ty),
+        None => value.clone(),
+    };
+    let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.clone(), of(key, value))).collect();
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Value::Map(entries.into_iter().collect())
+}
+
+fn of_type(types: &Types, value: &Value, ty: &Type) -> Value {
+    match (ty, value) {
+        (Type::Named(name, _), _) => match types.named(name) {
+            Some(def) => of_def(types, value, def),
+            None => value.clone(),
+        },
+        (Type::List(kind, item), Value::List(items)) => {
+            let mut items: Vec<Value> = items.iter().map(|value| of_type(types, value, item)).collect();
+            if !matches!(kind, ListKind::Atomic) {
+                items.sort_by_key(json);
+            }
+            Value::list(items)
+        }
+        (Type::Map(inner, _), Value::Map(map)) => {
+            let mut entries: Vec<_> =
+                map.iter().map(|(key, value)| (key.clone(), of_type(types, value, inner))).collect();
+            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+            Value::Map(entries.into_iter().collect())
+        }
+        _ => value.clone(),
+    }
+}

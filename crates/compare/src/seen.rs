@@ -1,0 +1,55 @@
+//! How admission webhooks of a cluster see objects.
+//!
+//! In: the objects of a case. Out: the objects as an API server shows them to webhooks, or why it refuses them
+//! (`kubernetes::admitted`).
+
+use std::sync::Arc;
+
+use crate::analysis::reads::{Reads, Tree};
+use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
+use crate::value::place::{PathPart, parse};
+
+use super::surroundings::Case;
+
+/// How admission webhooks of a cluster see the objects of a case.
+pub(crate) enum Seen {
+    /// So.
+    As(Case),
+    /// An API server refuses them, and all that lack this field.
+    Without(String),
+    /// An API server refuses them.
+    Refused,
+    /// Nothing is known of their kind.
+    Unknown,
+}
+
+pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
+    let mut seen = Vec::new();
+    for object in std::iter::once(&case.object).chain(&case.old) {
+        match kind_of(object).and_then(|kind| admitted(&kind, object)) {
+            None => return Seen::Unknown,
+            Some(Ok(object)) => seen.push(object),
+            Some(Err(Refusal { reason: Reason::Required, path, .. })) => return Seen::Without(path),
+            Some(Err(_)) => return Seen::Refused,
+        }
+    }
+    let mut seen = seen.into_iter();
+    match (seen.next(), seen.next()) {
+        (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
+        _ => Seen::Unknown,
+    }
+}
+
+/// Whether a field of the object is read, so that policies distinguish its absence.
+pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
+    fn of(tree: &Tree, path: &[PathPart]) -> bool {
+        let Some((step, rest)) = path.split_first() else { return true };
+        let below = match step {
+            PathPart::Key(key) => tree.get(key),
+            PathPart::Index(_) => tree.items.as_deref().or(tree.nested.as_deref()),
+        };
+        tree.whole || below.is_some_and(|below| of(below, rest))
+    }
+    let path = parse(field);
+    [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
+}

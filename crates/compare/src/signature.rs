@@ -1,0 +1,87 @@
+//! Environments that all rules treat alike.
+//!
+//! In: an environment and the units of both sides in it. Out: a text; environments with the same one have the same answer, so only the
+//! first of them is looked at: the seven controllers of autogen, creations and updates.
+
+use std::fmt::Write;
+
+use crate::analysis::reads::{Reads, Tree};
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{Type, TypeDef};
+
+use super::environment::Environment;
+use super::units::Unit;
+
+/// What decides in an environment; `None` when a rule looks at the kind or the operation, or what it looks at is not known.
+pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Option<String> {
+    let mut text = String::new();
+    let mut reads = Reads::default();
+    for units in sides {
+        let mut own = Vec::new();
+        for unit in units {
+            let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_environment)?;
+            reads.merge(unit.reads.as_ref()?);
+            own.push(&identity.text);
+        }
+        let _ = write!(text, "{own:?};");
+    }
+    let is_write = matches!(environment.operation, "CREATE" | "UPDATE") && reads.old == Tree::default();
+    let operation = if is_write { "write" } else { environment.operation };
+    let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
+    let types = Types::built_in();
+    let def = types.of_kind(&environment.object);
+    for tree in [&reads.object, &reads.shown, &reads.old] {
+        shape(types, def.map(|def| &**def), tree, &mut text);
+    }
+    if &*environment.resource.kind == "Namespace" || !environment.is_of_resource() {
+        text.push_str(&environment.name());
+    }
+    Some(text)
+}
+
+/// The types of what is read.
+fn shape(types: &Types, def: Option<&TypeDef>, tree: &Tree, out: &mut String) {
+    let _ = write!(out, "({}{}", u8::from(tree.whole), u8::from(tree.names));
+    let Some(def) = def else {
+        out.push_str(" untyped)");
+        return;
+    };
+    for (key, below) in &tree.keys {
+        let _ = write!(out, " {key}");
+        match def.field(key) {
+            None => out.push_str(if def.open { "?" } else { "-" }),
+            Some(field) => {
+                out.push_str(if field.required { "!" } else { ":" });
+                of_type(types, &field.ty, below, out);
+            }
+        }
+    }
+    out.push(')');
+}
+
+fn of_type(types: &Types, ty: &Type, tree: &Tree, out: &mut String) {
+    match ty {
+        Type::Leaf(leaf) => {
+            let _ = write!(out, "{leaf:?}");
+        }
+        Type::List(_, item) => {
+            out.push_str("list ");
+            let mut below = tree.items.as_deref().cloned().unwrap_or_default();
+            if let Some(nested) = &tree.nested {
+                below.merge(nested);
+            }
+            of_type(types, item, &below, out);
+        }
+        Type::Map(value, _) => {
+            out.push_str("map ");
+            of_type(types, value, &Tree::default(), out);
+        }
+        Type::Named(name, _) => match types.named(name) {
+            Some(def) if tree.whole || tree.items.is_some() => {
+                let _ = write!(out, "all of {name} {}", def.open);
+            }
+            Some(def) => shape(types, Some(def), tree, out),
+            None => out.push_str(name),
+        },
+    }
+}

@@ -1,0 +1,248 @@
+//! Requests: an object, the former one, who sends it, and the namespace that it is in.
+//!
+//! In: an environment and a [`Case`]. Out: the request as policies see it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::analysis::reads::{Reads, Step, Tree};
+use crate::engine::request::{Parts, UserParts, namespace_of_labels};
+use crate::engine::{Profile, Request};
+use crate::kubernetes::Types;
+use crate::value::{Map, Str, Value};
+
+use super::domain::Domain;
+use super::environment::Environment;
+use super::predicates::Predicates;
+use super::words;
+
+/// The objects of a request, and what surrounds them.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// The object; the one that goes away in deletions.
+    pub object: Value,
+    /// The former object of an update; `None` = a copy.
+    pub old: Option<Value>,
+    /// Who sends it, and where it is.
+    pub around: Arc<Surroundings>,
+}
+
+/// What surrounds the objects of a request.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Who sends it.
+    pub user: UserParts,
+    /// Labels and annotations of the namespace.
+    pub namespace: [Map; 2],
+}
+
+impl Default for Surroundings {
+    fn default() -> Surroundings {
+        let info = Value::map([
+            ("username", Value::from("developer")),
+            ("groups", Value::list(vec![Value::from("system:authenticated")])),
+        ]);
+        Surroundings { user: UserParts { info, ..UserParts::default() }, namespace: Default::default() }
+    }
+}
+
+impl Surroundings {
+    /// Whether they are those of every other request.
+    pub fn is_usual(&self) -> bool {
+        let usual = Surroundings::default();
+        self.namespace == usual.namespace
+            && self.user.info == usual.user.info
+            && self.user.roles.is_empty()
+            && self.user.cluster_roles.is_empty()
+    }
+}
+
+/// The request of a case; `None` when it cannot be built.
+pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request> {
+    let text = |path: &[&str]| Str::from(case.object.text_at(path));
+    let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+    let is_own = environment.is_of_resource();
+    let sent = |object: &Value| match is_own || has_metadata(environment) {
+        true => object.clone(),
+        false => without_metadata(object),
+    };
+    let is_namespace = is_own && &*environment.resource.kind == "Namespace";
+    let parts = Parts {
+        object: sent(&case.object),
+        old_object: case.old.as_ref().map(sent),
+        operation: environment.operation.into(),
+        subresource: environment.subresource.clone(),
+        namespace: match (is_namespace, &*namespace) {
+            (true, _) => case.object.clone(),
+            (_, "") => Value::Null,
+            (_, name) => in_cluster(name, &case.around.namespace),
+        },
+        user: Some(case.around.user.clone()),
+        sent: (!environment.subresource.is_empty()).then(|| sent_to(environment, &name, &namespace, case)),
+        ..Parts::default()
+    };
+    let mut request = Request::new(parts, Profile::cluster(), &Default::default()).ok()?;
+    if !environment.subresource.is_empty() {
+        let resource = &environment.resource;
+        let target = &mut request.target;
+        target.group = resource.group.clone();
+        target.version = resource.version.clone();
+        target.kind = resource.kind.clone();
+        (target.name, target.namespace, target.exists) = (name, namespace, true);
+    }
+    Some(request)
+}
+
+/// What an API server says of a request to a subresource.
+fn sent_to(environment: &Environment, name: &Str, namespace: &Str, case: &Case) -> Map {
+    let [group, version, kind] = environment.object.clone().map(Value::Str);
+    let resource = &environment.resource;
+    let mut sent = Map::new();
+    sent.insert("uid", Value::from("00000000-0000-0000-0000-000000000001"));
+    sent.insert("kind", Value::map([("group", group), ("version", version), ("kind", kind)]));
+    let of = |text: &Str| Value::Str(text.clone());
+    let named = [
+        ("group", of(&resource.group)),
+        ("version", of(&resource.version)),
+        ("resource", of(&resource.plural)),
+    ];
+    sent.insert("resource", Value::map(named));
+    sent.insert("subResource", Value::Str(environment.subresource.clone()));
+    sent.insert("name", Value::Str(name.clone()));
+    if !namespace.is_empty() {
+        sent.insert("namespace", Value::Str(namespace.clone()));
+    }
+    sent.insert("operation", Value::from(environment.operation));
+    sent.insert("userInfo", case.around.user.info.clone());
+    sent.insert("dryRun", Value::Bool(false));
+    sent
+}
+
+fn has_metadata(environment: &Environment) -> bool {
+    let def = Types::built_in().of_kind(&environment.object);
+    def.is_none_or(|def| def.field("metadata").is_some())
+}
+
+fn without_metadata(object: &Value) -> Value {
+    let fields = object.as_map().into_iter().flat_map(Map::iter);
+    Value::Map(fields.filter(|(key, _)| &***key != "metadata").map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
+/// A namespace, with the label that every one has.
+fn in_cluster(name: &str, [labels, annotations]: &[Map; 2]) -> Value {
+    let mut labels = labels.clone();
+    labels.insert("kubernetes.io/metadata.name", Value::from(name));
+    let namespace = namespace_of_labels(name, labels);
+    if annotations.is_empty() {
+        return namespace;
+    }
+    let metadata = namespace.get("metadata").cloned().unwrap_or_default();
+    namespace.with("metadata", metadata.with("annotations", Value::Map(annotations.clone())))
+}
+
+/// More combinations of users and namespaces are not looked at.
+const MOST: usize = 400;
+
+/// The users and namespaces of each class that rules can distinguish, and why they may not be all.
+pub(crate) fn surroundings(
+    environment: &Environment,
+    reads: &Reads,
+    tested: &Predicates,
+) -> (Vec<Arc<Surroundings>>, Option<String>) {
+    let usual = Surroundings::default();
+    let (users, mut open) = match reads.user {
+        true => users(tested),
+        false => (vec![usual.user.clone()], None),
+    };
+    let namespaces = match environment.resource.namespaced {
+        true => namespaces(reads, tested, &mut open),
+        false => vec![usual.namespace.clone()],
+    };
+    let mut all = Vec::new();
+    for namespace in &namespaces {
+        for user in &users {
+            if all.len() >= MOST {
+                open.get_or_insert_with(|| "too many combinations of users and namespaces".into());
+                return (all, open);
+            }
+            all.push(Arc::new(Surroundings { user: user.clone(), namespace: namespace.clone() }));
+        }
+    }
+    (all, open)
+}
+
+/// A user of each class.
+fn users(tested: &Predicates) -> (Vec<UserParts>, Option<String>) {
+    let mut open = None;
+    let mut classes = |own: &BTreeSet<String>, more: &dyn Fn(&str) -> Vec<String>| {
+        let mut globs = own.clone();
+        globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
+        match words::witnesses(&globs, 1) {
+            Some(found) => found.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
+            None => {
+                open.get_or_insert_with(|| "too many different users".to_string());
+                Vec::new()
+            }
+        }
+    };
+    let account = |glob: &str| format!("system:serviceaccount:{glob}");
+    let names = classes(&tested.users, &|glob| {
+        vec![glob.into(), account("*:*"), account(&format!("{glob}:*")), account(&format!("*:{glob}"))]
+    });
+    let groups = classes(&tested.groups, &|glob| vec![glob.into()]);
+    let mut roles = tested.roles.iter().map(|own| classes(own, &|_| Vec::new()));
+    let (roles, cluster_roles) = (roles.next().unwrap_or_default(), roles.next().unwrap_or_default());
+    let none_or = |all: Vec<String>| {
+        let mut lists = vec![Vec::new()];
+        lists.extend(all.into_iter().map(|one| vec![one]));
+        lists
+    };
+    let mut all = Vec::new();
+    let names = std::iter::once("developer".to_string()).chain(names);
+    let (groups, roles, cluster_roles) = (none_or(groups), none_or(roles), none_or(cluster_roles));
+    for name in names {
+        for group in &groups {
+            for role in &roles {
+                for cluster_role in &cluster_roles {
+                    let groups = group.iter().map(|g| Value::from(&**g));
+                    let groups = groups.chain([Value::from("system:authenticated")]).collect();
+                    let info =
+                        Value::map([("username", Value::from(&*name)), ("groups", Value::list(groups))]);
+                    let (roles, cluster_roles) = (role.clone(), cluster_role.clone());
+                    all.push(UserParts { info, roles, cluster_roles });
+                }
+            }
+        }
+    }
+    (all, open)
+}
+
+/// Labels and annotations of a namespace of each class.
+fn namespaces(reads: &Reads, tested: &Predicates, open: &mut Option<String>) -> Vec<[Map; 2]> {
+    let mut tree = reads.namespace.clone();
+    for label in &tested.namespace_labels {
+        let steps = ["metadata", "labels", label].map(|key| Step::Key(key.into()));
+        tree.add(&steps, true);
+    }
+    if tree == Tree::default() {
+        return vec![Default::default()];
+    }
+    let of_metadata = tree.get("metadata");
+    let is_known = |key: &str| matches!(key, "labels" | "annotations" | "name");
+    let is_all = tree.whole || of_metadata.is_some_and(|m| m.whole || m.names);
+    if is_all || !tree.keys.iter().all(|(key, _)| matches!(&**key, "metadata" | "apiVersion" | "kind")) {
+        open.get_or_insert_with(|| "the namespace as an object".into());
+    }
+    let mut wanted = Tree::default();
+    let known = of_metadata.into_iter().flat_map(|m| &m.keys).filter(|(key, _)| is_known(key));
+    let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
+    wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
+    let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
+    let mut domain = Domain::new(Types::built_in(), tested, &environment, 1, MOST);
+    let found = domain.objects(&environment, &wanted, false);
+    *open = open.take().or(domain.open);
+    let part = |object: &Value, key: &str| {
+        object.at(&["metadata", key]).and_then(Value::as_map).cloned().unwrap_or_default()
+    };
+    found.iter().map(|object| [part(object, "labels"), part(object, "annotations")]).collect()
+}
