@@ -23,8 +23,10 @@ use super::environment::Environment;
 pub(crate) struct Identity {
     /// What decides.
     pub text: String,
-    /// Whether a part looks at the kind or the operation of a request, or may do so.
-    pub looks_at_environment: bool,
+    /// Whether a part looks at the kind of a request, or may do so.
+    pub looks_at_kind: bool,
+    /// Whether a part looks at the operation, or may do so.
+    pub looks_at_operation: bool,
 }
 
 /// The identity of the policy of a unit; `None` when a part of it cannot be written. `named`: exceptions exist, which name policies and
@@ -38,9 +40,13 @@ pub(crate) fn identity(policy: &Policy, environment: &Environment, named: bool) 
     });
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
-    let mut writer = Writer { text: String::new(), named, looks: false };
+    let mut writer = Writer { text: String::new(), named, looks, looks_at_operation: false };
     writer.tree(&tree);
-    Some(Identity { text: writer.text, looks_at_environment: looks || writer.looks })
+    Some(Identity {
+        text: writer.text,
+        looks_at_kind: writer.looks,
+        looks_at_operation: writer.looks_at_operation,
+    })
 }
 
 /// A matcher in which what selects the kind and operation of an environment selects all.
@@ -107,9 +113,8 @@ const UNREAD: [(&str, &str); 15] = [
     ("Source", "text"),
 ];
 
-/// Keys under which requests have their kind and operation.
-const ENVIRONMENT: [&str; 13] = [
-    "operation",
+/// Keys under which requests have their kind.
+const ENVIRONMENT: [&str; 12] = [
     "kind",
     "requestKind",
     "resource",
@@ -128,6 +133,7 @@ struct Writer {
     text: String,
     named: bool,
     looks: bool,
+    looks_at_operation: bool,
 }
 
 impl Writer {
@@ -139,6 +145,7 @@ impl Writer {
             }
             Tree::Text(text) => {
                 let is_variable = text.contains("{{") || text.contains("request.");
+                self.looks_at_operation |= text == "operation" || (is_variable && text.contains("operation"));
                 self.looks |= ENVIRONMENT.contains(&text.as_str())
                     || (is_variable && ENVIRONMENT.iter().any(|word| text.contains(word)));
                 let _ = write!(self.text, "{text:?}");

@@ -12,20 +12,24 @@ use crate::kubernetes::schema::{Type, TypeDef};
 use super::environment::Environment;
 use super::units::Unit;
 
-/// What decides in an environment; `None` when a rule looks at the kind or the operation, or what it looks at is not known.
+/// What decides in an environment; `None` when a rule looks at the kind, or what it looks at is not known.
 pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Option<String> {
     let mut text = String::new();
     let mut reads = Reads::default();
+    let mut looks_at_operation = false;
     for units in sides {
         let mut own = Vec::new();
         for unit in units {
-            let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_environment)?;
+            let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_kind)?;
+            looks_at_operation |= identity.looks_at_operation;
             reads.merge(unit.reads.as_ref()?);
             own.push(&identity.text);
         }
         let _ = write!(text, "{own:?};");
     }
-    let is_write = matches!(environment.operation, "CREATE" | "UPDATE") && reads.old == Tree::default();
+    let is_write = !looks_at_operation
+        && matches!(environment.operation, "CREATE" | "UPDATE")
+        && reads.old == Tree::default();
     let operation = if is_write { "write" } else { environment.operation };
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
     let types = Types::built_in();
