@@ -41,7 +41,7 @@ impl Default for Options {
 }
 
 /// Statements about items of lists, more of which are not distinguished.
-const MOST_ITEMS: usize = 3;
+const MOST_ITEMS: usize = 5;
 
 /// How many units of the other side are taken together.
 const TOGETHER: usize = 12;
@@ -222,20 +222,22 @@ impl Run<'_> {
         let (unit, _) = from;
         let mut reads = unit.reads.clone().unwrap_or_default();
         let mut tested = unit.predicates.clone();
-        let mut most = 0;
+        let mut items = unit.items.violated;
+        let mut has_more = false;
+        let mut why = unit.items.open.clone();
         for other in others {
             reads.merge(other.reads.as_ref().unwrap_or(&Reads::default()));
-            most = most.max(other.predicates.loops);
-            let loops = tested.loops;
             tested.merge(&other.predicates);
-            tested.loops = loops;
+            items += other.items.satisfied;
+            has_more |= other.items.any && other.items.satisfied == 0;
+            why = why.or_else(|| other.items.open.clone());
         }
-        tested.loops += most;
-        let mut found = Uncovered { open: open(&reads, &tested), ..Uncovered::default() };
-        if tested.loops > MOST_ITEMS {
+        items += usize::from(has_more);
+        let mut found = Uncovered { open: open(&reads, &tested).or(why), ..Uncovered::default() };
+        if items > MOST_ITEMS {
             found.open.get_or_insert_with(|| "many statements about items of lists".into());
         }
-        let items = tested.loops.clamp(1, MOST_ITEMS);
+        let items = items.clamp(1, MOST_ITEMS);
         let mut domain = Domain::new(Types::built_in(), &tested, environment, items, self.options.objects);
         let (around, why) = surroundings(environment, &reads, &tested);
         let cases = cases(environment, &reads, &tested, &mut domain, &around);

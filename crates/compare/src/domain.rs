@@ -13,7 +13,7 @@ use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
 use super::predicates::Predicates;
-use super::words;
+use super::words::{self, Languages};
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -162,7 +162,8 @@ impl<'d> Domain<'d> {
     ) -> Vec<Str> {
         let mut all: Vec<Str> = vec![usual.into()];
         if is_read {
-            let Some(found) = words::witnesses(patterns, 1) else {
+            let languages = Languages { globs: patterns.clone(), ..Languages::default() };
+            let Some(found) = words::witnesses(&languages, 1) else {
                 self.not_all("too many different names");
                 return all;
             };

@@ -95,7 +95,7 @@ fn resource_rule(rule: &mut ResourceRule, environment: &Environment, equivalent:
 }
 
 /// Fields of nodes on which no verdict depends.
-const UNREAD: [(&str, &str); 15] = [
+const UNREAD: [(&str, &str); 16] = [
     ("Policy", "api"),
     ("Policy", "shortName"),
     ("Policy", "annotations"),
@@ -111,6 +111,7 @@ const UNREAD: [(&str, &str); 15] = [
     ("Validation", "message"),
     ("Validation", "messageProgram"),
     ("Source", "text"),
+    ("Query", "text"),
 ];
 
 /// Keys under which requests have their kind.

@@ -26,6 +26,7 @@ mod domain;
 mod environment;
 mod external;
 mod identity;
+mod items;
 mod pairs;
 mod predicates;
 mod results;

@@ -8,16 +8,23 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::tree::{Node, Tree};
+use crate::functions::go_syntax::{Dialect, translate};
 use crate::ir::Policy;
 use crate::ir::pattern::{Leaf, Operand, Term};
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 use crate::value::{Str, Value};
 
-use super::words;
+use super::words::{self, Languages};
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-const DESCRIBED: [&str; 42] = [
+const DESCRIBED: [&str; 48] = [
+    "matches",
+    "regex_match",
+    "to_upper",
+    "to_lower",
+    "upperAscii",
+    "lowerAscii",
     "_==_",
     "_!=_",
     "!_",
@@ -94,6 +101,9 @@ const DESCRIBED_NODES: [&str; 28] = [
     "oneOf",
 ];
 
+/// Functions that change the case of texts.
+const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
+
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
 
@@ -121,8 +131,8 @@ pub struct Predicates {
     pub roles: [BTreeSet<String>; 2],
     /// Labels of namespaces that selectors look at.
     pub namespace_labels: BTreeSet<String>,
-    /// How many statements about the items of lists there are.
-    pub loops: usize,
+    /// Regular expressions, as the `regex` crate writes them.
+    pub regexes: BTreeSet<String>,
     /// Whether values of two fields are compared with each other.
     pub relates: bool,
     /// Why the classes do not describe it.
@@ -166,7 +176,7 @@ impl Predicates {
             own.extend(other.iter().cloned());
         }
         self.namespace_labels.extend(other.namespace_labels.iter().cloned());
-        self.loops += other.loops;
+        self.regexes.extend(other.regexes.iter().cloned());
         self.relates |= other.relates;
         if let Some(why) = &other.open {
             self.open(why.clone());
@@ -202,10 +212,8 @@ impl Predicates {
             ("Expr", "higher") => self.open("a list is sorted or mapped by a function"),
             ("Expr", "call") | ("Invoke", _) => self.call(node),
             ("Expr", "compare") => self.relation(node.get("sides")),
-            ("Expr", "project") | ("Shape", "list") | ("ForEach", _) => self.loops += 1,
             ("Expr", known) if DESCRIBED_NODES.contains(&known) => {}
             ("Expr", other) => self.open(format!("a node `{other}`")),
-            ("Comprehension", _) => self.comprehension(node),
             ("Condition", _) => self.condition(node),
             ("Shape", "leaf") => {
                 node.fields.iter().for_each(|(_, value)| self.leaf(value));
@@ -264,6 +272,9 @@ impl Predicates {
             self.open(format!("the function `{name}`"));
         }
         self.functions.insert(name.into());
+        if matches!(name, "matches" | "regex_match") {
+            self.regex(node);
+        }
         let is_comparison = matches!(
             name,
             "_==_" | "_!=_" | "@in" | "_in_" | "contains" | "compareTo" | "isLessThan" | "isGreaterThan"
@@ -284,19 +295,29 @@ impl Predicates {
         }
     }
 
+    /// The pattern of a call that looks for one in a text.
+    fn regex(&mut self, node: &Node) {
+        let mut texts = BTreeSet::new();
+        for argument in list(node.get("args").or_else(|| node.get("operands"))) {
+            if let Tree::Node(one) = argument
+                && matches!(one.variant, "const" | "folded")
+            {
+                all_texts(Some(argument), &mut texts);
+            }
+        }
+        let translated = |pattern: &String| Some(translate(pattern, Dialect::Perl).ok()?.pattern);
+        let [one] = &*texts.iter().map(translated).collect::<Vec<_>>() else {
+            return self.open("a regular expression that is computed");
+        };
+        match one {
+            Some(pattern) => _ = self.regexes.insert(pattern.clone()),
+            None => self.open("a regular expression that is none"),
+        }
+    }
+
     fn relation(&mut self, sides: Option<&Tree>) {
         let Some(Tree::List(sides)) = sides else { return };
         self.relates |= sides.iter().filter(|side| is_variable(side)).count() > 1;
-    }
-
-    fn comprehension(&mut self, node: &Node) {
-        self.loops += 1;
-        if let Some(Tree::Node(kind)) = node.get("kind")
-            && kind.variant == "one"
-        {
-            // One and only one: two items may do what one does not.
-            self.loops += 1;
-        }
     }
 
     fn condition(&mut self, node: &Node) {
@@ -403,6 +424,21 @@ impl Predicates {
         }
     }
 
+    /// The languages that texts are told apart by.
+    pub fn languages(&self) -> Languages {
+        let mut languages = Languages {
+            globs: self.globs.clone(),
+            regexes: self.regexes.clone(),
+            characters: BTreeSet::new(),
+        };
+        languages.globs.insert(String::new());
+        if CASES.iter().any(|name| self.functions.contains(*name)) {
+            // What is compared in one case is a language of all cases.
+            languages.regexes.extend(self.globs.iter().map(|glob| in_any_case(glob)));
+        }
+        languages
+    }
+
     /// What follows from constants and functions.
     fn derive(&mut self) {
         let is_called = |functions: &BTreeSet<String>, names: [&str; 2]| {
@@ -442,9 +478,7 @@ impl Predicates {
 
     /// A text for each class of texts.
     pub fn texts(&self) -> Option<Vec<Str>> {
-        let mut globs = self.globs.clone();
-        globs.insert(String::new());
-        let found = words::witnesses(&globs, if self.relates { 2 } else { 1 })?;
+        let found = words::witnesses(&self.languages(), if self.relates { 2 } else { 1 })?;
         let mut all: Vec<Str> = found.into_iter().map(Str::from).collect();
         for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
             if !all.contains(&text) {
@@ -503,6 +537,19 @@ fn all_texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
     }
 }
 
+/// A wildcard pattern as a regular expression for texts of any case.
+fn in_any_case(glob: &str) -> String {
+    let mut pattern = String::from("(?is)^");
+    for c in glob.chars() {
+        match c {
+            '*' => pattern.push_str(".*"),
+            '?' => pattern.push('.'),
+            c => pattern.push_str(&regex_syntax::escape(&c.to_string())),
+        }
+    }
+    pattern + "$"
+}
+
 /// The items of a list, if it is one.
 fn list(tree: Option<&Tree>) -> &[Tree] {
     match tree {
@@ -551,7 +598,6 @@ mod tests {
             "{cel: {expressions: [{expression: \"object.data.all(k, k.startsWith('pre') || object.data[k] in ['one', 'two'])\"}]}}",
         );
         has(&found, &["pre*", "one", "two"]);
-        assert_eq!(found.loops, 1);
     }
 
     #[test]
@@ -559,7 +605,7 @@ mod tests {
         let found = of("{cel: {expressions: [{expression: \"object.data.a.split('/')[1] == 'x'\"}]}}");
         assert!(found.open.is_some(), "{found:?}");
         let found = of(
-            "{message: m, deny: {conditions: {any: [{key: '{{ to_upper(request.object.data.a) }}', operator: Equals, value: A}]}}}",
+            "{message: m, deny: {conditions: {any: [{key: '{{ base64_decode(request.object.data.a) }}', operator: Equals, value: A}]}}}",
         );
         assert!(found.open.is_some(), "{found:?}");
     }

@@ -14,7 +14,7 @@ use crate::value::{Map, Str, Value};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::predicates::Predicates;
-use super::words;
+use super::words::{self, Languages};
 
 /// The objects of a request, and what surrounds them.
 #[derive(Clone, Debug)]
@@ -175,9 +175,9 @@ pub(crate) fn surroundings(
 fn users(tested: &Predicates) -> (Vec<UserParts>, Option<String>) {
     let mut open = None;
     let mut classes = |own: &BTreeSet<String>, more: &dyn Fn(&str) -> Vec<String>| {
-        let mut globs = own.clone();
-        globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
-        match words::witnesses(&globs, 1) {
+        let mut languages = Languages { globs: own.clone(), ..tested.languages() };
+        languages.globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
+        match words::witnesses(&languages, 1) {
             Some(found) => found.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
             None => {
                 open.get_or_insert_with(|| "too many different users".to_string());

@@ -29,6 +29,7 @@ use crate::value::{Map, Str, Value};
 use super::environment::Environment;
 use super::external::external;
 use super::identity::{Identity, identity};
+use super::items::Items;
 use super::predicates::Predicates;
 use super::side::Side;
 
@@ -43,6 +44,8 @@ pub struct Unit {
     pub reads: Option<Reads>,
     /// What it tests there.
     pub predicates: Predicates,
+    /// How many items of lists matter to it.
+    pub items: Items,
     /// Its text; a unit with the same one gives the same verdicts.
     pub identity: Option<Identity>,
     /// The external data that it reads.
@@ -78,13 +81,14 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let (exceptions, cel) = (set.exceptions(), set.cel_exceptions());
             let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
             let predicates = Predicates::of(&part);
+            let items = Items::of(&part);
             let named = !exceptions.is_empty() || !cel.is_empty();
             let identity = identity(&part, environment, named);
             let external = external(&part);
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = Engine::new(set).with_profile(Profile::cluster());
-            all.push(Unit { engine, reads, predicates, identity, external });
+            all.push(Unit { engine, reads, predicates, items, identity, external });
         }
     }
     all

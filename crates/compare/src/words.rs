@@ -1,77 +1,211 @@
-//! Classes of texts: for wildcard patterns, a short text for each set of them that some text matches.
+//! Classes of texts: for languages, a short text for each set of them that some text is in.
 //!
-//! In: patterns of literal characters, `*` (any characters) and `?` (one character); equality is a pattern without either.
-//! Out: the shortest text for each combination of matching patterns that is possible at all. Method: the product of the
-//! patterns' automata, breadth first; characters that no pattern has are one.
+//! In: wildcard patterns of literal characters, `*` (any characters) and `?` (one character), of which equality is one without
+//! either; regular expressions. Out: the shortest text for each combination of matching ones that is possible at all.
+//! Method: the product of their automata, breadth first; characters that none has are one.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
 
 /// More states of the product are given up.
 const MOST_STATES: usize = 20_000;
 
-/// One pattern: its positions are the states of its automaton.
-struct Glob(Vec<char>);
+/// Memory of one automaton of a regular expression, in bytes.
+const MEMORY: usize = 8 << 20;
 
-type State = BTreeSet<usize>;
+/// Languages of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Languages {
+    /// Wildcard patterns.
+    pub globs: BTreeSet<String>,
+    /// Regular expressions as the `regex` crate writes them; a text is in the language when a part of it matches.
+    pub regexes: BTreeSet<String>,
+    /// Characters of which not all are treated alike though no pattern has them.
+    pub characters: BTreeSet<char>,
+}
+
+/// An automaton over characters, its states numbered in the order in which they are found.
+trait Automaton {
+    fn start(&mut self) -> u32;
+    fn step(&mut self, state: u32, read: char) -> u32;
+    fn accepts(&mut self, state: u32) -> bool;
+}
+
+/// A wildcard pattern: sets of positions are its states.
+struct Glob {
+    pattern: Vec<char>,
+    states: Vec<BTreeSet<usize>>,
+    known: HashMap<BTreeSet<usize>, u32>,
+    steps: HashMap<(u32, char), u32>,
+}
 
 impl Glob {
     fn new(pattern: &str) -> Glob {
-        Glob(pattern.chars().collect())
+        Glob {
+            pattern: pattern.chars().collect(),
+            states: Vec::new(),
+            known: HashMap::new(),
+            steps: HashMap::new(),
+        }
     }
 
-    /// The positions that are reached without reading: those behind `*`.
-    fn closed(&self, mut state: State) -> State {
+    /// The number of a set of positions, with those that are reached without reading: behind `*`.
+    fn number(&mut self, mut state: BTreeSet<usize>) -> u32 {
         let mut todo: Vec<usize> = state.iter().copied().collect();
         while let Some(at) = todo.pop() {
-            if self.0.get(at) == Some(&'*') && state.insert(at + 1) {
+            if self.pattern.get(at) == Some(&'*') && state.insert(at + 1) {
                 todo.push(at + 1);
             }
         }
-        state
+        if let Some(known) = self.known.get(&state) {
+            return *known;
+        }
+        let number = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
+        self.states.push(state.clone());
+        self.known.insert(state, number);
+        number
+    }
+}
+
+impl Automaton for Glob {
+    fn start(&mut self) -> u32 {
+        self.number(BTreeSet::from([0]))
     }
 
-    fn start(&self) -> State {
-        self.closed(State::from([0]))
-    }
-
-    fn step(&self, state: &State, read: char) -> State {
-        let next = state.iter().filter_map(|&at| match self.0.get(at)? {
+    fn step(&mut self, state: u32, read: char) -> u32 {
+        if let Some(known) = self.steps.get(&(state, read)) {
+            return *known;
+        }
+        let positions = self.states.get(state as usize).cloned().unwrap_or_default();
+        let next = positions.iter().filter_map(|&at| match self.pattern.get(at)? {
             '*' => Some(at),
             '?' => Some(at + 1),
             own => (*own == read).then_some(at + 1),
         });
-        self.closed(next.collect())
+        let next = self.number(next.collect());
+        self.steps.insert((state, read), next);
+        next
     }
 
-    fn accepts(&self, state: &State) -> bool {
-        state.contains(&self.0.len())
+    fn accepts(&mut self, state: u32) -> bool {
+        self.states.get(state as usize).is_some_and(|positions| positions.contains(&self.pattern.len()))
     }
 }
 
-/// The texts: for each combination of patterns that match it up to `each` of them, the shortest first; `None` when the patterns are
-/// too many.
-pub fn witnesses(patterns: &BTreeSet<String>, each: usize) -> Option<Vec<String>> {
-    let globs: Vec<Glob> = patterns.iter().map(|p| Glob::new(p)).collect();
-    let own: BTreeSet<char> =
-        globs.iter().flat_map(|g| g.0.iter().copied()).filter(|c| !matches!(c, '*' | '?')).collect();
+/// A regular expression that is looked for in a text; what follows a match is not read.
+struct Search {
+    dfa: DFA,
+    cache: Cache,
+    states: Vec<LazyStateID>,
+    known: HashMap<LazyStateID, u32>,
+    is_broken: bool,
+}
+
+impl Search {
+    fn new(pattern: &str) -> Option<Search> {
+        let dfa = DFA::builder()
+            .configure(DFA::config().cache_capacity(MEMORY).match_kind(MatchKind::All))
+            .thompson(thompson::Config::new().nfa_size_limit(Some(MEMORY)))
+            .build(pattern)
+            .ok()?;
+        let cache = dfa.create_cache();
+        Some(Search { dfa, cache, states: Vec::new(), known: HashMap::new(), is_broken: false })
+    }
+
+    fn number(&mut self, state: LazyStateID) -> u32 {
+        if let Some(known) = self.known.get(&state) {
+            return *known;
+        }
+        let number = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
+        self.states.push(state);
+        self.known.insert(state, number);
+        number
+    }
+}
+
+impl Automaton for Search {
+    fn start(&mut self) -> u32 {
+        let config = start::Config::new().anchored(Anchored::No);
+        match self.dfa.start_state(&mut self.cache, &config) {
+            Ok(state) => self.number(state),
+            Err(_) => {
+                self.is_broken = true;
+                0
+            }
+        }
+    }
+
+    fn step(&mut self, state: u32, read: char) -> u32 {
+        let Some(mut at) = self.states.get(state as usize).copied() else { return state };
+        let mut bytes = [0; 4];
+        for byte in read.encode_utf8(&mut bytes).bytes() {
+            // A match is seen one byte late, and stays one.
+            if at.is_match() {
+                break;
+            }
+            match self.dfa.next_state(&mut self.cache, at, byte) {
+                Ok(next) => at = next,
+                Err(_) => self.is_broken = true,
+            }
+        }
+        self.is_broken |= self.cache.clear_count() > 0;
+        self.number(at)
+    }
+
+    fn accepts(&mut self, state: u32) -> bool {
+        let Some(at) = self.states.get(state as usize).copied() else { return false };
+        if at.is_match() {
+            return true;
+        }
+        match self.dfa.next_eoi_state(&mut self.cache, at) {
+            Ok(end) => end.is_match(),
+            Err(_) => {
+                self.is_broken = true;
+                false
+            }
+        }
+    }
+}
+
+/// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
+/// languages are too many, or too large.
+pub fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
+    let mut searches: Vec<Search> = Vec::new();
+    for regex in &languages.regexes {
+        searches.push(Search::new(regex)?);
+    }
+    let mut globs: Vec<Glob> = languages.globs.iter().map(|p| Glob::new(p)).collect();
+    let patterns = globs.iter().flat_map(|g| g.pattern.iter().copied()).filter(|c| !matches!(c, '*' | '?'));
+    let mut own: BTreeSet<char> = patterns.collect();
+    own.extend(&languages.characters);
+    own.extend(languages.regexes.iter().flat_map(|regex| characters(regex)));
     // Letters first: a text of them is valid in most fields.
     let others: Vec<char> =
         ('a'..='z').chain('0'..='9').filter(|c| !own.contains(c)).take(each.max(1)).collect();
     let alphabet: Vec<char> = others.into_iter().chain(own).collect();
-    let start: Vec<State> = globs.iter().map(Glob::start).collect();
-    let mut found: BTreeMap<Vec<bool>, Vec<String>> = BTreeMap::new();
+    let mut automata: Vec<&mut dyn Automaton> = Vec::new();
+    automata.extend(globs.iter_mut().map(|glob| glob as &mut dyn Automaton));
+    automata.extend(searches.iter_mut().map(|search| search as &mut dyn Automaton));
+    let start: Box<[u32]> = automata.iter_mut().map(|one| one.start()).collect();
+    let mut found: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
-    let mut visits: BTreeMap<Vec<State>, usize> = BTreeMap::from([(start.clone(), 1)]);
+    let mut visits: HashMap<Box<[u32]>, usize> = HashMap::from([(start.clone(), 1)]);
     let mut todo = VecDeque::from([(start, String::new())]);
     while let Some((states, text)) = todo.pop_front() {
-        let truth: Vec<bool> = globs.iter().zip(&states).map(|(g, s)| g.accepts(s)).collect();
+        let truth: Vec<bool> = automata.iter_mut().zip(&states).map(|(one, s)| one.accepts(*s)).collect();
         let known = found.entry(truth).or_default();
-        if known.len() < each {
-            known.push(text.clone());
+        if *known < each {
+            *known += 1;
             order.push(text.clone());
         }
         for &read in &alphabet {
-            let next: Vec<State> = globs.iter().zip(&states).map(|(g, s)| g.step(s, read)).collect();
+            let next: Box<[u32]> =
+                automata.iter_mut().zip(&states).map(|(one, s)| one.step(*s, read)).collect();
             let seen = visits.entry(next.clone()).or_insert(0);
             if *seen < each {
                 *seen += 1;
@@ -82,7 +216,50 @@ pub fn witnesses(patterns: &BTreeSet<String>, each: usize) -> Option<Vec<String>
             return None;
         }
     }
-    Some(order)
+    drop(automata);
+    (!searches.iter().any(|search| search.is_broken)).then_some(order)
+}
+
+/// A character of each class that a regular expression tells apart, as far as it names them: the characters that it is written
+/// with, and those at the ends of ranges with their neighbours.
+fn characters(regex: &str) -> BTreeSet<char> {
+    fn of(hir: &regex_syntax::hir::Hir, out: &mut BTreeSet<char>) {
+        use regex_syntax::hir::{Class, HirKind, Look};
+        match hir.kind() {
+            HirKind::Literal(literal) => out.extend(String::from_utf8_lossy(&literal.0).chars()),
+            HirKind::Class(Class::Unicode(class)) => {
+                for range in class.ranges() {
+                    let (start, end) = (range.start(), range.end());
+                    let before = (start as u32).checked_sub(1).and_then(char::from_u32);
+                    let after = char::from_u32(end as u32 + 1);
+                    let printable = |c: &char| {
+                        *c == '\n' || (' '..='~').contains(c) || (*c > '\u{7f}' && *c < '\u{d7ff}')
+                    };
+                    out.extend(
+                        [Some(start), Some(end), before, after].into_iter().flatten().filter(printable),
+                    );
+                    // A letter or digit, where the range has one: it can stand in most fields.
+                    out.extend(
+                        ('a'..='z').chain('0'..='9').chain('A'..='Z').find(|c| *c >= start && *c <= end),
+                    );
+                }
+            }
+            HirKind::Class(Class::Bytes(_)) | HirKind::Empty => {}
+            HirKind::Look(look) => {
+                let is_word = matches!(look, Look::WordAscii | Look::WordAsciiNegate | Look::WordUnicode);
+                out.extend(is_word.then_some(['a', ' ', '_']).into_iter().flatten());
+                out.extend(matches!(look, Look::StartLF | Look::EndLF).then_some('\n'));
+            }
+            HirKind::Repetition(repetition) => of(&repetition.sub, out),
+            HirKind::Capture(capture) => of(&capture.sub, out),
+            HirKind::Concat(all) | HirKind::Alternation(all) => all.iter().for_each(|one| of(one, out)),
+        }
+    }
+    let mut out = BTreeSet::new();
+    if let Ok(hir) = regex_syntax::parse(regex) {
+        of(&hir, &mut out);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -90,7 +267,8 @@ mod tests {
     use super::*;
 
     fn of(patterns: &[&str], each: usize) -> Vec<String> {
-        witnesses(&patterns.iter().map(|p| (*p).to_string()).collect(), each).unwrap()
+        let globs = patterns.iter().map(|p| (*p).to_string()).collect();
+        witnesses(&Languages { globs, ..Languages::default() }, each).unwrap()
     }
 
     #[test]
@@ -127,5 +305,22 @@ mod tests {
             all.extend(longest.iter().flat_map(|t| ['a', 'b', 'c'].map(|c| format!("{t}{c}"))));
         }
         assert!(all.iter().all(|t| found.contains(&truth(t))));
+    }
+
+    #[test]
+    fn regular_expressions_have_texts_in_and_outside() {
+        let patterns = ["^[a-z]+-v[0-9]+$", "admin|root", "(?i)^LATEST$"];
+        let regexes: BTreeSet<String> = patterns.iter().map(|p| (*p).to_string()).collect();
+        let languages = Languages { globs: ["*:*".into()].into(), regexes, ..Languages::default() };
+        let texts = witnesses(&languages, 1).unwrap();
+        let truth = |text: &str| -> Vec<bool> {
+            let of = |p: &&str| regex::Regex::new(p).unwrap().is_match(text);
+            patterns.iter().map(of).chain([text.contains(':')]).collect()
+        };
+        let found: BTreeSet<_> = texts.iter().map(|t| truth(t)).collect();
+        assert_eq!(found.len(), texts.len(), "{texts:?}");
+        for text in ["a-v1", "root", "admin:x", "LaTeSt", ":", "x", "a-vroot", "adm-v0"] {
+            assert!(found.contains(&truth(text)), "{text}: {texts:?}");
+        }
     }
 }

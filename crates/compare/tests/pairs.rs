@@ -293,3 +293,46 @@ spec:
     let without_anchor = compared(&mutate("a"), &mutate("a").replace("+(team)", "team"));
     assert_eq!(without_anchor.answer, Answer::Differs, "{:?}", differences(&without_anchor));
 }
+
+#[test]
+fn bounds_of_the_length_of_lists_are_told_apart() {
+    let of = |bound: &str| {
+        cel("", "configmaps", &format!("size(object.metadata.?finalizers.orValue([])) <= {bound}"))
+    };
+    let found = compared(&of("2"), &of("3"));
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!(
+        one.object.at(&["metadata", "finalizers"]).and_then(|l| l.as_list()).map(|l| l.len()),
+        Some(3)
+    );
+    assert_eq!(compared(&of("2"), &of("2 && true")).answer, Answer::Proved);
+}
+
+#[test]
+fn regular_expressions_are_compared_as_languages() {
+    let of = |pattern: &str| cel("", "configmaps", &format!("object.metadata.name.matches('{pattern}')"));
+    assert_eq!(
+        compared(&of("^(dev|test)-[a-z]+$"), &of("^test-[a-z]+$|^dev-[a-z]+$")).answer,
+        Answer::Proved
+    );
+    let found = compared(&of("^dev-[a-z]+$"), &of("^dev-[a-z]*$"));
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!((one.kind, one.object.text_at(&["metadata", "name"])), (DifferenceKind::Weaker, "dev-"));
+}
+
+#[test]
+fn texts_of_any_case_are_told_apart() {
+    let of = |list: &str| {
+        let key = format!("{{{{ to_upper(request.object.data.a || '') }}}}");
+        classic(
+            "ConfigMap",
+            &format!(
+                "{{message: m, deny: {{conditions: {{any: [{{key: \"{key}\", operator: AnyIn, value: {list}}}]}}}}}}"
+            ),
+        )
+    };
+    assert_eq!(compared(&of("[ALL, NET_RAW]"), &of("[NET_RAW, ALL]")).answer, Answer::Proved);
+    let plain = of("[ALL]").replace("to_upper(request.object.data.a || '')", "request.object.data.a || ''");
+    let found = compared(&of("[ALL]"), &plain);
+    assert!(found.differences.iter().any(|d| d.kind == DifferenceKind::Weaker), "{:?}", differences(&found));
+}

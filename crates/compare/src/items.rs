@@ -1,0 +1,231 @@
+//! How many items of lists matter.
+//!
+//! In: a lowered policy. Out: [`Items`]. A rule says of a list that some item is such, or that all are, several of these perhaps. What
+//! it says of a list it says of a part of it that keeps one item for each such statement that is true, and so many items more
+//! as a number that its length is compared with (`docs/diff.md`, "Lists").
+//!
+//! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when they are by the list: to keep them
+//! satisfied takes no item.
+
+use crate::analysis::tree::{Node, Tree};
+use crate::ir::Policy;
+
+/// How many items of lists matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    /// So many for a violation to stay one.
+    pub violated: usize,
+    /// So many for what is no violation to stay none.
+    pub satisfied: usize,
+    /// Whether there are lists at all.
+    pub any: bool,
+    /// Why their number is not known.
+    pub open: Option<String>,
+    /// Whether the list that comes next has an existence anchor.
+    is_existence: bool,
+}
+
+/// Longer lists are not tried.
+const LONGEST: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loop {
+    /// Each item is checked.
+    Each,
+    /// Some item is looked for.
+    Some,
+    /// Anything else: a list is made of it.
+    Other,
+}
+
+impl Items {
+    /// Those of a policy.
+    pub fn of(policy: &Policy) -> Items {
+        let mut found = Items::default();
+        for rule in policy.all_rules() {
+            if let Some(tree) = Tree::of(&**rule) {
+                found.tree(&tree, None, true);
+            }
+        }
+        for source in &policy.admit {
+            if let Some(tree) = Tree::of(source) {
+                found.tree(&tree, None, false);
+            }
+        }
+        found
+    }
+
+    /// `plain`: nothing on the way makes the contrary of it.
+    fn tree(&mut self, tree: &Tree, inside: Option<Loop>, plain: bool) {
+        match tree {
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
+            Tree::List(items) => items.iter().for_each(|item| self.tree(item, inside, plain)),
+            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.tree(value, inside, plain)),
+            Tree::Node(node) => self.node(node, inside, plain),
+        }
+    }
+
+    fn node(&mut self, node: &Node, inside: Option<Loop>, mut plain: bool) {
+        let kind = match (node.kind, node.variant) {
+            ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
+            ("ForEach", _) => Some(Loop::Each),
+            ("Expr", "project") => Some(Loop::Other),
+            ("Comprehension", _) => Some(match comprehension(node) {
+                "all" => Loop::Each,
+                "exists" => Loop::Some,
+                "one" => {
+                    // Two items may do what one does not.
+                    self.add(1, 1);
+                    Loop::Other
+                }
+                _ => Loop::Other,
+            }),
+            _ => None,
+        };
+        match (node.kind, node.variant) {
+            ("Expr", "decide" | "cells" | "once" | "bind" | "and" | "or" | "comprehension" | "variable") => {}
+            ("Expr", _) | ("Conditions" | "Condition", _) => plain = false,
+            _ => {}
+        }
+        if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke" | "Condition", _)) {
+            self.lengths(node);
+        }
+        let inside = match kind {
+            None => inside,
+            Some(kind) => {
+                self.any = true;
+                let is_same = inside == Some(kind) && kind != Loop::Other;
+                let is_each = kind == Loop::Each && plain;
+                self.add(usize::from(!is_same), usize::from(!is_same && !is_each));
+                Some(kind)
+            }
+        };
+        // An anchor says of the list below it that one item must match, instead of each.
+        let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
+        let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
+        for (name, value) in &node.fields {
+            if !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
+                self.tree(value, inside, plain);
+            }
+        }
+        self.is_existence = outside;
+    }
+
+    fn add(&mut self, violated: usize, satisfied: usize) {
+        self.violated += violated;
+        self.satisfied += satisfied;
+    }
+
+    /// The numbers that lengths are compared with, and the lists that are compared as a whole.
+    fn lengths(&mut self, node: &Node) {
+        let compares = match node.kind {
+            "Condition" | "Invoke" => true,
+            _ => node.variant == "compare" || node.text("function").is_some_and(is_comparison),
+        };
+        let mut constants = Vec::new();
+        let mut has_length = false;
+        for (name, value) in &node.fields {
+            if !matches!(*name, "origin" | "message" | "onDelete" | "rounds") {
+                collect(value, &mut constants, &mut has_length);
+            }
+        }
+        if !compares {
+            return;
+        }
+        // A text may be a list, too: of how many characters is a matter of classes of texts.
+        let is_whole = match node.kind {
+            "Condition" => {
+                matches!(node.text("operator"), Some("equals" | "equal" | "notEquals" | "notEqual"))
+            }
+            _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
+        };
+        let mut most = 0;
+        for constant in constants {
+            match constant {
+                Constant::Number(n) if has_length => {
+                    most = most.max(usize::try_from(n.max(0)).unwrap_or(usize::MAX).saturating_add(1));
+                }
+                Constant::List(length) if is_whole && length > 0 => most = most.max(length + 1),
+                _ => {}
+            }
+        }
+        if most > LONGEST {
+            self.open.get_or_insert_with(|| "the length of a long list".into());
+        } else {
+            self.add(most, most);
+            self.any |= most > 0;
+        }
+    }
+}
+
+enum Constant {
+    Number(i64),
+    List(usize),
+}
+
+/// The constants right below a node, and whether a length is computed below it.
+fn collect(tree: &Tree, constants: &mut Vec<Constant>, has_length: &mut bool) {
+    match tree {
+        Tree::Scalar(text) | Tree::Text(text) => {
+            // Numbers of JMESPath are doubles.
+            let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
+            constants.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
+        }
+        Tree::List(items) => {
+            let is_constant = |item: &Tree| matches!(item, Tree::Text(_) | Tree::Scalar(_));
+            if !items.is_empty() && items.iter().all(is_constant) {
+                constants.push(Constant::List(items.len()));
+            }
+            items.iter().for_each(|item| collect(item, constants, has_length));
+        }
+        Tree::Map(entries) => entries.iter().for_each(|(_, value)| collect(value, constants, has_length)),
+        Tree::None => {}
+        Tree::Node(node) if node.kind == "Origin" => {}
+        Tree::Node(node) => {
+            *has_length |= matches!(node.text("function"), Some("size" | "length"));
+            node.fields.iter().for_each(|(_, value)| collect(value, constants, has_length));
+        }
+    }
+}
+
+fn is_comparison(name: &str) -> bool {
+    matches!(name, "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_")
+}
+
+fn comprehension(node: &Node) -> &str {
+    match node.get("kind") {
+        Some(Tree::Node(kind)) => kind.variant,
+        Some(Tree::Text(kind)) => kind,
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::policy_set::PolicySet;
+
+    fn of(validate: &str) -> (usize, usize) {
+        let policy = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {validate}\n"
+        );
+        let found = Items::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0]);
+        (found.violated, found.satisfied)
+    }
+
+    #[test]
+    fn checks_of_each_item_need_one_to_be_violated_and_none_to_be_satisfied() {
+        assert_eq!(of("{message: m, pattern: {spec: {a: [{b: [{c: x}]}]}}}"), (1, 0));
+        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.all(y, y == 1))'}]}}"), (1, 0));
+        assert_eq!(of("{message: m, pattern: {spec: {^(a): [{b: 1}]}}}"), (1, 1));
+        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1)'}]}}"), (1, 1));
+        assert_eq!(of("{cel: {expressions: [{expression: '!object.a.all(x, x == 1)'}]}}"), (1, 1));
+    }
+
+    #[test]
+    fn a_length_needs_one_item_more() {
+        assert_eq!(of("{cel: {expressions: [{expression: 'size(object.a) <= 2'}]}}"), (3, 3));
+        let deny = "{message: m, deny: {conditions: {any: [{key: '{{ length(request.object.a) }}', operator: GreaterThan, value: 2}]}}}";
+        assert_eq!(of(deny), (3, 3));
+    }
+}
