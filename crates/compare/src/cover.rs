@@ -49,8 +49,8 @@ const TOGETHER: usize = 12;
 /// How many objects that show a difference are evaluated by both sides.
 const MOST_WITNESSES: usize = 64;
 
-/// Of objects that prove nothing, one of so many is evaluated.
-const SPARSE: usize = 17;
+/// Where nothing can be proved, one object of so many is evaluated.
+const SPARSE: usize = 20;
 
 /// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
@@ -238,13 +238,14 @@ impl Run<'_> {
             found.open.get_or_insert_with(|| "many statements about items of lists".into());
         }
         let items = items.clamp(1, MOST_ITEMS);
-        let mut domain = Domain::new(Types::built_in(), &tested, environment, items, self.options.objects);
+        let few = (self.options.objects / SPARSE).max(1);
+        let limit = if found.open.is_some() { few } else { self.options.objects };
+        let mut domain = Domain::new(Types::built_in(), &tested, environment, items, limit);
         let (around, why) = surroundings(environment, &reads, &tested);
         let cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open).or(why);
-        // Where nothing can be proved, a part of the objects shows as much.
-        let every = match found.open.is_some() && cases.len() > self.options.objects / SPARSE {
-            true => SPARSE,
+        let every = match found.open.is_some() {
+            true => cases.len().div_ceil(few).max(1),
             false => 1,
         };
         for case in cases.into_iter().step_by(every) {

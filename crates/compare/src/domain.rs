@@ -89,24 +89,21 @@ impl<'d> Domain<'d> {
         let bodies = self.fields(&below, def.as_deref(), smallest.as_ref(), 0);
         let metadata = self.metadata(environment, metadata, name);
         let heads = metadata.into_iter().map(|choice| Choice { items: 0, ..choice }).collect::<Vec<_>>();
-        let mut all = Vec::new();
-        for body in &bodies {
-            for head in &heads {
-                if all.len() >= self.limit {
-                    self.not_all("too many combinations of fields");
-                    return all;
-                }
-                let mut object = Map::new();
-                object.insert("apiVersion", Value::from(&*environment.api_version()));
-                object.insert("kind", Value::Str(environment.object[2].clone()));
-                object.insert("metadata", head.value.clone().unwrap_or_default());
-                for (key, value) in body.value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
-                    object.insert::<Str>(key.clone(), value.clone());
-                }
-                all.push(Value::Map(object));
-            }
+        let (pairs, is_all) = pairs(bodies.len(), heads.len(), self.limit, |_, _| true);
+        if !is_all {
+            self.not_all("too many combinations of fields");
         }
-        all
+        let object = |(body, head): (usize, usize)| {
+            let mut object = Map::new();
+            object.insert("apiVersion", Value::from(&*environment.api_version()));
+            object.insert("kind", Value::Str(environment.object[2].clone()));
+            object.insert("metadata", heads[head].value.clone().unwrap_or_default());
+            for (key, value) in bodies[body].value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
+                object.insert::<Str>(key.clone(), value.clone());
+            }
+            Value::Map(object)
+        };
+        pairs.into_iter().map(object).collect()
     }
 
     fn not_all(&mut self, why: &str) {
@@ -228,27 +225,23 @@ impl<'d> Domain<'d> {
     }
 
     fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
-        let mut out = Vec::with_capacity(all.len());
-        for choice in choices {
-            for before in &all {
-                if before.items + choice.items > self.items {
-                    continue;
-                }
-                if out.len() >= self.limit {
-                    self.not_all("too many combinations of fields");
-                    return out;
-                }
-                out.push(match (&before.value, &choice.value) {
-                    (Some(Value::Map(map)), Some(value)) => {
-                        let mut map = map.clone();
-                        map.insert::<Str>(key.clone(), value.clone());
-                        Choice { value: Some(Value::Map(map)), items: before.items + choice.items }
-                    }
-                    _ => before.clone(),
-                });
-            }
+        let fits = |choice: usize, before: usize| all[before].items + choices[choice].items <= self.items;
+        let (pairs, is_all) = pairs(choices.len(), all.len(), self.limit, fits);
+        if !is_all {
+            self.not_all("too many combinations of fields");
         }
-        out
+        let both = |(choice, before): (usize, usize)| {
+            let (choice, before) = (&choices[choice], &all[before]);
+            match (&before.value, &choice.value) {
+                (Some(Value::Map(map)), Some(value)) => {
+                    let mut map = map.clone();
+                    map.insert::<Str>(key.clone(), value.clone());
+                    Choice { value: Some(Value::Map(map)), items: before.items + choice.items }
+                }
+                _ => before.clone(),
+            }
+        };
+        pairs.into_iter().map(both).collect()
     }
 
     /// The values of a field.
@@ -380,27 +373,27 @@ impl<'d> Domain<'d> {
         if !has_items {
             all.push(plain(Value::list(Vec::new())));
         }
-        let mut longest: Vec<(Vec<Value>, usize)> = vec![(Vec::new(), 0)];
-        for _ in 0..self.items {
+        // The order of two items may decide which of them is reported; that of more says nothing else.
+        let mut longest: Vec<(Vec<Value>, usize, usize)> = vec![(Vec::new(), 0, 0)];
+        for length in 1..=self.items {
             let mut longer = Vec::new();
-            for (list, cost) in &longest {
-                for choice in &items {
+            for (list, cost, last) in &longest {
+                let first = if length > 2 { *last } else { 0 };
+                for (at, choice) in items.iter().enumerate().skip(first) {
                     let cost = cost + choice.items.max(1);
                     let (Some(value), true) = (&choice.value, cost <= self.items) else { continue };
-                    if all.len() + longer.len() >= self.limit {
+                    if all.len() >= self.limit {
                         self.not_all("too many combinations of items");
-                        break;
+                        return all;
                     }
                     let mut list = list.clone();
                     list.push(named(key, value, &below, list.len()));
-                    longer.push((list, cost));
+                    all.push(Choice { value: Some(Value::list(list.clone())), items: cost });
+                    if length < self.items {
+                        longer.push((list, cost, at));
+                    }
                 }
             }
-            all.extend(
-                longer
-                    .iter()
-                    .map(|(list, cost)| Choice { value: Some(Value::list(list.clone())), items: *cost }),
-            );
             longest = longer;
         }
         all
@@ -456,6 +449,49 @@ impl<'d> Domain<'d> {
             },
         }
     }
+}
+
+/// All pairs of numbers below two counts, or `limit` of them that are spread over all; whether these are all.
+fn pairs(
+    first: usize,
+    second: usize,
+    limit: usize,
+    fits: impl Fn(usize, usize) -> bool,
+) -> (Vec<(usize, usize)>, bool) {
+    let total = first.saturating_mul(second);
+    let mut found = Vec::with_capacity(total.min(limit));
+    if total == 0 {
+        return (found, true);
+    }
+    let step = match total > limit {
+        true => spread(total),
+        false => 1,
+    };
+    let mut at = 0;
+    for _ in 0..total {
+        let pair = (at / second, at % second);
+        if fits(pair.0, pair.1) {
+            if found.len() >= limit {
+                return (found, false);
+            }
+            found.push(pair);
+        }
+        at = (at + step) % total;
+    }
+    (found, true)
+}
+
+/// A step with which all numbers below a count are reached, in no order that a pattern could follow.
+fn spread(count: usize) -> usize {
+    let common = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    // The golden section.
+    let near = count / 1_000_000 * 618_034 + count % 1_000_000 * 618_034 / 1_000_000;
+    (near.max(1)..).find(|step| common(*step, count) == 1).unwrap_or(1)
 }
 
 /// An item with the fields that every item has, unless they are read.

@@ -70,7 +70,8 @@ const DESCRIBED: [&str; 48] = [
 ];
 
 /// Nodes of expressions that are described by their parts.
-const DESCRIBED_NODES: [&str; 28] = [
+const DESCRIBED_NODES: [&str; 29] = [
+    "project",
     "root",
     "local",
     "path",
