@@ -1,4 +1,7 @@
 //! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
+//!
+//! `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
+//! they were proved equal (`false proof`) or no difference was found (`missed`).
 
 use std::io::BufRead;
 use std::time::Instant;
@@ -6,6 +9,7 @@ use std::time::Instant;
 use ephor_compare::{Answer, Options, Side, compare};
 use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
+use ephor_value::Value;
 use ephor_value::print::json;
 
 fn side(path: &str) -> Result<Side, String> {
@@ -14,8 +18,36 @@ fn side(path: &str) -> Result<Side, String> {
     Side::new(argument(&[source]), path).map_err(|cause| cause.to_string())
 }
 
+/// The objects of a file with several YAML documents.
+fn objects(path: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split("\n---").filter_map(|one| ephor_document::yaml_value(one).ok()).filter(|v| v.get("kind").is_some()).collect()
+}
+
+/// The objects on which both sides differ.
+fn differing(old: &Side, new: &Side, objects: &[Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    for object in objects {
+        for operation in ["CREATE", "UPDATE", "DELETE"] {
+            let [a, b] = [old, new].map(|side| side.judge_object(object, operation));
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            let is_same = match a.verdict.is_violation() || b.verdict.is_violation() {
+                true => (a.verdict, a.effect) == (b.verdict, b.effect),
+                false => true,
+            };
+            if !is_same || a.changed != b.changed {
+                let name = object.text_at(&["metadata", "name"]);
+                found.push(format!("{operation} {} {name}", object.text_at(&["kind"])));
+            }
+        }
+    }
+    found
+}
+
 fn main() {
     let is_long = std::env::args().any(|arg| arg == "--objects");
+    let checked = std::env::args().skip_while(|arg| arg != "--check").nth(1);
+    let pool = checked.map(|path| objects(&path)).unwrap_or_default();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Some((old, new)) = line.split_once(' ') else { continue };
         let start = Instant::now();
@@ -27,6 +59,13 @@ fn main() {
             }
         };
         let found = compare(&old, &new, Options::default());
+        if found.answer != Answer::Differs && !pool.is_empty() {
+            let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
+            let word = if is_proved { "false proof" } else { "missed" };
+            for one in differing(&old, &new, &pool).into_iter().take(3) {
+                println!("!! {word}: {line} {one}");
+            }
+        }
         let why = match &found.answer {
             Answer::Tested(why) | Answer::ProvedRelative(why) => why.join("; "),
             Answer::Incomparable(why) => why.clone(),

@@ -15,6 +15,9 @@ use super::environment::Environment;
 use super::predicates::Predicates;
 use super::words::{self, Languages};
 
+/// How many pairs are looked at for one that is taken.
+const TRIES: usize = 50;
+
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
 
@@ -468,7 +471,9 @@ fn pairs(
         false => 1,
     };
     let mut at = 0;
-    for _ in 0..total {
+    // Most pairs may have too many items: then these are not all of those that fit, either.
+    let tries = total.min(limit.saturating_mul(TRIES));
+    for _ in 0..tries {
         let pair = (at / second, at % second);
         if fits(pair.0, pair.1) {
             if found.len() >= limit {
@@ -478,7 +483,7 @@ fn pairs(
         }
         at = (at + step) % total;
     }
-    (found, true)
+    (found, tries == total)
 }
 
 /// A step with which all numbers below a count are reached, in no order that a pattern could follow.

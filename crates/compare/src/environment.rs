@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule};
 use crate::ir::matcher::{Filter, KindPattern, Matcher};
+use crate::kubernetes::admitted::kind_of;
 use crate::kubernetes::kinds::guessed_plural;
 use crate::kubernetes::{Kinds, Resource};
-use crate::value::Str;
+use crate::value::{Str, Value};
 
 use super::side::Side;
 
@@ -41,6 +42,15 @@ impl Environment {
         let all = Kinds::built_in().all();
         let resource = all.iter().find(|r| &*r.kind == "Namespace" && r.group.is_empty())?;
         of_resource(resource).into_iter().next()
+    }
+
+    /// That of an object; `None` when it has no kind.
+    pub(crate) fn of_object(object: &Value, operation: &'static str) -> Option<Environment> {
+        let [group, version, kind] = kind_of(object)?;
+        let all = Kinds::built_in().all();
+        let known = all.iter().find(|r| r.kind == kind && r.group == group && r.version == version);
+        let resource = known.cloned().unwrap_or_else(|| unknown(group, version, kind));
+        of_resource(&resource).into_iter().find(|environment| environment.operation == operation)
     }
 
     /// API version of the object that is sent, as objects write it.

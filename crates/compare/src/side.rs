@@ -11,6 +11,9 @@ use crate::policies::load::Policies;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Str, Value};
 
+use super::environment::Environment;
+use super::surroundings::{Case, request};
+
 /// What a set of policies says of a request: the gravest of its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
@@ -143,6 +146,13 @@ impl Side {
     /// What the policies say of a request.
     pub fn judge(&self, request: &Request) -> Judgement {
         judge(&self.engine, request)
+    }
+
+    /// What the policies say of an object when the usual user creates, updates or deletes it; `None` when it has no kind.
+    pub fn judge_object(&self, object: &Value, operation: &'static str) -> Option<Judgement> {
+        let environment = Environment::of_object(object, operation)?;
+        let case = Case { object: object.clone(), old: None, around: Arc::default() };
+        Some(self.judge(&request(&environment, &case)?))
     }
 
     /// Whether a rule allows updates of objects that are violations already.
