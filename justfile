@@ -21,9 +21,12 @@ fmt:
 unit name="":
     cargo test --locked --workspace --lib {{ name }}
 
+# The files of `tests/` that are programs of their own (`Cargo.toml`); the others are modules of `program`.
+programs := "allocations|bounds|cel_allocations|conformance|ir_round_trip|mutations|serve"
+
 # One file of tests, as `just test jp` or `just test conformance -- --nocapture`.
 test file *arguments:
-    cargo test --locked --test {{ file }} {{ arguments }}
+    cargo test --locked --test {{ if file =~ "^(" + programs + ")$" { file } else { "program " + file + "::" } }} {{ arguments }}
 
 # Recorded suites whose names start with this; failing cases go to target/failures.jsonl.
 suites name="" folder="":
@@ -38,7 +41,7 @@ fetch *from:
 
 # Pages that are generated from the program.
 pages:
-    EPHOR_WRITE_DOCS=1 cargo test --locked --workspace --test reference --test pictures --test book --test ir_schema
+    EPHOR_WRITE_DOCS=1 cargo test --locked --test program -- reference:: pictures:: book:: ir_schema::
 
 # Licences, advisories, second versions of crates.
 deny:

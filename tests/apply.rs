@@ -1,9 +1,7 @@
 //! `ephor apply` as a user runs it.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 fn files() -> Files {
     Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)])

@@ -1,9 +1,7 @@
 //! Policies of Kubernetes at the command line, byte for byte as the reference runs them.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::Files;
+use crate::common::Files;
 
 const MIXED: &str = "\
 apiVersion: admissionregistration.k8s.io/v1alpha1

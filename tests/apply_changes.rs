@@ -1,9 +1,7 @@
 //! Changed and new objects of `ephor apply`, byte for byte as the reference prints them.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::Files;
+use crate::common::Files;
 
 const POLICIES: &str = "\
 apiVersion: kyverno.io/v1

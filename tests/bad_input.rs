@@ -1,17 +1,15 @@
 //! Bad input gives an error with its place, the right exit code, and never a panic.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 /// Runs a policy text on the good resources.
-fn policy(text: &str) -> common::Ran {
+fn policy(text: &str) -> crate::common::Ran {
     Files::new(&[("p.yaml", text), ("r.yaml", RESOURCES)]).run(&["apply", "p.yaml", "-r", "r.yaml"])
 }
 
 /// Runs the good policy on a resource text.
-fn resource(bytes: &[u8]) -> common::Ran {
+fn resource(bytes: &[u8]) -> crate::common::Ran {
     let files = Files::new(&[("p.yaml", POLICY)]);
     files.write("r.yaml", bytes);
     files.run(&["apply", "p.yaml", "-r", "r.yaml"])

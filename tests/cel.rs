@@ -1,11 +1,9 @@
 //! `ephor cel` as a program: values, traces, issues and exit codes.
 #![allow(clippy::expect_used)]
 
-mod common;
-
 use std::process::Command;
 
-use common::{Files, Ran};
+use crate::common::{Files, Ran};
 
 const OBJECT: &str = "spec: {replicas: 3, ports: [{p: 80}, {p: 443}]}\n";
 

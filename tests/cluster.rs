@@ -1,14 +1,12 @@
 //! The client of the Kubernetes API and the commands that use it, on a server that answers from a table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use common::Files;
+use crate::common::Files;
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::yaml_value;
 

@@ -1,9 +1,7 @@
 //! The small commands: `create`, `fix`, `completion`, `docs`.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 #[test]
 fn create_prints_the_texts_of_kyverno() {

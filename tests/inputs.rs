@@ -2,9 +2,7 @@
 //! and a cluster that is not there.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 const CLEANUP: &str = r#"apiVersion: kyverno.io/v2
 kind: ClusterCleanupPolicy

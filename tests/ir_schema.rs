@@ -153,7 +153,7 @@ fn tables() -> String {
     out.trim_end().to_string()
 }
 
-const MARK: &str = "<!-- The tables below are compared with the types; `EPHOR_WRITE_DOCS=1 cargo test --test ir_schema` writes them. -->";
+const MARK: &str = "<!-- The tables below are compared with the types; `EPHOR_WRITE_DOCS=1 cargo test --test program ir_schema` writes them. -->";
 
 #[test]
 fn the_page_has_every_node_and_field_of_the_types() {

@@ -1,12 +1,10 @@
 //! `ephor jp` as a program: output, exit codes and texts recorded from Kyverno 1.19.1's commands.
 #![allow(clippy::expect_used)]
 
-mod common;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use common::{Files, Ran};
+use crate::common::{Files, Ran};
 
 const OBJECT: &str = r#"{"a": {"b": [3, 1, 2], "s": "x<y", "e": ""}, "n": 1.0}"#;
 

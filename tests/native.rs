@@ -1,9 +1,7 @@
 //! Policies of Kyverno handed over to Kubernetes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::Files;
+use crate::common::Files;
 use ephor_admission::native::{Known, native};
 use ephor_document::{Duplicates, parse_stream};
 use ephor_kubernetes::Kinds;

@@ -2,13 +2,9 @@
 //! says was compared with the reference program on the same kinds of envelopes.
 #![allow(clippy::expect_used)]
 
-mod common;
-#[path = "common/oci.rs"]
-mod oci;
-
+use crate::common::Files;
+use crate::common::oci::Oci;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine};
-use common::Files;
-use oci::Oci;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,

@@ -1,9 +1,7 @@
 //! The formats and choices of `ephor apply` as users and build servers meet them.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 use serde_json::Value;
 
 const CEL: &str = "apiVersion: policies.kyverno.io/v1
@@ -247,14 +245,14 @@ fn colours_follow_the_flag_and_the_environment() {
 }
 
 /// The program on the arguments that the README's first command has, in this repository, and more.
-fn first_command(more: &[&str]) -> common::Ran {
+fn first_command(more: &[&str]) -> crate::common::Ran {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).expect("the README");
     let command = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- "));
     let arguments: Vec<&str> =
         command.expect("the first command").split_whitespace().chain(more.to_vec()).collect();
     let mut program = files().program(&arguments);
-    common::Ran::new(program.current_dir(root).output().expect("it runs"))
+    crate::common::Ran::new(program.current_dir(root).output().expect("it runs"))
 }
 
 #[test]

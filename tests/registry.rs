@@ -2,12 +2,8 @@
 //! machine; what the program says was compared with the reference program on the same registry.
 #![allow(clippy::expect_used)]
 
-mod common;
-#[path = "common/oci.rs"]
-mod oci;
-
-use common::{Files, Ran};
-use oci::{Oci, TEAM_KEY, Tag};
+use crate::common::oci::{self, Oci, TEAM_KEY, Tag};
+use crate::common::{Files, Ran};
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: web}\nspec: {containers: [{name: c, image: IMAGE}]}\n";
 

@@ -1,9 +1,7 @@
 //! Kyverno's CEL policies on the command line. What they say was compared with the reference program.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, Ran};
+use crate::common::{Files, Ran};
 
 const PODS: &str = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}";
 const MAPS: &str = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}";

@@ -1,16 +1,12 @@
 //! Where `ephor apply` gets policies and resources from, besides files.
 #![allow(clippy::expect_used)]
 
-mod common;
-#[path = "common/server.rs"]
-mod server;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Files, POLICY, RESOURCES, Ran};
-use server::Server;
+use crate::common::server::Server;
+use crate::common::{Files, POLICY, RESOURCES, Ran};
 
 fn files() -> Files {
     Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)])

@@ -1,12 +1,10 @@
 //! `ephor test`: texts, rows and exit codes of Kyverno, and what goes beyond it.
 #![allow(clippy::expect_used)]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 const HEAD: &str = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [r.yaml]\n";
 

@@ -4,9 +4,7 @@
 //! in `commands.rs`, the tests of policies in `test_command.rs`, the server in `serve/`.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES};
 
 const POD: &str = "apiVersion: v1
 kind: Pod

@@ -1,6 +1,9 @@
 //! Runs the program on files of a temporary folder.
 #![allow(dead_code, clippy::expect_used)]
 
+pub mod oci;
+pub mod server;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,6 @@
 //! Figures as bars on a logarithmic scale: ours and Kyverno's, a pair for each run.
 
-use crate::svg::{picture, rect, text};
+use super::svg::{picture, rect, text};
 
 #[derive(serde::Deserialize)]
 struct Figures {

@@ -1,6 +1,6 @@
 //! The way of policies and requests through the crates.
 
-use crate::svg::{arrow, picture, rect, text};
+use super::svg::{arrow, picture, rect, text};
 
 /// Steps: what, which crate, and what comes out.
 const POLICIES: [(&str, &str, &str); 4] = [

@@ -8,12 +8,34 @@ use std::path::Path;
 use crate::cel::env::Overload;
 use crate::cel::library::general;
 use crate::cel::types::Type;
-use crate::cel::{self};
+use crate::cel::{self, CompileError};
 use crate::functions::{CelLevel, Context};
+use crate::search::notation::to_text;
+use crate::value::fault::Fault;
 use crate::value::{Map, Object, Str, Value, duration, time::Time};
 use ephor_engine::eval::{Env, eval};
 
 use super::{Failure, Report};
+
+/// Why a test does not have the specified result; the text is what it has instead.
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    /// The expression does not compile.
+    #[error(transparent)]
+    Uncompiled(#[from] CompileError),
+    /// The result is of another type.
+    #[error("type {got} instead of {wanted}")]
+    Type { got: Type, wanted: Type },
+    /// The evaluation fails.
+    #[error("{}", .0.cel_text())]
+    Fault(Fault),
+    /// The evaluation should fail.
+    #[error("{} instead of an error", to_text(.0))]
+    NoFault(Value),
+    /// The result is another value.
+    #[error("{}", to_text(.0))]
+    Value(Value),
+}
 
 /// Runs every file of a folder.
 ///
@@ -37,7 +59,7 @@ pub fn run(dir: &Path) -> std::io::Result<Report> {
                 report.count(verdict(test).map_err(|got| Failure {
                     id,
                     expected: test.clone(),
-                    got: Value::from(got),
+                    got: Value::from(got.to_string()),
                 }));
             }
         }
@@ -49,7 +71,7 @@ fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
     v.get(key).and_then(Value::as_list).map_or(&[], |l| l)
 }
 
-fn verdict(test: &Value) -> Result<(), String> {
+fn verdict(test: &Value) -> Result<(), Difference> {
     let mut env = general(test.text_at(&["container"]));
     let mut functions = (*env.functions).clone();
     for declared in list(test, "type_env") {
@@ -74,29 +96,29 @@ fn verdict(test: &Value) -> Result<(), String> {
     let program = match cel::compile(test.text_at(&["expr"]), &env, &cx) {
         Ok(program) => program,
         Err(_) if fails => return Ok(()),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
     let typed = test.get("typed_result");
     if let Some(wanted) = typed.and_then(|t| t.get("deduced_type")).map(type_of)
         && wanted != program.ty
     {
-        return Err(format!("type {} instead of {}", program.ty, wanted));
+        return Err(Difference::Type { got: program.ty, wanted });
     }
     if test.get("check_only").and_then(Value::as_bool).unwrap_or(false) {
         return Ok(());
     }
     let root = Value::Map(root);
-    let result = eval(&program.expr, Env::new(&root, &cx)).map_err(|fault| fault.cel_text());
+    let result = eval(&program.expr, Env::new(&root, &cx));
     let wanted = match test.get("value").or_else(|| typed.and_then(|t| t.get("result"))) {
         Some(v) => value_of(v),
         None => Value::Bool(true),
     };
     match result {
         Err(_) if fails => Ok(()),
-        Err(text) => Err(text),
-        Ok(v) if fails => Err(format!("{} instead of an error", crate::search::notation::to_text(&v))),
+        Err(fault) => Err(Difference::Fault(fault)),
+        Ok(v) if fails => Err(Difference::NoFault(v.into_owned())),
         Ok(v) if same(&v, &wanted) => Ok(()),
-        Ok(v) => Err(crate::search::notation::to_text(&v)),
+        Ok(v) => Err(Difference::Value(v.into_owned())),
     }
 }
 

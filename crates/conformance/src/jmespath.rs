@@ -2,23 +2,34 @@
 
 use std::path::Path;
 
-use crate::search::{self, Expression};
+use crate::search::{self, Expression, NoJson, Problem};
 use crate::value::Value;
 use ephor_jmespath as jmespath;
 
 use super::{Failure, Report, lines};
 
-/// Searches a document as Kyverno's JMESPath library does, which trims expressions.
-fn search(expression: &str, input: &Value) -> Result<Value, String> {
-    let value =
-        Expression::compile(expression.trim()).and_then(|e| e.search(input)).map_err(|e| e.to_string())?;
-    search::json(&value).map_err(|error| error.to_string()).map(|_| value)
+/// Why a search has no result, in the words of Kyverno's library.
+#[derive(Debug, thiserror::Error)]
+enum SearchError {
+    /// The expression is none, or fails.
+    #[error(transparent)]
+    Expression(#[from] Problem),
+    /// The result cannot be written.
+    #[error(transparent)]
+    Result(#[from] NoJson),
 }
 
-fn as_recorded(result: &Result<Value, String>) -> Value {
+/// Searches a document as Kyverno's JMESPath library does, which trims expressions.
+fn search(expression: &str, input: &Value) -> Result<Value, SearchError> {
+    let value = Expression::compile(expression.trim())?.search(input)?;
+    search::json(&value)?;
+    Ok(value)
+}
+
+fn as_recorded(result: &Result<Value, SearchError>) -> Value {
     match result {
         Ok(v) => Value::map([("result", v.clone())]),
-        Err(e) => Value::map([("error", Value::from(&**e))]),
+        Err(e) => Value::map([("error", Value::from(e.to_string()))]),
     }
 }
 
@@ -33,7 +44,7 @@ pub fn dialect(name: &str, file: &Path) -> std::io::Result<Report> {
         let got = search(case.text_at(&["expression"]), &input);
         let right = match (&got, case.get("result"), case.get("error")) {
             (Ok(v), Some(expected), None) => v.json_eq(expected),
-            (Err(e), None, Some(expected)) => Some(&**e) == expected.as_str(),
+            (Err(e), None, Some(expected)) => Some(&*e.to_string()) == expected.as_str(),
             _ => false,
         };
         report.count(if right { Ok(()) } else { Err(failure(&case, &got)) });
@@ -41,7 +52,7 @@ pub fn dialect(name: &str, file: &Path) -> std::io::Result<Report> {
     Ok(report)
 }
 
-fn failure(case: &Value, got: &Result<Value, String>) -> Failure {
+fn failure(case: &Value, got: &Result<Value, SearchError>) -> Failure {
     let mut expected = case.as_map().cloned().unwrap_or_default();
     expected.remove("input");
     Failure { id: case.text_at(&["id"]).into(), expected: Value::Map(expected), got: as_recorded(got) }

@@ -7,7 +7,7 @@ use base64::Engine;
 
 use crate::cel::{self, types::Type};
 use crate::functions::CelLevel;
-use crate::functions::cel::messages::{misnamed, native};
+use crate::functions::cel::messages::{KeyError, misnamed, native};
 use crate::value::{Map, Object, Str, Value};
 use ephor_engine::eval::{self, eval};
 use ephor_engine::expressions::scope::PER_CALL;
@@ -200,13 +200,22 @@ fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
 }
 
+/// A field that no message can have, in the words of cel-go.
+#[derive(Debug, thiserror::Error)]
+#[error("fail to convert field \"{name}\": {cause}")]
+struct FieldError {
+    name: Str,
+    #[source]
+    cause: KeyError,
+}
+
 /// The fields of a message.
-fn in_message(fields: &Map) -> Result<Value, String> {
-    let one = |(k, v): (&Str, &Value)| {
-        let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
-        Ok::<_, String>((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+fn in_message(fields: &Map) -> Result<Value, FieldError> {
+    let one = |(name, v): (&Str, &Value)| {
+        let v = native(v).map_err(|cause| FieldError { name: name.clone(), cause })?;
+        Ok((tagged(&Value::Str(name.clone())), tagged_native(&v)))
     };
-    let entries: Result<Vec<(Value, Value)>, String> = fields.iter().map(one).collect();
+    let entries: Result<Vec<(Value, Value)>, FieldError> = fields.iter().map(one).collect();
     Ok(entry("map", pairs(entries?)))
 }
 
@@ -265,7 +274,7 @@ fn opaque(o: &Object) -> Value {
         Object::Struct(name, fields) => {
             let fields = match in_message(fields) {
                 Ok(map) => map,
-                Err(text) => entry("error", text),
+                Err(error) => entry("error", error.to_string()),
             };
             return Value::map([("object", Value::Str(name.clone())), ("fields", fields)]);
         }

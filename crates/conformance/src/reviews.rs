@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 
-use crate::admit::incoming::decode;
+use crate::admit::incoming::{Undecodable, decode};
 use crate::admit::{Deadline, Decision, Gate, Incoming, Route};
 use crate::document;
 use crate::load::{self, Reader};
@@ -51,20 +51,45 @@ pub(super) struct Reviewed {
     pub later: crate::policy_set::outcomes::Outcomes,
 }
 
-fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), String> {
+/// Why there is no answer to a request, or its patch cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReviewError {
+    /// The request is none.
+    #[error(transparent)]
+    Request(#[from] Undecodable),
+    /// The gate has no such path.
+    #[error("no such path")]
+    Path,
+    /// The answer is no JSON.
+    #[error(transparent)]
+    Answer(#[from] document::json::Error),
+    /// The answer has the `uid` of another request.
+    #[error("the answer is one to another request")]
+    Uid,
+    /// The patch is not in base64.
+    #[error(transparent)]
+    Base64(#[from] base64::DecodeError),
+    /// The patch is no text.
+    #[error(transparent)]
+    Text(#[from] std::string::FromUtf8Error),
+    /// The patch does not fit the object.
+    #[error(transparent)]
+    Patch(#[from] crate::patch::apply::Error),
+}
+
+fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), ReviewError> {
     let review = Value::map([
         ("apiVersion", "admission.k8s.io/v1".into()),
         ("kind", "AdmissionReview".into()),
         ("request", Value::Map(request.clone())),
     ]);
-    let incoming = decode("application/json", json(&review).as_bytes()).map_err(|e| e.text)?;
-    let route = Route::parse(path).ok_or("no such path")?;
+    let incoming = decode("application/json", json(&review).as_bytes())?;
+    let route = Route::parse(path).ok_or(ReviewError::Path)?;
     let decision = gate.answer(&route, &incoming, &Deadline::never());
     let text = decision.answer.to_json(&incoming);
-    let answer =
-        document::json::parse(&text).map_err(|e| e.to_string())?.get("response").cloned().unwrap_or_default();
+    let answer = document::json::parse(&text)?.get("response").cloned().unwrap_or_default();
     if answer.text_at(&["uid"]) != incoming.text(&["uid"]) {
-        return Err("the answer is one to another request".into());
+        return Err(ReviewError::Uid);
     }
     Ok((answer, decision, incoming))
 }
@@ -74,14 +99,14 @@ pub(super) fn review(
     gate: &Gate,
     request: &Map,
     completed: &dyn Fn(Value) -> Value,
-) -> Result<Reviewed, String> {
+) -> Result<Reviewed, ReviewError> {
     let (answer_of_changes, changes, _) = answer(gate, "/mutate", request)?;
     let mut left = request.get("object").cloned().unwrap_or_default();
     if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(patch).map_err(|e| e.to_string())?;
-        let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(patch)?;
+        let text = String::from_utf8(bytes)?;
         let operations = document::spelling::spelling(&text);
-        left = apply_in_order(&left, operations.as_list().unwrap_or_default()).map_err(|e| e.to_string())?;
+        left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);
     let mut said = Reviewed {
@@ -98,7 +123,7 @@ pub(super) fn review(
         request.insert("object", completed(left));
     }
     let (answer_of_verdict, decision, _) = answer(gate, "/validate", &request)?;
-    let route = Route::parse("/validate").ok_or("no such path")?;
+    let route = Route::parse("/validate").ok_or(ReviewError::Path)?;
     if let Some(prepared) = decision.prepared.as_ref().filter(|_| decision.audits) {
         said.later = gate.audit(&route, prepared, &Deadline::never());
     }
@@ -172,7 +197,7 @@ fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value)
     };
     let said = match review(gate, &request, &completed) {
         Ok(said) => said,
-        Err(text) => return (Value::Null, text.into()),
+        Err(error) => return (Value::Null, error.to_string().into()),
     };
     let last = said.verdict.as_ref().map_or(&said.changes.0, |(answer, _)| answer);
     (expected(wanted), got(wanted, &said, last))

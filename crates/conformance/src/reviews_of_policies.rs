@@ -293,7 +293,8 @@ fn compare(
     facts: &BTreeMap<String, PolicyFacts>,
 ) -> Result<(), Differs> {
     let sent = sent(request, kinds);
-    let said = review(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e)))?;
+    let said =
+        review(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e.to_string())))?;
     let outcomes =
         [Some(&said.changes.1.outcomes), said.verdict.as_ref().map(|(_, d)| &d.outcomes), Some(&said.later)];
     let got = reported(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ir::json::Bundle;
+use crate::ir::json::{Bundle, JsonError};
 use crate::load::Policies;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -26,10 +26,21 @@ pub(super) fn bundle(bundle: Bundle) -> Bundle {
     })
 }
 
-fn read_back(bundle: &Bundle) -> Result<Bundle, String> {
-    let text = bundle.write().map_err(|e| e.to_string())?;
-    let back = Bundle::read(&text).map_err(|e| e.to_string())?;
-    if back == *bundle { Ok(back) } else { Err(format!("read back it is another one: {text}")) }
+/// Why policies do not come back.
+#[derive(Debug, thiserror::Error)]
+enum ReadBackError {
+    /// They cannot be written or read.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// They come back as others.
+    #[error("read back it is another one: {0}")]
+    Differs(String),
+}
+
+fn read_back(bundle: &Bundle) -> Result<Bundle, ReadBackError> {
+    let text = bundle.write()?;
+    let back = Bundle::read(&text)?;
+    if back == *bundle { Ok(back) } else { Err(ReadBackError::Differs(text)) }
 }
 
 /// What was loaded.

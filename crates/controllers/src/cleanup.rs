@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::api::read::{filters, items, texts};
 use crate::cluster::live::namespaces;
 use crate::cluster::{Cluster, Failure};
+use crate::decide::error::ConditionError;
 use crate::decide::expressions::deletion::Subject;
 use crate::decide::images::Images;
-use crate::decide::request::Parts;
+use crate::decide::request::{NoObjects, Parts};
 use crate::decide::{Request, Status};
 use crate::engine::Engine;
 use crate::in_use::{InUse, PolicyKey, StoredPolicy};
@@ -36,8 +37,29 @@ pub enum Error {
     #[error(transparent)]
     Cluster(#[from] Failure),
     /// Some objects could not be judged or deleted.
-    #[error("{}", .0.join("; "))]
-    Objects(Vec<String>),
+    #[error("{}", all(.0))]
+    Objects(Vec<ObjectError>),
+}
+
+/// Why an object, or those of a kind, could not be judged or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectError {
+    /// The cluster refuses.
+    #[error(transparent)]
+    Cluster(#[from] Failure),
+    /// A condition of a cleanup policy cannot be evaluated.
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
+    /// There is no request about the object that a deleting policy could decide.
+    #[error(transparent)]
+    Request(#[from] NoObjects),
+    /// A deleting policy fails, with the message of its outcome.
+    #[error("{0}")]
+    Outcome(Str),
+}
+
+fn all(errors: &[ObjectError]) -> String {
+    errors.iter().map(ObjectError::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Runs a policy if it is due; when to look at it again.
@@ -111,7 +133,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
                 continue;
             }
             Err(e) => {
-                faults.push(e.text);
+                faults.push(e.into());
                 continue;
             }
         };
@@ -126,7 +148,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
                         tracing::info!(policy = %policy.key(), kind, namespace, name, "deleted");
                     }
                     Err(e) if e.is_not_found() => {}
-                    Err(e) => faults.push(e.text),
+                    Err(e) => faults.push(e.into()),
                 },
                 Err(fault) => faults.push(fault),
             }
@@ -158,14 +180,14 @@ impl<'r> Judge<'r> {
         own.map_or(Judge::None, |cleanup| Judge::Sweep(Box::new(engine.sweep(cleanup)), engine))
     }
 
-    fn selects(&mut self, object: &Value, namespace: Option<&Map>) -> Result<bool, String> {
+    fn selects(&mut self, object: &Value, namespace: Option<&Map>) -> Result<bool, ObjectError> {
         match self {
             Judge::None => Ok(false),
             Judge::Sweep(sweep, engine) => {
                 let mut target = Target::of(object);
                 target.namespace_labels = namespace.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
-                sweep.selects(object, &target, &images).map_err(|fault| fault.to_string())
+                Ok(sweep.selects(object, &target, &images)?)
             }
             Judge::Deletions(key, engine) => {
                 let name = object.text_at(&["metadata", "namespace"]);
@@ -183,8 +205,7 @@ impl<'r> Judge<'r> {
                     namespace: known.unwrap_or_default(),
                     ..Parts::default()
                 };
-                let request = Request::new(parts, engine.profile(), engine.functions());
-                let request = request.map_err(|fault| fault.to_string())?;
+                let request = Request::new(parts, engine.profile(), engine.functions())?;
                 let outcomes = engine.deletions(&request, Subject::Object);
                 let own = outcomes.iter().filter(|outcome| {
                     let namespace = outcome.policy.namespace.as_deref().unwrap_or_default();
@@ -192,7 +213,7 @@ impl<'r> Judge<'r> {
                 });
                 for result in own.flat_map(|outcome| &outcome.rules) {
                     match result.status {
-                        Status::Error => return Err(result.message.to_string()),
+                        Status::Error => return Err(ObjectError::Outcome(result.message.clone())),
                         Status::Pass => return Ok(true),
                         _ => {}
                     }

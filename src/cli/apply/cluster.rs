@@ -24,14 +24,27 @@ use super::options::{Args, ClusterOptions};
 /// The address that Kyverno calls when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// The cluster, or the text for a missing cluster.
+/// Nothing answers where Kyverno looks for a cluster that nothing names; in its words.
+#[derive(Debug, thiserror::Error)]
+#[error("couldn't get current server API group list: Get \"http://localhost:8080/api\": dial tcp {DEFAULT}: {}", dialled(.0))]
+pub(super) struct NoCluster(#[source] std::io::Error);
+
+/// What Go says of a connection that failed.
+fn dialled(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The cluster, or that there is none.
 ///
 /// # Errors
 /// The configuration that flags name is missing or cannot be used.
 pub(super) fn find_cluster(
     options: &ClusterOptions,
     global: &Global,
-) -> Result<Result<Arc<Cluster>, String>, Error> {
+) -> Result<Result<Arc<Cluster>, NoCluster>, Error> {
     let connected = || {
         let cluster = cluster::connect(&crate::cli::cluster_choice(given(&options.context), global))?;
         Ok(Ok(Arc::new(cluster)))
@@ -47,16 +60,10 @@ pub(super) fn find_cluster(
     if let Some(context) = given(&options.context) {
         return Err(Error::NoContext { context: context.into() });
     }
-    let cause = match TcpStream::connect_timeout(&DEFAULT, Duration::from_secs(5)) {
-        Ok(_) => {
-            return Err(Error::NoKubeconfig { address: DEFAULT });
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
-        Err(e) => e.to_string(),
-    };
-    Ok(Err(format!(
-        "couldn't get current server API group list: Get \"http://localhost:8080/api\": dial tcp {DEFAULT}: {cause}"
-    )))
+    match TcpStream::connect_timeout(&DEFAULT, Duration::from_secs(5)) {
+        Ok(_) => Err(Error::NoKubeconfig { address: DEFAULT }),
+        Err(error) => Ok(Err(NoCluster(error))),
+    }
 }
 
 /// What was found in a cluster.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::api::read::{items, texts};
-use crate::cluster::Cluster;
 use crate::cluster::access::Right;
+use crate::cluster::{Cluster, Failure};
 use crate::value::Value;
 
 const VERBS: [&str; 3] = ["get", "list", "watch"];
@@ -19,7 +19,7 @@ const LASTS: Duration = Duration::from_secs(10);
 /// A question: verb, group, version, resource.
 type Question = [String; 4];
 /// An answer, or why there is none, and when it was given.
-type Answer = (Instant, Result<bool, String>);
+type Answer = (Instant, Result<bool, Failure>);
 
 /// What an account may do.
 pub struct Rights {
@@ -46,7 +46,7 @@ impl Rights {
                             let why = match self.may(question) {
                                 Ok(true) => continue,
                                 Ok(false) => String::new(),
-                                Err(why) => why,
+                                Err(failure) => failure.text,
                             };
                             missing.push(format!("{verb} {group}/{version}, Resource={resource}: {why}"));
                         }
@@ -64,7 +64,7 @@ impl Rights {
     }
 
     /// Whether the account may do something; an error is why that is not known.
-    fn may(&self, question: Question) -> Result<bool, String> {
+    fn may(&self, question: Question) -> Result<bool, Failure> {
         let known = |all: &HashMap<Question, Answer>| {
             all.get(&question).filter(|(at, _)| at.elapsed() < LASTS).map(|(_, answer)| answer.clone())
         };
@@ -74,7 +74,7 @@ impl Rights {
         let [verb, group, version, resource] = &question;
         let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
         let right = Right { verb, group, version, resource, subresource: part, namespace: "" };
-        let answer = self.cluster.may(&right).map_err(|e| e.text);
+        let answer = self.cluster.may(&right);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(question, (Instant::now(), answer.clone()));
         answer

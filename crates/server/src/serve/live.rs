@@ -28,6 +28,9 @@ use crate::sources::registry::Registry;
 use crate::value::{Str, Value, duration};
 
 use super::stored::Chosen;
+use error::EntryError;
+
+mod error;
 
 /// How long a kind may take to be listed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -200,7 +203,7 @@ struct Derived {
 }
 
 /// An answer of an `apiCall` of a global context entry, and when it was fetched.
-type Answered = (Instant, Result<Value, String>);
+type Answered = (Instant, Value);
 
 /// See the module page.
 pub struct FromCluster {
@@ -331,21 +334,20 @@ impl FromCluster {
     }
 
     /// The data of a global entry, or one of its projections.
-    fn of_entry(&self, entry: &Value, projection: &str) -> Result<Value, String> {
+    fn of_entry(&self, entry: &Value, projection: &str) -> Result<Value, EntryError> {
         let Some(r) = entry.at(&["spec", "kubernetesResource"]).filter(|r| !r.is_null()) else {
-            return projected(entry, self.answer_of(entry)?, projection).map_err(|error| error.to_string());
+            return Ok(projected(entry, self.answer_of(entry)?, projection)?);
         };
         let namespace = r.text_at(&["namespace"]);
         let Some(resource) = self.resource_of_entry(r) else {
-            let [group, version, plural] = ["group", "version", "resource"].map(|key| r.text_at(&[key]));
-            return Err(format!(
-                "failed to sync cache for {group}/{version}, Resource={plural}: the resource may not exist in the cluster"
-            ));
+            let [group, version, plural] =
+                ["group", "version", "resource"].map(|key| r.text_at(&[key]).into());
+            return Err(EntryError::NotServed { group, version, plural });
         };
         let cache = &self.link.cache;
         if !cache.has(&resource.group, &resource.kind) {
-            let items = self.link.cluster.list(resource, namespace).map_err(|e| e.text)?;
-            return projected(entry, Value::list(items), projection).map_err(|error| error.to_string());
+            let items = self.link.cluster.list(resource, namespace)?;
+            return Ok(projected(entry, Value::list(items), projection)?);
         }
         let changes = cache.changes(&resource.group, &resource.kind);
         let key = (entry.text_at(&["metadata", "name"]).to_string(), projection.to_string());
@@ -355,21 +357,21 @@ impl FromCluster {
         }
         let mut items = cache.all(&resource.group, &resource.kind);
         items.retain(|o| namespace.is_empty() || o.text_at(&["metadata", "namespace"]) == namespace);
-        let value = projected(entry, Value::list(items), projection).map_err(|error| error.to_string())?;
+        let value = projected(entry, Value::list(items), projection)?;
         let mut globals = self.globals.lock().unwrap_or_else(PoisonError::into_inner);
         globals.insert(key, (changes, value.clone()));
         Ok(value)
     }
 
     /// The answer of an entry's call, fetched again after its refresh interval.
-    fn answer_of(&self, entry: &Value) -> Result<Value, String> {
+    fn answer_of(&self, entry: &Value) -> Result<Value, EntryError> {
         let name = entry.text_at(&["metadata", "name"]).to_string();
-        let call = entry.at(&["spec", "apiCall"]).ok_or("no data available")?;
+        let call = entry.at(&["spec", "apiCall"]).ok_or(EntryError::NoData)?;
         let every = duration::parse_ok(call.text_at(&["refreshInterval"]));
         let every = every.and_then(|n| u64::try_from(n).ok()).map_or(REFRESH, Duration::from_nanos);
         let cached = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        if let Some((_, answer)) = cached.filter(|(at, answer)| answer.is_ok() && at.elapsed() < every) {
-            return answer;
+        if let Some((_, answer)) = cached.filter(|(at, _)| at.elapsed() < every) {
+            return Ok(answer);
         }
         let service = call.get("service");
         let text = |path: &[&str]| service.map_or("", |s| s.text_at(path));
@@ -387,9 +389,12 @@ impl FromCluster {
                 self.live.api(&request).map(|answer| answer.map_err(Into::into))
             }
         };
-        let answer = answer.unwrap_or_else(|| Err("no data available".into())).map_err(|e| e.to_string());
+        let answer = answer.ok_or(EntryError::NoData).and_then(|answer| answer.map_err(EntryError::Call));
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(name, (Instant::now(), answer.clone()));
+        match &answer {
+            Ok(value) => answers.insert(name, (Instant::now(), value.clone())),
+            Err(_) => answers.remove(&name),
+        };
         answer
     }
 }
