@@ -21,7 +21,10 @@ fn side(path: &str) -> Result<Side, String> {
 /// The objects of a file with several YAML documents.
 fn objects(path: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split("\n---").filter_map(|one| ephor_document::yaml_value(one).ok()).filter(|v| v.get("kind").is_some()).collect()
+    text.split("\n---")
+        .filter_map(|one| ephor_document::yaml_value(one).ok())
+        .filter(|v| v.get("kind").is_some())
+        .collect()
 }
 
 /// The objects on which both sides differ.

@@ -1,6 +1,6 @@
 //! External data that a policy reads, by name: what a proof is relative to.
 //!
-//! In: a policy. Out: for each entry of its context, and each function that depends on more than its arguments, what it asks for.
+//! In: a policy. Out: for each entry of its context, and each function that depends on more than its arguments, where the data comes from.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::analysis::tree::{Node, Tree};
 use crate::functions::registry::{Dependency, Language, Meaning, find};
 use crate::ir::Policy;
 
-/// What the rules of a policy ask for.
+/// The external data that the rules of a policy read.
 pub(crate) fn external(policy: &Policy) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if let Some(tree) = Tree::of(policy) {

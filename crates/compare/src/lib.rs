@@ -36,6 +36,7 @@ mod side;
 mod signature;
 mod surroundings;
 mod units;
+mod variation;
 mod words;
 
 pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};

@@ -425,7 +425,7 @@ impl Predicates {
         }
     }
 
-    /// The languages that texts are told apart by.
+    /// The languages by which texts are distinguished.
     pub fn languages(&self) -> Languages {
         let mut languages = Languages {
             globs: self.globs.clone(),

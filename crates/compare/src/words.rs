@@ -220,7 +220,7 @@ pub fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
     (!searches.iter().any(|search| search.is_broken)).then_some(order)
 }
 
-/// A character of each class that a regular expression tells apart, as far as it names them: the characters that it is written
+/// A character of each class that a regular expression distinguishes, as far as it names them: the characters that it is written
 /// with, and those at the ends of ranges with their neighbours.
 fn characters(regex: &str) -> BTreeSet<char> {
     fn of(hir: &regex_syntax::hir::Hir, out: &mut BTreeSet<char>) {

@@ -227,7 +227,7 @@ fn what_is_sent_to_a_subresource_is_compared() {
 }
 
 #[test]
-fn users_and_their_roles_are_told_apart() {
+fn users_and_their_roles_are_distinguished() {
     let check = "{message: m, pattern: {data: {a: x}}}";
     let of = |subjects: &str| matching(&format!("resources: {{kinds: [ConfigMap]}}, {subjects}"), check);
     let old = of("clusterRoles: [edit, view]");
@@ -243,7 +243,7 @@ fn users_and_their_roles_are_told_apart() {
 }
 
 #[test]
-fn labels_of_namespaces_are_told_apart() {
+fn labels_of_namespaces_are_distinguished() {
     let check = "{message: m, pattern: {data: {a: x}}}";
     let of = |selector: &str| {
         matching(&format!("resources: {{kinds: [ConfigMap], namespaceSelector: {selector}}}"), check)
@@ -295,7 +295,7 @@ spec:
 }
 
 #[test]
-fn bounds_of_the_length_of_lists_are_told_apart() {
+fn bounds_of_the_length_of_lists_are_distinguished() {
     let of = |bound: &str| {
         cel("", "configmaps", &format!("size(object.metadata.?finalizers.orValue([])) <= {bound}"))
     };
@@ -321,7 +321,7 @@ fn regular_expressions_are_compared_as_languages() {
 }
 
 #[test]
-fn texts_of_any_case_are_told_apart() {
+fn texts_of_any_case_are_distinguished() {
     let of = |list: &str| {
         let key = format!("{{{{ to_upper(request.object.data.a || '') }}}}");
         classic(

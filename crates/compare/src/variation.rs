@@ -1,0 +1,131 @@
+//! Variations of objects: for what cannot be enumerated.
+//!
+//! In: objects for each kind of answer that was seen, and others. Out: the former with one part of one of the others in its place. A
+//! change of a rule shows on objects near those that it decides about: where all else is as it must be and one field is not.
+
+use crate::value::{Map, Value, stack};
+
+/// A way into an object.
+type Path = Vec<Step>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(crate::value::Str),
+    Item(usize),
+}
+
+/// The `at`-th variation of an object by parts of another one; `None` when there is nothing to take.
+pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
+    let mut of_donor = Vec::new();
+    paths(donor, &mut Vec::new(), &mut of_donor);
+    let mut own = Vec::new();
+    paths(base, &mut Vec::new(), &mut own);
+    // One of four variations leaves a part out.
+    if at.is_multiple_of(4) {
+        let path = own.get((at / 4) % own.len().max(1))?;
+        return with(base, path, None);
+    }
+    let path = of_donor.get(at % of_donor.len().max(1))?;
+    let part = get(donor, path)?.clone();
+    with(base, path, Some(part))
+}
+
+/// The ways to all parts that may be exchanged; what identifies an object stays.
+fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
+    stack::deep(|| match value {
+        Value::Map(map) => {
+            for (key, below) in map.iter() {
+                let is_head = here.is_empty() && matches!(&**key, "apiVersion" | "kind");
+                if is_head {
+                    continue;
+                }
+                here.push(Step::Key(key.clone()));
+                let is_identity = here.len() == 1 && &**key == "metadata";
+                if !is_identity {
+                    out.push(here.clone());
+                }
+                paths(below, here, out);
+                here.pop();
+            }
+        }
+        Value::List(items) => {
+            for (at, below) in items.iter().enumerate() {
+                here.push(Step::Item(at));
+                out.push(here.clone());
+                paths(below, here, out);
+                here.pop();
+            }
+        }
+        _ => {}
+    });
+}
+
+fn get<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
+    let Some((step, rest)) = path.split_first() else { return Some(value) };
+    match step {
+        Step::Key(key) => get(value.get(key)?, rest),
+        Step::Item(at) => get(value.as_list()?.get(*at)?, rest),
+    }
+}
+
+/// The value with another part at the end of a path, or without it; `None` when the path does not lead there.
+fn with(value: &Value, path: &[Step], part: Option<Value>) -> Option<Value> {
+    let (step, rest) = path.split_first()?;
+    match (step, value) {
+        (Step::Key(key), Value::Map(map)) => {
+            let new = match (rest.is_empty(), map.get(key)) {
+                (true, _) => part,
+                (false, Some(below)) => Some(with(below, rest, part)?),
+                (false, None) => None,
+            };
+            match new {
+                Some(new) => Some(value.with(key, new)),
+                None if rest.is_empty() => {
+                    let left = map.iter().filter(|(k, _)| *k != key);
+                    Some(Value::Map(left.map(|(k, v)| (k.clone(), v.clone())).collect::<Map>()))
+                }
+                None => None,
+            }
+        }
+        (Step::Item(at), Value::List(items)) => {
+            let mut all = items.to_vec();
+            match (rest.is_empty(), part) {
+                (true, Some(part)) if *at < all.len() => *all.get_mut(*at)? = part,
+                (true, Some(part)) => all.push(part),
+                (true, None) if *at < all.len() => _ = all.remove(*at),
+                (true, None) => return None,
+                (false, part) => {
+                    let slot = all.get_mut(*at)?;
+                    *slot = with(slot, rest, part)?;
+                }
+            }
+            Some(Value::list(all))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_another_object_takes_its_place_or_goes() {
+        let yaml = |text: &str| ephor_document::yaml_value(text).unwrap();
+        let base = yaml("{kind: A, metadata: {name: a}, spec: {x: 1, l: [{y: 1}]}}");
+        let donor = yaml("{kind: A, metadata: {name: b}, spec: {x: 2, l: [{y: 2}, {y: 3}]}}");
+        let all: Vec<String> = (0..40)
+            .filter_map(|at| varied(&base, &donor, at))
+            .map(|v| crate::value::print::json(&v))
+            .collect();
+        for wanted in [
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"x":2,"l":[{"y":1}]}}"#,
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"y":1}]}}"#,
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"x":1,"l":[{"y":1},{"y":3}]}}"#,
+            r#"{"kind":"A","metadata":{"name":"b"},"spec":{"x":1,"l":[{"y":1}]}}"#,
+        ] {
+            assert!(all.iter().any(|one| one == wanted), "{wanted}: {all:#?}");
+        }
+        assert!(all.iter().all(|one| one.contains(r#""kind":"A""#) && one.contains("metadata")));
+    }
+}
