@@ -49,6 +49,8 @@ pub struct Comparison {
     pub objects: usize,
     /// The kinds that rules of a side select.
     pub kinds: Vec<String>,
+    /// Why the objects that were evaluated do not stand for all, whatever the answer.
+    pub reasons: Vec<String>,
 }
 
 /// How two sides differ.

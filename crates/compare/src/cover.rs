@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
@@ -16,6 +17,7 @@ use crate::value::Value;
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::domain::Domain;
 use super::environment::{Environment, environments};
+use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::{normal, same};
 use super::seen::{Seen, is_read, seen_in_clusters};
@@ -32,11 +34,15 @@ pub struct Options {
     pub objects: usize,
     /// How many evaluations there are at most in all.
     pub evaluations: usize,
+    /// When the comparison ends at the latest, with the best answer so far.
+    pub deadline: Option<Instant>,
+    /// Only whether the new side denies what the old one denies, not the other way round.
+    pub one_way: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { objects: 20_000, evaluations: 400_000 }
+        Options { objects: 20_000, evaluations: 400_000, deadline: None, one_way: false }
     }
 }
 
@@ -54,6 +60,16 @@ const SPARSE: usize = 20;
 
 /// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
+    compare_observed(old, new, options, None)
+}
+
+/// The same, with an observer of the objects that are evaluated.
+pub fn compare_observed<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    options: Options,
+    observer: Option<&'s dyn Observer>,
+) -> Comparison {
     let (environments, partly) = environments([old, new]);
     let mut kinds: Vec<String> = environments.iter().map(|e| e.resource.kind.to_string()).collect();
     kinds.dedup();
@@ -62,11 +78,13 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
             Some(relative_to) => Answer::ProvedRelative(relative_to.into_iter().collect()),
             None => Answer::Incomparable(why),
         };
-        return Comparison { answer, differences: Vec::new(), existing: None, objects: 0, kinds };
+        let reasons = Vec::new();
+        return Comparison { answer, differences: Vec::new(), existing: None, objects: 0, kinds, reasons };
     }
     let mut run = Run {
         sides: [old, new],
         options,
+        observer,
         left: options.evaluations,
         objects: 0,
         reasons: partly.into_iter().collect(),
@@ -93,6 +111,7 @@ type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 pub(crate) struct Run<'s> {
     pub sides: [&'s Side; 2],
     pub options: Options,
+    observer: Option<&'s dyn Observer>,
     pub left: usize,
     pub objects: usize,
     /// Why agreement on all objects that were tried is no proof.
@@ -147,7 +166,8 @@ impl Run<'_> {
     }
 
     fn units(&mut self, environment: &Environment, [old, new]: &[Vec<Unit>; 2]) {
-        for (from, to, at) in [(old, new, 0), (new, old, 1)] {
+        let directions = if self.options.one_way { 1 } else { 2 };
+        for (from, to, at) in [(old, new, 0), (new, old, 1)].into_iter().take(directions) {
             for unit in from {
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
                 match to.iter().any(is_same) {
@@ -253,6 +273,10 @@ impl Run<'_> {
                 found.open = Some("the limit of evaluations was reached".into());
                 break;
             }
+            if self.is_late() {
+                found.open = Some("the time limit was reached".into());
+                break;
+            }
             if self.is_covered(environment, from, others, &case) {
                 continue;
             }
@@ -289,6 +313,7 @@ impl Run<'_> {
     ) -> bool {
         self.left = self.left.saturating_sub(1);
         self.objects += 1;
+        self.observe(environment, case);
         let Some(request) = request(environment, case) else { return true };
         let own = judge(&unit.engine, &request);
         if !own.verdict.is_violation() {
@@ -310,6 +335,18 @@ impl Run<'_> {
             }
         }
         false
+    }
+
+    /// Whether the time is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.options.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Shows the observer what is evaluated.
+    pub(crate) fn observe(&self, environment: &Environment, case: &Case) {
+        if let Some(observer) = self.observer {
+            observer.evaluated(environment, &case.object, case.old.as_ref(), &case.around);
+        }
     }
 
     /// Evaluates both sides as a whole on an object; whether they differ.
@@ -419,11 +456,12 @@ impl Run<'_> {
         differences
             .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
         let differs = differences.iter().any(|d| d.universe != Universe::Files);
-        let answer = match (differs, self.reasons.is_empty(), self.relative_to.is_empty()) {
+        let reasons: Vec<String> = self.reasons.into_iter().collect();
+        let answer = match (differs, reasons.is_empty(), self.relative_to.is_empty()) {
             (true, ..) => Answer::Differs,
             (false, true, true) => Answer::Proved,
             (false, true, false) => Answer::ProvedRelative(self.relative_to.into_iter().collect()),
-            (false, false, _) => Answer::Tested(self.reasons.into_iter().collect()),
+            (false, false, _) => Answer::Tested(reasons.clone()),
         };
         let allows = self.sides.map(Side::allows_existing);
         let existing = match allows {
@@ -431,7 +469,7 @@ impl Run<'_> {
             [false, true] => Some("new"),
             _ => None,
         };
-        Comparison { answer, differences, existing, objects: self.objects, kinds }
+        Comparison { answer, differences, existing, objects: self.objects, kinds, reasons }
     }
 }
 
@@ -535,6 +573,6 @@ fn shared(a: &Reads, b: &Reads) -> usize {
 }
 
 /// How large an object is.
-fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     crate::value::print::json(value).len()
 }
