@@ -34,8 +34,8 @@ pub enum Class {
 }
 
 /// The words of the classes.
-const CLASSES: [&str; 6] =
-    ["weaker", "stricter", "errors", "files-only", "existing", "operations: OPERATION"];
+const CLASSES: [&str; 8] =
+    ["weaker", "stricter", "action", "errors", "result", "files-only", "existing", "operations: OPERATION"];
 
 /// The operations of requests.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
