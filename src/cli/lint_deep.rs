@@ -24,15 +24,15 @@ pub(super) fn add(sources: &[SourceText], found: &mut Linted) {
         let is_known = |known: &Finding| known.id == finding.id && known.policy == finding.policy;
         finding.id != "never-matches" || !found.findings.iter().any(is_known)
     });
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     for source in sources {
         let (mut own, rest): (Vec<Finding>, Vec<Finding>) =
             new.into_iter().partition(|finding| *finding.file == *source.name);
         new = rest;
         drop_ignored(&source.text, &mut own);
-        kept.extend(own);
+        retained.extend(own);
     }
-    found.findings.extend(kept);
+    found.findings.extend(retained);
     let order = |finding: &Finding| sources.iter().position(|source| source.name == *finding.file);
     found.findings.sort_by_key(|finding| {
         (order(finding), finding.line, finding.column, std::cmp::Reverse(finding.severity))

@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::{Profile, Status};
+use crate::engine::{Profile, Request, Status};
 use crate::ir::check::Check;
 use crate::ir::expressions::Expressions;
 use crate::ir::rule::Body;
-use crate::ir::{Conditions, Policy, Rule};
+use crate::ir::sharing::Sharing;
+use crate::ir::{Conditions, Expr, Policy, Rule};
 use crate::policies::load::Policies;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::place::{Path, parse};
@@ -142,9 +143,23 @@ impl Subject<'_> {
 
     /// The rule with a check that denies all that it matches.
     fn denying_all(&self, rule: &Rule) -> Option<Policy> {
-        let Body::Validate { message, .. } = &rule.body else { return None };
-        let origin = rule.origin.clone();
-        let always = Check::Deny(Conditions { origin, any: None, all: Box::default(), flat: false });
+        let Body::Validate { message, check } = &rule.body else { return None };
+        let always = match check {
+            // An expression in place of others: what stands around it is evaluated as before.
+            Check::Assert(validations) => {
+                let mut never = validations.first()?.clone();
+                never.check.program = Ok(Expr::Const(Value::Bool(false)));
+                never.check.sharing = Sharing::default();
+                Check::Assert(Box::new([never]))
+            }
+            _ if rule.expressions.is_some() => return None,
+            _ => Check::Deny(Conditions {
+                origin: rule.origin.clone(),
+                any: None,
+                all: Box::default(),
+                flat: false,
+            }),
+        };
         let body = Body::Validate { check: always, message: message.clone() };
         let of = |other: &Rule| is_of(other, rule).then(|| Rule { body: body.clone(), ..other.clone() });
         Some(self.variant(of))
@@ -160,7 +175,7 @@ impl Subject<'_> {
         }
         let Some(denies_all) = self.denying_all(rule) else { return false };
         let found = compare(&self.with(&denies_all), alone, Options { one_way: true, ..self.options });
-        found.answer == Answer::Proved && found.differences.is_empty() && found.objects > 0
+        found.answer == Answer::Proved && found.differences.is_empty() && !self.allows_all(&denies_all)
     }
 
     fn allows_all(&self, policy: &Policy) -> bool {
@@ -348,11 +363,23 @@ struct Errors<'s> {
 impl Errors<'_> {
     /// The message of a rule's error.
     fn of(&self, environment: &Environment, case: &Case, rule: &str) -> Option<Str> {
-        let request = request(environment, case)?;
+        let request = self.request(environment, case)?;
         let outcome = self.side.engine.evaluate(&request);
         let found =
             outcome.results().find(|(_, result)| result.status == Status::Error && *result.rule == *rule);
         found.map(|(_, result)| result.message.clone())
+    }
+
+    /// The request of a case; none for operations that an API server does not send to the policy, whatever is evaluated outside of one.
+    fn request(&self, environment: &Environment, case: &Case) -> Option<Request> {
+        let rules = self.side.policies().iter().flat_map(|policy| policy.all_rules());
+        let mut constraints = rules
+            .filter_map(|rule| rule.bound.as_ref()?.constraints.as_ref())
+            .flat_map(|own| &own.rules)
+            .peekable();
+        let is_bound = constraints.peek().is_some();
+        let is_sent = constraints.any(|rule| rule.operations.has(environment.operation));
+        (is_sent || !is_bound).then(|| request(environment, case)).flatten()
     }
 
     /// Where an object exists so that a rule's evaluation ends in an error.
@@ -378,7 +405,7 @@ impl Observer for Errors<'_> {
         around: &Arc<Surroundings>,
     ) {
         let case = Case { object: object.clone(), old: old.cloned(), around: Arc::clone(around) };
-        let Some(request) = request(environment, &case) else { return };
+        let Some(request) = self.request(environment, &case) else { return };
         let outcome = self.side.engine.evaluate(&request);
         let failed = outcome.results().filter(|(_, result)| result.status == Status::Error);
         for rule in failed.map(|(_, result)| result.rule.clone()) {

@@ -169,6 +169,30 @@ fn rules_that_never_or_always_deny_are_found() {
 }
 
 #[test]
+fn expressions_that_are_always_or_never_false_are_found() {
+    let of = |expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  autogen: {{podControllers: {{controllers: []}}}}
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]
+  validations:
+  - expression: {expression}
+    message: m
+"
+        )
+    };
+    let kinds =
+        |expression: &str| said(&of(expression)).into_iter().map(|(kind, ..)| kind).collect::<Vec<_>>();
+    assert_eq!(kinds("object.spec.?hostPID.orValue(false) == false"), []);
+    assert_eq!(kinds("object.kind == 'Node'"), [RemarkKind::AlwaysDenies]);
+    assert_eq!(kinds("object.kind == 'Pod'"), [RemarkKind::NeverDenies]);
+}
+
+#[test]
 fn redundant_rules_and_conditions_are_found() {
     let both = pattern("{=(hostNetwork): false, =(hostPID): false}");
     let found = said(&policy("a", "Enforce", &[("r", &both), ("s", &pattern(PID))]));

@@ -78,6 +78,13 @@ pub struct Decided {
     pub field: Option<String>,
 }
 
+impl Shown {
+    /// Whether commands that evaluate objects can show it: they know no requests to subresources and no other former objects.
+    pub fn is_replayable(&self) -> bool {
+        self.difference.environment.subresource.is_empty() && self.difference.old_object.is_none()
+    }
+}
+
 impl Compared {
     /// A comparison of two sides.
     pub fn of(found: Comparison, sides: [&Side; 2], loads: [&Policies; 2], by: PairedBy) -> Compared {

@@ -213,8 +213,22 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
             let _ = writeln!(out, "{indent}{line}{end}");
         }
     }
+    match shown.is_replayable() {
+        true => commands(out, compared, shown, markdown),
+        false => {
+            let _ = writeln!(out, "{indent}reproduce: with an API server, which commands do without{end}");
+        }
+    }
+    if markdown {
+        out.push('\n');
+    }
+}
+
+/// The commands that show both verdicts.
+fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool) {
+    let indent = "    ";
     let object = shown.file.as_ref().map_or_else(|| "-".to_string(), |file| shell(file));
-    let operation = match environment.operation {
+    let operation = match shown.difference.environment.operation {
         "CREATE" => String::new(),
         other => format!(" --set request.operation={other}"),
     };
@@ -228,9 +242,6 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
             (_, false) => writeln!(out, "{indent}           {command}"),
             (_, true) => writeln!(out, "{indent}`{command}`  "),
         };
-    }
-    if markdown {
-        out.push('\n');
     }
 }
 
