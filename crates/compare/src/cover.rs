@@ -58,6 +58,9 @@ const MOST_WITNESSES: usize = 64;
 /// Where nothing can be proved, one object of so many is evaluated.
 const SPARSE: usize = 20;
 
+/// Why a comparison that was cut short is no proof.
+const TIME_LIMIT: &str = "the time limit was reached";
+
 /// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
     compare_observed(old, new, options, None)
@@ -144,6 +147,10 @@ struct Uncovered {
 
 impl Run<'_> {
     fn environment(&mut self, environment: &Environment) {
+        if self.is_late() {
+            self.reasons.insert(TIME_LIMIT.into());
+            return;
+        }
         let sides = self.sides.map(|side| units(side, environment));
         // Kinds and operations that all rules treat alike are looked at once.
         if let Some(signature) = signature(environment, &sides)
@@ -180,6 +187,10 @@ impl Run<'_> {
 
     /// Looks whether a unit of the side `at` is covered by units of the other.
     fn unit(&mut self, environment: &Environment, unit: &Unit, others: &[Unit], at: usize) {
+        if self.is_late() {
+            self.reasons.insert(TIME_LIMIT.into());
+            return;
+        }
         let Some(reads) = &unit.reads else {
             self.reasons.insert("a rule reads what only a request shows".into());
             return;
@@ -274,7 +285,7 @@ impl Run<'_> {
                 break;
             }
             if self.is_late() {
-                found.open = Some("the time limit was reached".into());
+                found.open = Some(TIME_LIMIT.into());
                 break;
             }
             if self.is_covered(environment, from, others, &case) {

@@ -27,6 +27,7 @@ use super::seen::{Seen, seen_in_clusters};
 use super::shrink::shrink;
 use super::side::{Side, SideError};
 use super::surroundings::{Case, Surroundings, request};
+use super::trace::written;
 
 /// More parts of a policy are not left out one by one.
 const MOST_PARTS: usize = 48;
@@ -94,7 +95,7 @@ impl Subject<'_> {
         let whole = self.with(self.policy);
         self.errors(&whole, all);
         let rules = self.written();
-        let at_rule = |kind, rule: &Rule| self.remark(kind, rule, rule.origin.below(&[]));
+        let at_rule = |kind, rule: &Rule| self.remark(kind, rule, written(rule));
         let mut denying: Vec<&Rule> = Vec::new();
         let mut found = Vec::new();
         for rule in &rules {
@@ -208,7 +209,7 @@ impl Subject<'_> {
             all.push(Remark {
                 message,
                 shown_by: Some((environment, object, universe)),
-                ..self.remark(RemarkKind::MayError, rule, rule.origin.below(&[]))
+                ..self.remark(RemarkKind::MayError, rule, written(rule))
             });
         }
     }

@@ -67,7 +67,7 @@ pub fn traces(side: &Side, difference: &Difference) -> Vec<Trace> {
 }
 
 /// Where a rule is written: its first validation, if it has some.
-fn written(rule: &Rule) -> Path {
+pub(crate) fn written(rule: &Rule) -> Path {
     match &rule.body {
         Body::Validate { check: Check::Assert(validations), .. } => {
             validations.first().map(|validation| validation.check.origin.below(&[])).unwrap_or_default()
