@@ -81,8 +81,15 @@ pub fn compare_observed<'s>(
             Some(relative_to) => Answer::ProvedRelative(relative_to.into_iter().collect()),
             None => Answer::Incomparable(why),
         };
-        let reasons = Vec::new();
-        return Comparison { answer, differences: Vec::new(), existing: None, objects: 0, kinds, reasons };
+        return Comparison {
+            answer,
+            differences: Vec::new(),
+            existing: None,
+            objects: 0,
+            kinds,
+            reasons: Vec::new(),
+            relative_to: Vec::new(),
+        };
     }
     let mut run = Run {
         sides: [old, new],
@@ -468,10 +475,11 @@ impl Run<'_> {
             .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
         let differs = differences.iter().any(|d| d.universe != Universe::Files);
         let reasons: Vec<String> = self.reasons.into_iter().collect();
-        let answer = match (differs, reasons.is_empty(), self.relative_to.is_empty()) {
+        let relative_to: Vec<String> = self.relative_to.into_iter().collect();
+        let answer = match (differs, reasons.is_empty(), relative_to.is_empty()) {
             (true, ..) => Answer::Differs,
             (false, true, true) => Answer::Proved,
-            (false, true, false) => Answer::ProvedRelative(self.relative_to.into_iter().collect()),
+            (false, true, false) => Answer::ProvedRelative(relative_to.clone()),
             (false, false, _) => Answer::Tested(reasons.clone()),
         };
         let allows = self.sides.map(Side::allows_existing);
@@ -480,7 +488,8 @@ impl Run<'_> {
             [false, true] => Some("new"),
             _ => None,
         };
-        Comparison { answer, differences, existing, objects: self.objects, kinds, reasons }
+        let objects = self.objects;
+        Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
     }
 }
 

@@ -110,7 +110,7 @@ impl Compared {
     }
 
     /// Leaves out the differences that are accepted, and counts them.
-    pub fn ignore(&mut self, name: &str, ignored: &Ignored, reasons: &[String]) {
+    pub fn ignore(&mut self, name: &str, ignored: &Ignored, reasons: &[String], relative_to: &[String]) {
         let mut classes: Vec<Class> = Vec::new();
         let all = std::mem::take(&mut self.differences);
         for shown in all {
@@ -134,7 +134,11 @@ impl Compared {
             // Other operations are compared whatever differs on one; other kinds of differences may be behind these.
             reasons.push("the search ended at differences that are ignored".into());
         }
-        self.answer = if reasons.is_empty() { Answer::Proved } else { Answer::Tested(reasons) };
+        self.answer = match (reasons.is_empty(), relative_to.is_empty()) {
+            (true, true) => Answer::Proved,
+            (true, false) => Answer::ProvedRelative(relative_to.to_vec()),
+            (false, _) => Answer::Tested(reasons),
+        };
     }
 
     fn count(&mut self, entry: &Entry) {

@@ -230,9 +230,9 @@ fn of_pair(
             Some(certified.map_err(|cause| Error::Certificate { path: name.clone(), cause })?)
         }
     };
-    let reasons = comparison.reasons.clone();
+    let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    compared.ignore(&name, ignored, &reasons);
+    compared.ignore(&name, ignored, &reasons, &relative_to);
     Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
 }
 
