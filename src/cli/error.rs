@@ -34,6 +34,25 @@ pub enum Error {
     /// `diff` cannot compare: a side cannot be read or used.
     #[error(transparent)]
     Diff(Box<Error>),
+    /// A file that maps old to new policies cannot be used.
+    #[error("{path}: {cause}")]
+    Mapping {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: ephor_compare::MappingError,
+    },
+    /// A file with accepted differences cannot be used.
+    #[error(transparent)]
+    Ignored(#[from] ephor_compare::IgnoredError),
+    /// A certificate cannot be written or read.
+    #[error("{path}: {cause}")]
+    Certificate {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: ephor_compare::CertificateError,
+    },
     /// Policies of a side of a comparison cannot be used.
     #[error(transparent)]
     Side(#[from] ephor_compare::SideError),

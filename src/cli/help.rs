@@ -14,7 +14,7 @@ const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test"]),
     ("Write policies", &["lint", "create", "fix", "jp", "cel"]),
-    ("Look into policies", &["explain", "diff", "admission"]),
+    ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
     ("Operate in a cluster", &["serve", "webhook-config", "crds", "cluster-check"]),
     ("About the program", &["conformance", "completion", "docs", "help", "version"]),
 ];

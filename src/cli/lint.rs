@@ -8,7 +8,7 @@ use ephor_sources::files::{self, Cause};
 use ephor_sources::kustomize::Patches;
 
 use super::flags::{Record, fields};
-use super::{Error, some_policies};
+use super::{Error, lint_deep, some_policies};
 
 /// Checks policies before they run
 ///
@@ -24,6 +24,9 @@ use super::{Error, some_policies};
 
   # check types by definitions of custom resources too
   ephor lint policy.yaml --definition crds.yaml
+
+  # rules that can end in errors, never deny or are redundant
+  ephor lint policies/ --deep --notes
 
   # fail on warnings, and write a file for code scanning
   ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif
@@ -44,6 +47,9 @@ pub struct Args {
     /// list notes too (text)
     #[arg(long)]
     notes: bool,
+    /// evaluate the rules on objects for all that they distinguish: errors, rules that never or always deny, redundant ones
+    #[arg(long)]
+    deep: bool,
     /// form of the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: Format,
@@ -89,7 +95,10 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         }
         sources.extend(loaded.sources);
     }
-    let found = lint(&sources, &definitions, &Patches::around(&sources));
+    let mut found = lint(&sources, &definitions, &Patches::around(&sources));
+    if args.deep {
+        lint_deep::add(&sources, &mut found);
+    }
     if found.policies + found.partial == 0 {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }

@@ -16,15 +16,20 @@ pub mod crds;
 pub mod create;
 pub mod diff;
 pub mod docs;
+pub mod equivalent;
 pub mod error;
 pub mod explain;
 mod explain_decisions;
 pub mod fix;
 pub mod flags;
 mod help;
+pub mod implies;
 pub mod jp;
 pub mod lint;
+mod lint_deep;
 mod outbound;
+mod places;
+mod progress;
 mod prompt;
 pub mod serve;
 pub mod test;
@@ -83,10 +88,12 @@ enum Top {
     Conformance(conformance::Args),
     Crds(crds::Args),
     Create(create::Args),
-    Diff(diff::Args),
+    Diff(Box<diff::Args>),
     Docs(docs::Args),
+    Equivalent(Box<equivalent::Args>),
     Explain(explain::Args),
     Fix(fix::Args),
+    Implies(Box<implies::Args>),
     Jp(jp::Args),
     Lint(lint::Args),
     Serve(Box<serve::Args>),
@@ -173,8 +180,10 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Diff(args) => diff::run(&args),
         Top::Create(args) => create::run(args),
         Top::Docs(args) => docs::run(&args),
+        Top::Equivalent(args) => equivalent::run(&args),
         Top::Explain(args) => explain::run(&args, &global),
         Top::Fix(args) => fix::run(args),
+        Top::Implies(args) => implies::run(&args),
         Top::Jp(args) => jp::run(args),
         Top::Lint(args) => lint::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
@@ -253,12 +262,12 @@ pub fn print(text: &str) {
 }
 
 /// Writes a file through a temporary one in the same folder, so that it is never half written.
-fn write_whole(path: &str, text: &str) -> Result<(), Error> {
+fn write_whole(path: &str, text: impl AsRef<[u8]>) -> Result<(), Error> {
     use std::io::Write;
     let write = || {
         let temporary = format!("{path}.{}.tmp", std::process::id());
         let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(text.as_ref())?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)
     };

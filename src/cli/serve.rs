@@ -351,7 +351,8 @@ fn not_negative(text: &str) -> Result<usize, ValueError> {
     usize::try_from(number).map_err(|_| ValueError::Range)
 }
 
-fn time(text: &str) -> Result<Duration, ValueError> {
+/// Reads a duration that is not negative.
+pub(super) fn time(text: &str) -> Result<Duration, ValueError> {
     let nanoseconds = u64::try_from(duration::parse(text)?).map_err(|_| ValueError::Negative)?;
     Ok(Duration::from_nanos(nanoseconds))
 }

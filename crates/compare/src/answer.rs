@@ -49,6 +49,10 @@ pub struct Comparison {
     pub objects: usize,
     /// The kinds that rules of a side select.
     pub kinds: Vec<String>,
+    /// Why the objects that were evaluated do not stand for all, whatever the answer.
+    pub reasons: Vec<String>,
+    /// The external data that both sides read in the same way, whatever the answer.
+    pub relative_to: Vec<String>,
 }
 
 /// How two sides differ.

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
@@ -16,6 +17,7 @@ use crate::value::Value;
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::domain::Domain;
 use super::environment::{Environment, environments};
+use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::{normal, same};
 use super::seen::{Seen, is_read, seen_in_clusters};
@@ -33,11 +35,15 @@ pub struct Options {
     pub objects: usize,
     /// How many evaluations there are at most in all.
     pub evaluations: usize,
+    /// When the comparison ends at the latest, with the best answer so far.
+    pub deadline: Option<Instant>,
+    /// Only whether the new side denies what the old one denies, not the other way round.
+    pub one_way: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { objects: 20_000, evaluations: 400_000 }
+        Options { objects: 20_000, evaluations: 400_000, deadline: None, one_way: false }
     }
 }
 
@@ -56,8 +62,21 @@ const MOST_WITNESSES: usize = 64;
 /// Where nothing can be proved, one object of so many is evaluated.
 const SPARSE: usize = 20;
 
+/// Why a comparison that was cut short is no proof.
+const TIME_LIMIT: &str = "the time limit was reached";
+
 /// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
+    compare_observed(old, new, options, None)
+}
+
+/// The same, with an observer of the objects that are evaluated.
+pub fn compare_observed<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    options: Options,
+    observer: Option<&'s dyn Observer>,
+) -> Comparison {
     let (environments, partly) = environments([old, new]);
     let mut kinds: Vec<String> = environments.iter().map(|e| e.resource.kind.to_string()).collect();
     kinds.dedup();
@@ -66,11 +85,20 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
             Some(relative_to) => Answer::ProvedRelative(relative_to.into_iter().collect()),
             None => Answer::Incomparable(why),
         };
-        return Comparison { answer, differences: Vec::new(), existing: None, objects: 0, kinds };
+        return Comparison {
+            answer,
+            differences: Vec::new(),
+            existing: None,
+            objects: 0,
+            kinds,
+            reasons: Vec::new(),
+            relative_to: Vec::new(),
+        };
     }
     let mut run = Run {
         sides: [old, new],
         options,
+        observer,
         left: options.evaluations,
         objects: 0,
         reasons: partly.into_iter().collect(),
@@ -97,6 +125,7 @@ type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 pub(crate) struct Run<'s> {
     pub sides: [&'s Side; 2],
     pub options: Options,
+    observer: Option<&'s dyn Observer>,
     pub left: usize,
     pub objects: usize,
     /// Why agreement on all objects that were tried is no proof.
@@ -137,6 +166,10 @@ struct Uncovered {
 
 impl Run<'_> {
     fn environment(&mut self, environment: &Environment) {
+        if self.is_late() {
+            self.reasons.insert(TIME_LIMIT.into());
+            return;
+        }
         let sides = self.sides.map(|side| units(side, environment));
         // Kinds and operations that all rules treat alike are looked at once.
         if let Some(signature) = signature(environment, &sides)
@@ -159,7 +192,8 @@ impl Run<'_> {
     }
 
     fn units(&mut self, environment: &Environment, [old, new]: &[Vec<Unit>; 2]) {
-        for (from, to, at) in [(old, new, 0), (new, old, 1)] {
+        let directions = if self.options.one_way { 1 } else { 2 };
+        for (from, to, at) in [(old, new, 0), (new, old, 1)].into_iter().take(directions) {
             for unit in from {
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
                 match to.iter().any(is_same) {
@@ -172,6 +206,10 @@ impl Run<'_> {
 
     /// Looks whether a unit of the side `at` is covered by units of the other.
     fn unit(&mut self, environment: &Environment, unit: &Unit, others: &[Unit], at: usize) {
+        if self.is_late() {
+            self.reasons.insert(TIME_LIMIT.into());
+            return;
+        }
         let Some(reads) = &unit.reads else {
             self.reasons.insert("a rule reads what only a request shows".into());
             return;
@@ -263,6 +301,10 @@ impl Run<'_> {
         for case in &cases {
             if self.left == 0 {
                 found.open = Some("the limit of evaluations was reached".into());
+                break;
+            }
+            if self.is_late() {
+                found.open = Some(TIME_LIMIT.into());
                 break;
             }
             self.look((environment, from, others), &reads, case.clone(), &mut found);
@@ -368,6 +410,7 @@ impl Run<'_> {
     ) -> Judged {
         self.left = self.left.saturating_sub(1);
         self.objects += 1;
+        self.observe(environment, case);
         let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
         let Some(request) = request(environment, case) else { return found };
         let own = judge(&unit.engine, &request);
@@ -399,6 +442,18 @@ impl Run<'_> {
             }
         }
         found
+    }
+
+    /// Whether the time is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.options.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Shows the observer what is evaluated.
+    pub(crate) fn observe(&self, environment: &Environment, case: &Case) {
+        if let Some(observer) = self.observer {
+            observer.evaluated(environment, &case.object, case.old.as_ref(), &case.around);
+        }
     }
 
     /// Evaluates both sides as a whole on an object; whether they differ.
@@ -508,11 +563,13 @@ impl Run<'_> {
         differences
             .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
         let differs = differences.iter().any(|d| d.universe != Universe::Files);
-        let answer = match (differs, self.reasons.is_empty(), self.relative_to.is_empty()) {
+        let reasons: Vec<String> = self.reasons.into_iter().collect();
+        let relative_to: Vec<String> = self.relative_to.into_iter().collect();
+        let answer = match (differs, reasons.is_empty(), relative_to.is_empty()) {
             (true, ..) => Answer::Differs,
             (false, true, true) => Answer::Proved,
-            (false, true, false) => Answer::ProvedRelative(self.relative_to.into_iter().collect()),
-            (false, false, _) => Answer::Tested(self.reasons.into_iter().collect()),
+            (false, true, false) => Answer::ProvedRelative(relative_to.clone()),
+            (false, false, _) => Answer::Tested(reasons.clone()),
         };
         let allows = self.sides.map(Side::allows_existing);
         let existing = match allows {
@@ -520,7 +577,8 @@ impl Run<'_> {
             [false, true] => Some("new"),
             _ => None,
         };
-        Comparison { answer, differences, existing, objects: self.objects, kinds }
+        let objects = self.objects;
+        Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
     }
 }
 
@@ -624,6 +682,6 @@ fn shared(a: &Reads, b: &Reads) -> usize {
 }
 
 /// How large an object is.
-fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     crate::value::print::json(value).len()
 }

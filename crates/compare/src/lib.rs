@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use ephor_analysis as analysis;
+use ephor_document as document;
 use ephor_engine as engine;
 use ephor_functions as functions;
 use ephor_ir as ir;
@@ -21,27 +22,39 @@ use ephor_policies as policies;
 use ephor_value as value;
 
 mod answer;
+mod certificate;
 mod cover;
+mod deep;
 mod domain;
 mod environment;
 mod external;
 mod identity;
+mod ignored;
 mod items;
+mod observer;
 mod pairs;
 mod predicates;
+mod questions;
 mod results;
 mod seen;
 mod shrink;
 mod side;
 mod signature;
 mod surroundings;
+mod trace;
 mod units;
 mod variation;
 mod words;
 
 pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-pub use cover::{Options, compare};
+pub use certificate::{Certificate, CertificateError, Certified, Held};
+pub use cover::{Options, compare, compare_observed};
+pub use deep::{Remark, RemarkKind, remarks};
 pub use environment::Environment;
-pub use pairs::{Pair, pairs};
+pub use ignored::{Class, Entry, Ignored, IgnoredError};
+pub use observer::{Collector, Evaluated, Observer};
+pub use pairs::{Mapping, MappingError, Pair, PairedBy, REPLACES, pairs};
+pub use questions::{equivalent, implies, is_equivalent};
 pub use side::{Effect, Judgement, Side, SideError, Verdict};
 pub use surroundings::Surroundings;
+pub use trace::{Trace, traces};

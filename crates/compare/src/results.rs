@@ -46,9 +46,10 @@ impl Run<'_> {
         let mut domain = Domain::new(Types::built_in(), &tested, environment, ITEMS, self.options.objects);
         let (around, _) = surroundings(environment, &reads, &tested);
         for case in cases(environment, &reads, &tested, &mut domain, &around) {
-            if self.left == 0 {
+            if self.left == 0 || self.is_late() {
                 break;
             }
+            self.observe(environment, &case);
             self.left = self.left.saturating_sub(2);
             self.objects += 1;
             self.witness(environment, case);

@@ -44,7 +44,7 @@ impl Verdict {
         }
     }
 
-    fn of(status: Status) -> Verdict {
+    pub(crate) fn of(status: Status) -> Verdict {
         match status {
             Status::Skip => Verdict::Skip,
             Status::Pass => Verdict::Pass,

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cli::{Error, given};
+use crate::cli::{Error, given, progress};
 use ephor_cluster::Cluster;
 use ephor_cluster::live::Live;
 use ephor_document::Document;
@@ -268,17 +268,8 @@ impl Run<'_> {
     /// no bar between them.
     fn progress(&self) -> Option<indicatif::ProgressBar> {
         const LONG: usize = 2_000;
-        const FORM: &str = "{bar:30} {pos}/{len} resources, {msg}, {eta} left";
         let is_free = self.options.is_own() || !std::io::stdout().is_terminal();
-        let shows =
-            self.resources.len() >= LONG && is_free && !self.options.quiet && std::io::stderr().is_terminal();
-        shows.then(|| {
-            let bar = indicatif::ProgressBar::new(self.resources.len() as u64);
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-            if let Ok(form) = indicatif::ProgressStyle::with_template(FORM) {
-                bar.set_style(form);
-            }
-            bar
-        })
+        let shows = self.resources.len() >= LONG && is_free && !self.options.quiet;
+        shows.then(|| progress::bar(self.resources.len(), "resources")).flatten()
     }
 }

@@ -17,7 +17,7 @@ use crate::cli::{Error, warn};
 
 /// Expected results, and the files that they name.
 #[derive(Debug, Default)]
-pub(super) struct Results {
+pub(in crate::cli) struct Results {
     /// The items of `results`.
     pub text: String,
     /// Names and texts of files next to the test.
@@ -42,7 +42,7 @@ struct Recorded {
 ///
 /// # Errors
 /// The policies or resources cannot be read or evaluated, or there is no room for temporary files.
-pub(super) fn results(text: &str, path: &str) -> Result<Results, Error> {
+pub(in crate::cli) fn results(text: &str, path: &str) -> Result<Results, Error> {
     let source = SourceText { name: path.into(), text: text.into() };
     let parsed = file::tests(&source, None).into_iter().next();
     let test = match parsed {
@@ -53,13 +53,15 @@ pub(super) fn results(text: &str, path: &str) -> Result<Results, Error> {
     let evaluated = evaluated(&test).map_err(Error::input)?;
     let mut all: Vec<Recorded> = Vec::new();
     for (request, outcome) in &evaluated.outcomes {
+        // In deletions the object is the one that goes away.
+        let object = if request.object.is_null() { &request.old_object } else { &request.object };
         for done in &outcome.policies {
             let facts = PolicyFacts::of(&done.policy);
             for result in &done.rules {
                 let rule = if facts.has_named_rules { written(&result.rule) } else { "" };
                 let status = report_status(result.status, &facts, false);
                 let done = (result, done.object.as_ref());
-                add(&mut all, &request.object, &facts.key, rule, status, done);
+                add(&mut all, object, &facts.key, rule, status, done);
             }
         }
     }

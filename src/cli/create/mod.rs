@@ -4,7 +4,7 @@
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values are
 //! put in as they are. `create policy` and `create test --from-run` are not Kyverno's. Semantics: `docs/cli.md`.
 
-mod from_run;
+pub(in crate::cli) mod from_run;
 mod policy;
 
 use std::collections::BTreeMap;

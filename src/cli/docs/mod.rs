@@ -78,7 +78,7 @@ fn manual_pages(root: &Command, folder: &Path) -> Result<(), Error> {
         let man = man.source(format!("{} {}", program(), env!("CARGO_PKG_VERSION")));
         let mut text = Vec::new();
         man.render(&mut text).map_err(|cause| Error::Write { path: path.clone(), cause })?;
-        write_whole(&path, &String::from_utf8_lossy(&text))?;
+        write_whole(&path, &text)?;
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 22] = [
+pub const CHECKS: [Check; 27] = [
     ("yaml-syntax", "The document is not YAML, or a key comes twice."),
     ("unknown-policy-kind", "The group or version of policies has no such kind."),
     ("unknown-field", "The schema of the policy has no such field."),
@@ -58,6 +58,14 @@ pub const CHECKS: [Check; 22] = [
     ("unused-variable", "A variable or context entry that nothing reads."),
     ("constant-condition", "A condition that is always true or always false."),
     ("deprecated-field", "A field or operator that a newer one replaces."),
+    ("may-error", "A rule that cannot be evaluated on some object (`--deep`)."),
+    ("never-denies", "A rule that allows every request (`--deep`)."),
+    (
+        "always-denies",
+        "A rule that denies every request that it matches, whatever its check says (`--deep`).",
+    ),
+    ("redundant-rule", "A rule that denies only what other rules of its policy deny (`--deep`)."),
+    ("redundant-condition", "A condition or validation without which the policy denies the same (`--deep`)."),
 ];
 
 /// Something to say about a policy.

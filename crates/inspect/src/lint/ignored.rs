@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Drops the findings that comments of the file name.
-pub(super) fn drop_ignored(text: &str, findings: &mut Vec<Finding>) {
+pub fn drop_ignored(text: &str, findings: &mut Vec<Finding>) {
     if !text.contains(MARK) {
         return;
     }

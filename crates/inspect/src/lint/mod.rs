@@ -30,6 +30,7 @@ mod tests;
 pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
+pub use ignored::drop_ignored;
 
 use std::sync::Arc;
 

@@ -1,0 +1,89 @@
+//! Who sees the objects that a comparison evaluates.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::value::Value;
+use crate::value::print::json;
+
+use super::environment::Environment;
+use super::surroundings::Surroundings;
+
+/// Sees each object before a comparison evaluates it; the same object may come many times.
+pub trait Observer: Sync {
+    /// An object, with the former one of an update where it is another one, and what surrounds it.
+    fn evaluated(
+        &self,
+        environment: &Environment,
+        object: &Value,
+        old: Option<&Value>,
+        around: &Arc<Surroundings>,
+    );
+}
+
+/// An object that a comparison evaluated.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// Of which kind it is, and what is done with it.
+    pub environment: Environment,
+    /// The object.
+    pub object: Value,
+    /// The former object of an update, where it is another one.
+    pub old_object: Option<Value>,
+    /// Who sends the request, and the namespace.
+    pub around: Arc<Surroundings>,
+}
+
+/// Collects each object once, in the order of their first evaluation.
+#[derive(Debug)]
+pub struct Collector {
+    most: usize,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    known: HashSet<u64>,
+    all: Vec<Evaluated>,
+    left_out: usize,
+}
+
+impl Collector {
+    /// Collects no more than this number of objects.
+    pub fn new(most: usize) -> Collector {
+        Collector { most, seen: Mutex::default() }
+    }
+
+    /// The objects, and how many more there were.
+    pub fn into_objects(self) -> (Vec<Evaluated>, usize) {
+        let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (seen.all, seen.left_out)
+    }
+}
+
+impl Observer for Collector {
+    fn evaluated(
+        &self,
+        environment: &Environment,
+        object: &Value,
+        old: Option<&Value>,
+        around: &Arc<Surroundings>,
+    ) {
+        let mut hasher = DefaultHasher::new();
+        (environment.name(), environment.api_version(), json(object), old.map(json)).hash(&mut hasher);
+        if !around.is_usual() {
+            format!("{around:?}").hash(&mut hasher);
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.known.insert(hasher.finish()) {
+            return;
+        }
+        if seen.all.len() >= self.most {
+            seen.left_out += 1;
+            return;
+        }
+        let (environment, object, old_object) = (environment.clone(), object.clone(), old.cloned());
+        seen.all.push(Evaluated { environment, object, old_object, around: Arc::clone(around) });
+    }
+}

@@ -1,0 +1,198 @@
+//! Answers with all that output shows of them.
+//!
+//! In: sides with the policies that were read, and a comparison. Out: [`Answered`]: each difference with the places that decided in the
+//! old policy, in the new one and in the object, and what was accepted by `ephor-diff.yaml`.
+
+use ephor_compare::{
+    Answer, Class, Comparison, Difference, Entry, Ignored, Judgement, PairedBy, Side, Universe, traces,
+};
+use ephor_policies::load::{LoadedPolicy, Policies};
+use ephor_report::run::Place;
+use ephor_value::place::{dotted, parse};
+
+use crate::cli::places::policy_place;
+
+/// The answer about a pair.
+#[derive(Debug)]
+pub struct Answered {
+    /// The name of the pair.
+    pub name: String,
+    /// What came of it.
+    pub found: Found,
+}
+
+/// What came of a pair.
+#[derive(Debug)]
+pub enum Found {
+    /// It was compared.
+    Compared(Box<Compared>),
+    /// Only one side has the policy.
+    Only {
+        /// Whether that is the old one.
+        is_old: bool,
+        /// Where it is written.
+        place: Option<Place>,
+    },
+}
+
+/// A comparison with what output shows of it.
+#[derive(Debug)]
+pub struct Compared {
+    /// The answer, without differences that are ignored.
+    pub answer: Answer,
+    /// The differences.
+    pub differences: Vec<Shown>,
+    /// Which side alone allows updates of objects that are violations already.
+    pub existing: Option<&'static str>,
+    /// How many objects were evaluated.
+    pub objects: usize,
+    /// The kinds that rules of a side select.
+    pub kinds: Vec<String>,
+    /// Why the two are compared.
+    pub by: PairedBy,
+    /// The policies of both sides.
+    pub policies: [Vec<LoadedPolicy>; 2],
+    /// What was accepted: class, reason, how many.
+    pub ignored: Vec<(String, String, usize)>,
+}
+
+/// A difference with its places.
+#[derive(Debug)]
+pub struct Shown {
+    /// The difference.
+    pub difference: Difference,
+    /// What decided on each side.
+    pub decided: [Decided; 2],
+    /// The file with the object.
+    pub file: Option<String>,
+    /// The file with who sends the request, where that counts.
+    pub user_file: Option<String>,
+}
+
+/// What decided on a side.
+#[derive(Debug, Default)]
+pub struct Decided {
+    /// Where it is written; where the policy is named, when no rule applies.
+    pub place: Option<Place>,
+    /// The field of the object that decided.
+    pub field: Option<String>,
+}
+
+impl Shown {
+    /// Whether commands that evaluate objects can show it: they know no requests to subresources and no other former objects.
+    pub fn is_replayable(&self) -> bool {
+        self.difference.environment.subresource.is_empty() && self.difference.old_object.is_none()
+    }
+}
+
+impl Compared {
+    /// A comparison of two sides.
+    pub fn of(found: Comparison, sides: [&Side; 2], loads: [&Policies; 2], by: PairedBy) -> Compared {
+        let shown = |difference: Difference| Shown {
+            decided: [
+                decided(sides[0], loads[0], &difference, &difference.old),
+                decided(sides[1], loads[1], &difference, &difference.new),
+            ],
+            difference,
+            file: None,
+            user_file: None,
+        };
+        Compared {
+            answer: found.answer,
+            differences: found.differences.into_iter().map(shown).collect(),
+            existing: found.existing,
+            objects: found.objects,
+            kinds: found.kinds,
+            by,
+            policies: loads.map(|load| load.policies.clone()),
+            ignored: Vec::new(),
+        }
+    }
+
+    /// Leaves out the differences that are accepted, and counts them.
+    pub fn ignore(&mut self, name: &str, ignored: &Ignored, reasons: &[String], relative_to: &[String]) {
+        let mut classes: Vec<Class> = Vec::new();
+        let all = std::mem::take(&mut self.differences);
+        for shown in all {
+            match ignored.of(name, &shown.difference) {
+                Some(entry) => {
+                    classes.push(entry.class.clone());
+                    self.count(entry);
+                }
+                None => self.differences.push(shown),
+            }
+        }
+        if let Some(entry) = ignored.of_existing(name).filter(|_| self.existing.is_some()) {
+            self.existing = None;
+            self.count(entry);
+        }
+        if self.answer != Answer::Differs || self.in_clusters().next().is_some() {
+            return;
+        }
+        let mut reasons = reasons.to_vec();
+        if classes.iter().any(|class| !matches!(class, Class::Operation(_))) {
+            // Other operations are compared whatever differs on one; other kinds of differences may be behind these.
+            reasons.push("the search ended at differences that are ignored".into());
+        }
+        self.answer = match (reasons.is_empty(), relative_to.is_empty()) {
+            (true, true) => Answer::Proved,
+            (true, false) => Answer::ProvedRelative(relative_to.to_vec()),
+            (false, _) => Answer::Tested(reasons),
+        };
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        let class = entry.class.name();
+        match self.ignored.iter_mut().find(|(known, reason, _)| *known == class && *reason == entry.reason) {
+            Some((.., count)) => *count += 1,
+            None => self.ignored.push((class, entry.reason.clone(), 1)),
+        }
+    }
+
+    /// The differences on objects that do not only exist in files.
+    pub fn in_clusters(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().map(|shown| &shown.difference).filter(|d| d.universe != Universe::Files)
+    }
+
+    /// Whether there is such a difference that does not only exist in files.
+    pub fn has(&self, is_such: impl Fn(&Difference) -> bool) -> bool {
+        self.in_clusters().any(is_such)
+    }
+
+    /// The files of a side.
+    pub fn sources(&self, side: usize) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for policy in self.policies.get(side).into_iter().flatten() {
+            if !all.contains(&&*policy.source) {
+                all.push(&policy.source);
+            }
+        }
+        all
+    }
+}
+
+/// What decided on a side.
+fn decided(side: &Side, load: &Policies, difference: &Difference, said: &Judgement) -> Decided {
+    let all = traces(side, difference);
+    let is_it = |trace: &&ephor_compare::Trace| {
+        let by = said.by.as_ref();
+        by.is_some_and(|(policy, rule)| trace.policy.name == *policy && trace.rule == *rule)
+            && trace.verdict == said.verdict
+    };
+    let Some(trace) = all.iter().find(is_it).or(all.first()) else {
+        let name = load.policies.first().and_then(name_place);
+        return Decided { place: name, field: None };
+    };
+    let is_of = |loaded: &&LoadedPolicy| {
+        loaded.policy.as_ref().is_some_and(|policy| policy.id() == trace.policy.id())
+    };
+    Decided {
+        place: load.policies.iter().find(is_of).and_then(|loaded| policy_place(loaded, &trace.decision)),
+        field: trace.field.as_ref().map(|path| dotted(path)),
+    }
+}
+
+/// Where the name of a policy is written.
+pub fn name_place(policy: &LoadedPolicy) -> Option<Place> {
+    policy_place(policy, &parse("metadata.name"))
+}

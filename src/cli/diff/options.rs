@@ -1,0 +1,79 @@
+//! Flags of the commands that compare policies.
+
+use std::time::{Duration, Instant};
+
+use clap::{ValueEnum, ValueHint};
+
+use ephor_compare::Options;
+
+use crate::cli::serve::time;
+
+/// Flags of `diff`, `equivalent` and `implies`.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// differences with which the exit code is 1
+    #[arg(long, value_name = "DIFFERENCE", default_value = "any")]
+    pub fail_on: FailOn,
+    /// form of the answer
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output_format: Format,
+    /// file with differences that are accepted (default ephor-diff.yaml, if it exists)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<String>,
+    /// folder for the objects on which policies differ, each with tests that show it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<String>,
+    /// most objects that are evaluated for one rule
+    #[arg(long, value_name = "NUMBER", default_value_t = Options::default().objects)]
+    objects: usize,
+    /// time after which what is not yet compared counts as tested (default none)
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    time_limit: Option<Duration>,
+    /// number of threads, 0 for one per core; the output is the same for any
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub threads: i64,
+    /// file for what was evaluated, compressed when its name ends in .gz
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub certificate: Option<String>,
+    /// file of --certificate whose objects are evaluated again, instead of a comparison
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "certificate")]
+    pub check: Option<String>,
+}
+
+impl Common {
+    /// What a comparison may do, from now on.
+    pub fn options(&self) -> Options {
+        let deadline = self.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        Options { objects: self.objects.max(1), deadline, ..Options::default() }
+    }
+}
+
+/// Differences with which the exit code is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// The new policy allows what the old one denies
+    Weaker,
+    /// The new policy denies what the old one allows
+    Stricter,
+    /// Any difference in clusters
+    Any,
+    /// Any difference, also in files only, or equality that is not proved
+    Tested,
+}
+
+/// The forms of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines and manifests, for people
+    Text,
+    /// One object
+    Json,
+    /// For pull requests
+    Markdown,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub workflows
+    Github,
+    /// JUnit XML, for build servers
+    Junit,
+}

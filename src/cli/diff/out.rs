@@ -1,0 +1,172 @@
+//! `--out`: a folder for each difference, with the object and a test for each side.
+//!
+//! In: the answers, and the documents of both sides. Out: `NAME-1/object.yaml`, `NAME-1/old/policy.yaml`,
+//! `NAME-1/old/kyverno-test.yaml`, and the same for `new`. The tests expect what the policies of their side say today, so that `ephor test` and
+//! `kyverno test` pass on them. Everything is written to a temporary folder first.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use ephor_compare::{Difference, Surroundings};
+use ephor_document::write::{Style, to_string};
+use ephor_value::{Str, Value};
+
+use crate::cli::create::from_run;
+use crate::cli::{Error, warn};
+
+use super::answered::{Answered, Compared, Found, Shown};
+use super::sides::Loaded;
+
+/// The file with who sends the request.
+const USER_FILE: &str = "user-info.yaml";
+
+/// Fields that a policy has when who makes a request counts.
+const USERS: [&str; 4] = ["userInfo", "subjects", "clusterRoles", "serviceAccountName"];
+
+/// Writes a folder for each difference, and notes the files of the objects.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Result<(), Error> {
+    let failed = |cause| Error::Write { path: folder.into(), cause };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let temporary = tempfile::Builder::new().prefix(".writing-").tempdir_in(folder).map_err(failed)?;
+    let mut names = Vec::new();
+    for answered in found.iter_mut() {
+        let Found::Compared(compared) = &mut answered.found else { continue };
+        let mut differences = std::mem::take(&mut compared.differences);
+        for (at, shown) in differences.iter_mut().enumerate() {
+            let name = format!("{}-{}", file_name(&answered.name), at + 1);
+            let own = temporary.path().join(&name);
+            of_difference(&own, loaded, compared, shown).map_err(failed)?;
+            let shown_folder = folder.trim_end_matches('/');
+            let user = own.join(USER_FILE).exists();
+            shown.user_file = user.then(|| format!("{shown_folder}/{name}/{USER_FILE}"));
+            shown.file = Some(format!("{shown_folder}/{name}/object.yaml"));
+            names.push(name);
+        }
+        compared.differences = differences;
+    }
+    for name in names {
+        let target = Path::new(folder).join(&name);
+        if target.exists() {
+            std::fs::remove_dir_all(&target).map_err(failed)?;
+        }
+        std::fs::rename(temporary.path().join(&name), target).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn of_difference(
+    folder: &Path,
+    loaded: [&Loaded; 2],
+    compared: &Compared,
+    shown: &Shown,
+) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let difference = &shown.difference;
+    std::fs::write(folder.join("object.yaml"), to_string(&difference.object, Style::Block))?;
+    if let Some(old) = &difference.old_object {
+        std::fs::write(folder.join("object-before-update.yaml"), to_string(old, Style::Block))?;
+    }
+    let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
+    let reads_user =
+        !difference.around.is_usual() || texts.any(|text| USERS.iter().any(|field| text.contains(field)));
+    if reads_user {
+        std::fs::write(folder.join(USER_FILE), user(&difference.around))?;
+    }
+    let values = values(difference);
+    if let Some(values) = &values {
+        std::fs::write(folder.join("values.yaml"), values)?;
+    }
+    let sides = ["old", "new"].into_iter().zip(loaded).zip(&compared.policies);
+    for ((side, loaded), policies) in sides {
+        let own = folder.join(side);
+        std::fs::create_dir_all(&own)?;
+        let texts = policies.iter().map(|policy| &*policy.text);
+        let texts: Vec<&str> = texts.chain(loaded.bindings.iter().map(String::as_str)).collect();
+        let written = texts.iter().map(|text| with_line_end(text)).collect::<Vec<_>>().join("---\n");
+        std::fs::write(own.join("policy.yaml"), &written)?;
+        let mut test = format!(
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata:\n  name: {}-{side}\npolicies:\n  - policy.yaml\nresources:\n  - ../object.yaml\n",
+            folder.file_name().unwrap_or_default().to_string_lossy()
+        );
+        if !loaded.exceptions.is_empty() {
+            let exceptions: Vec<String> = loaded.exceptions.iter().map(|text| with_line_end(text)).collect();
+            std::fs::write(own.join("exceptions.yaml"), exceptions.join("---\n"))?;
+            test.push_str("exceptions:\n  - exceptions.yaml\n");
+        }
+        if values.is_some() {
+            test.push_str("variables: ../values.yaml\n");
+        }
+        if reads_user {
+            let _ = writeln!(test, "userinfo: ../{USER_FILE}");
+        }
+        if !shown.is_replayable() {
+            continue;
+        }
+        let path = own.join("kyverno-test.yaml");
+        match from_run::results(&test, &path.to_string_lossy()) {
+            Ok(results) if results.text.is_empty() => {}
+            Ok(results) => std::fs::write(&path, format!("{test}results:\n{}", results.text))?,
+            Err(cause) => warn(&format!("no test of the {side} side: {cause}")),
+        }
+    }
+    Ok(())
+}
+
+/// The values with which commands evaluate another operation than creations, or know the labels of the namespace.
+fn values(difference: &Difference) -> Option<String> {
+    let operation = difference.environment.operation;
+    let [labels, _] = &difference.around.namespace;
+    let namespace = difference.object.text_at(&["metadata", "namespace"]);
+    let mut fields = named("Values", "values");
+    let usual = fields.len();
+    if operation != "CREATE" {
+        fields.push(("globalValues", Value::map([("request.operation", Value::from(operation))])));
+    }
+    if !labels.is_empty() && !namespace.is_empty() {
+        let one = [("name", Value::from(namespace)), ("labels", Value::Map(labels.clone()))];
+        fields.push(("namespaceSelector", Value::list(vec![Value::map(one)])));
+    }
+    (fields.len() > usual).then(|| document(fields))
+}
+
+/// Who sends the request.
+fn user(around: &Surroundings) -> String {
+    let list = |texts: &[String]| Value::list(texts.iter().map(|text| Value::from(&**text)).collect());
+    let mut fields = named("UserInfo", "user-info");
+    fields.push(("userInfo", around.user.info.clone()));
+    for (field, roles) in [("roles", &around.user.roles), ("clusterRoles", &around.user.cluster_roles)] {
+        if !roles.is_empty() {
+            fields.push((field, list(roles)));
+        }
+    }
+    document(fields)
+}
+
+/// The first fields of a file for the commands of Kyverno.
+fn named(kind: &str, name: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("apiVersion", Value::from("cli.kyverno.io/v1alpha1")),
+        ("kind", Value::from(kind)),
+        ("metadata", Value::map([("name", Value::from(name))])),
+    ]
+}
+
+fn document(fields: Vec<(&str, Value)>) -> String {
+    let fields = fields.into_iter().map(|(key, value)| (Str::from(key), value));
+    to_string(&Value::Map(fields.collect()), Style::Block)
+}
+
+fn with_line_end(text: &str) -> String {
+    let text = text.trim_start_matches("---\n").trim_end();
+    format!("{text}\n")
+}
+
+/// The name of a pair as that of a file.
+fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    plain.trim_start_matches('.').to_string()
+}

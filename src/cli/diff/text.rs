@@ -1,0 +1,388 @@
+//! Answers for people: lines and manifests, and the same as Markdown.
+
+use std::fmt::Write;
+
+use ephor_compare::{
+    Answer, Difference, DifferenceKind, Effect, Judgement, PairedBy, Surroundings, Universe,
+};
+use ephor_document::write::{Style, to_string};
+use ephor_report::diff::{lines, without_colour};
+use ephor_report::run::Place;
+use ephor_value::Value;
+use ephor_value::print::json;
+
+use super::answered::{Answered, Compared, Decided, Found, Shown};
+use super::{Question, is_proved, shell};
+
+/// Where the place behind a headline begins, if the headline is shorter.
+const PLACES: usize = 70;
+
+/// The answers as text, or as Markdown.
+pub fn text(found: &[Answered], question: Question, markdown: bool) -> String {
+    let mut out = String::new();
+    for answered in found {
+        let head = headline(answered, question);
+        let head = match markdown {
+            true => format!("- **{}**: {head}", answered.name),
+            false => format!("{}: {head}", answered.name),
+        };
+        match first_place(answered) {
+            Some(place) if markdown => {
+                let _ = writeln!(out, "{head} (`{}`)", place.display());
+            }
+            Some(place) => {
+                let _ = writeln!(out, "{head:PLACES$}  {}", place.display());
+            }
+            None => {
+                let _ = writeln!(out, "{head}");
+            }
+        }
+        if let Found::Compared(compared) = &answered.found {
+            of_pair(&mut out, compared, question, markdown);
+        }
+    }
+    let _ = writeln!(out, "{}{}", if markdown { "\n" } else { "" }, summary(found, question));
+    for line in ignored(found) {
+        let _ = writeln!(out, "{}{line}", if markdown { "\n" } else { "" });
+    }
+    out
+}
+
+fn of_pair(out: &mut String, compared: &Compared, question: Question, markdown: bool) {
+    for shown in &compared.differences {
+        of_difference(out, compared, shown, question, markdown);
+    }
+    let bullet = if markdown { "  - " } else { "  " };
+    let label = |side: &str| question.labels()[usize::from(side == "new")];
+    if let Some(side) = compared.existing {
+        let side = label(side);
+        let _ = writeln!(out, "{bullet}{side} alone allows updates of objects that are violations already");
+    }
+}
+
+/// Where the first difference was decided in the new policy.
+fn first_place(answered: &Answered) -> Option<&Place> {
+    match &answered.found {
+        Found::Only { place, .. } => place.as_ref(),
+        Found::Compared(compared) => {
+            let [_, new] = &compared.differences.first()?.decided;
+            new.place.as_ref()
+        }
+    }
+}
+
+/// The answer about a pair in one line.
+pub fn headline(answered: &Answered, question: Question) -> String {
+    let compared = match &answered.found {
+        Found::Only { is_old: true, .. } => return "only in the old policies".into(),
+        Found::Only { is_old: false, .. } => return "only in the new policies".into(),
+        Found::Compared(compared) => compared,
+    };
+    let counted = format!("{} objects of {}", compared.objects, kinds(compared));
+    let is_in_files = compared.differences.iter().any(|s| s.difference.universe == Universe::Files);
+    let files = if is_in_files { "; different in files" } else { "" };
+    let but = match compared.ignored.iter().map(|(.., count)| count).sum::<usize>() {
+        0 => String::new(),
+        1 => " but for 1 ignored difference".into(),
+        count => format!(" but for {count} ignored differences"),
+    };
+    let by = match compared.by {
+        PairedBy::SimilarName | PairedBy::Annotation | PairedBy::Mapping => {
+            let names: Vec<&str> =
+                compared.policies.iter().skip(1).flatten().map(|policy| policy.name.as_str()).collect();
+            format!(" [{}]", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let holds = match question {
+        Question::Equivalent | Question::Implies if compared.existing.is_some() => {
+            "equal but for updates of what violates already"
+        }
+        Question::Implies => "implied",
+        Question::Diff | Question::Equivalent => "equal",
+    };
+    let text = match &compared.answer {
+        Answer::Proved if is_in_files => format!("{holds} in clusters{but}, proved ({counted}){files}"),
+        Answer::Proved => format!("{holds}{but}, proved ({counted})"),
+        Answer::ProvedRelative(to) => {
+            let to = to.join(", ");
+            let only = if is_in_files { " in clusters" } else { "" };
+            format!("{holds}{only}{but}, proved relative to {to} ({counted}){files}")
+        }
+        Answer::Tested(why) => {
+            format!("no difference{but} in {counted}, tested ({}){files}", why.join("; "))
+        }
+        Answer::Incomparable(why) => format!("not compared: {why}"),
+        Answer::Differs => {
+            let mut kinds: Vec<&str> = Vec::new();
+            for difference in compared.in_clusters() {
+                if !kinds.contains(&difference.kind.name()) {
+                    kinds.push(difference.kind.name());
+                }
+            }
+            match question {
+                Question::Implies => "not implied".into(),
+                _ => format!("differs: {}", kinds.join(", ")),
+            }
+        }
+    };
+    format!("{text}{by}")
+}
+
+fn kinds(compared: &Compared) -> String {
+    match &*compared.kinds {
+        [] => "no kind".into(),
+        [one] => one.clone(),
+        [first, second] => format!("{first} and {second}"),
+        [first, rest @ ..] => format!("{first} and {} other kinds", rest.len()),
+    }
+}
+
+/// What a difference means.
+pub fn meaning(difference: &Difference) -> String {
+    match difference.kind {
+        DifferenceKind::Weaker => "no violation where there was one".into(),
+        DifferenceKind::Stricter => "a violation where there was none".into(),
+        DifferenceKind::Action => {
+            let [old, new] = difference.effects().map(Effect::name);
+            format!("the request was {old}, and is {new} now")
+        }
+        DifferenceKind::Result => "the results are not the same".into(),
+        DifferenceKind::Errors => {
+            "denies because of an error where there was a violation, or the other way round".into()
+        }
+    }
+}
+
+/// What a difference between sets means.
+fn meaning_for_sets(difference: &Difference) -> String {
+    match difference.kind {
+        DifferenceKind::Weaker => "violates A, not B".into(),
+        DifferenceKind::Stricter => "violates B, not A".into(),
+        DifferenceKind::Action => {
+            let [a, b] = difference.effects().map(Effect::name);
+            format!("the request is {a} by A, {b} by B")
+        }
+        DifferenceKind::Result => "the results are not the same".into(),
+        DifferenceKind::Errors => "violates both, one because of an error".into(),
+    }
+}
+
+fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question: Question, markdown: bool) {
+    let difference = &shown.difference;
+    let Difference { kind, environment, universe, .. } = difference;
+    let what = match question {
+        Question::Diff => meaning(difference),
+        Question::Equivalent | Question::Implies => meaning_for_sets(difference),
+    };
+    let head = match question {
+        Question::Diff => format!("{}: ", kind.name()),
+        _ => String::new(),
+    };
+    let bullet = if markdown { "  - " } else { "  " };
+    let _ = writeln!(out, "{bullet}{head}{}, {}: {what}", environment.name(), universe.name());
+    let indent = "    ";
+    if markdown {
+        let _ = writeln!(out, "\n{indent}```yaml");
+    }
+    for line in manifest(difference).lines() {
+        let _ = writeln!(out, "{indent}{line}");
+    }
+    if markdown {
+        let _ = writeln!(out, "{indent}```\n");
+    }
+    let end = if markdown { "  " } else { "" };
+    if !difference.around.is_usual() {
+        for line in around(&difference.around) {
+            let _ = writeln!(out, "{indent}{line}{end}");
+        }
+    }
+    let said = [&difference.old, &difference.new];
+    for ((label, said), decided) in question.labels().into_iter().zip(said).zip(&shown.decided) {
+        let line = format!("{label}  {}", verdict(said));
+        // One line of Markdown would run into the next.
+        let _ = writeln!(out, "{indent}{line}{}", if markdown { "  " } else { "" });
+        let places = places(decided);
+        if !places.is_empty() {
+            let _ = writeln!(out, "{indent}     {places}{}", if markdown { "  " } else { "" });
+        }
+    }
+    if *kind == DifferenceKind::Result {
+        let changes = without_colour(&lines(&results(&difference.old), &results(&difference.new)));
+        for line in changes.lines() {
+            let _ = writeln!(out, "{indent}{line}{end}");
+        }
+    }
+    match shown.is_replayable() {
+        true => commands(out, compared, shown, markdown),
+        false => {
+            let _ = writeln!(out, "{indent}reproduce: with an API server, which commands do without{end}");
+        }
+    }
+    if markdown {
+        out.push('\n');
+    }
+}
+
+/// The commands that show both verdicts.
+fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool) {
+    let indent = "    ";
+    let object = shown.file.as_ref().map_or_else(|| "-".to_string(), |file| shell(file));
+    let operation = match shown.difference.environment.operation {
+        "CREATE" => String::new(),
+        other => format!(" --set request.operation={other}"),
+    };
+    let user = shown.user_file.as_ref().map(|file| format!(" --userinfo {}", shell(file)));
+    let operation = operation + &user.unwrap_or_default();
+    for side in [0, 1] {
+        let files: Vec<String> = compared.sources(side).into_iter().map(shell).collect();
+        let command = format!("kyverno apply {} -r {object}{operation}", files.join(" "));
+        let _ = match (side, markdown) {
+            (0, false) => writeln!(out, "{indent}reproduce: {command}"),
+            (_, false) => writeln!(out, "{indent}           {command}"),
+            (_, true) => writeln!(out, "{indent}`{command}`  "),
+        };
+    }
+}
+
+/// The objects of a difference as YAML: the former one of an update first.
+pub fn manifest(difference: &Difference) -> String {
+    let object = to_string(&difference.object, Style::Block);
+    match &difference.old_object {
+        None => object,
+        Some(old) => format!("# before the update:\n{}---\n{object}", to_string(old, Style::Block)),
+    }
+}
+
+/// The objects that a side leaves, as YAML.
+fn results(judgement: &Judgement) -> String {
+    let changed = judgement.changed.iter().chain(&judgement.generated);
+    changed.map(|object| to_string(object, Style::Block)).collect::<Vec<_>>().join("---\n")
+}
+
+/// Who sends the request, and the labels of the namespace, where they are not the usual ones.
+fn around(of: &Surroundings) -> Vec<String> {
+    let [labels, annotations] = &of.namespace;
+    let mut out = Vec::new();
+    let mut user = json(&of.user.info);
+    for (what, roles) in [("roles", &of.user.roles), ("cluster roles", &of.user.cluster_roles)] {
+        if !roles.is_empty() {
+            let _ = write!(user, ", {what} {}", roles.join(", "));
+        }
+    }
+    out.push(format!("sent by {user}"));
+    for (what, map) in [("labels", labels), ("annotations", annotations)] {
+        if !map.is_empty() {
+            out.push(format!("{what} of the namespace: {}", json(&Value::Map(map.clone()))));
+        }
+    }
+    out
+}
+
+/// `fail  policy/rule: message`
+pub fn verdict(judgement: &Judgement) -> String {
+    let Some((policy, rule)) = &judgement.by else { return "does not apply".into() };
+    if !judgement.verdict.is_violation() {
+        return judgement.verdict.name().to_string();
+    }
+    let rule = if rule.is_empty() { String::new() } else { format!("/{rule}") };
+    let message = judgement.message.replace('\n', " ");
+    format!("{}  {policy}{rule}: {message}", judgement.verdict.name())
+}
+
+/// `policy.yaml:3:5, because of spec.hostNetwork`
+fn places(decided: &Decided) -> String {
+    let place = decided.place.as_ref().map(Place::display);
+    match (place, &decided.field) {
+        (Some(place), Some(field)) => format!("{place}, because of {field}"),
+        (Some(place), None) => place,
+        (None, field) => field.clone().unwrap_or_default(),
+    }
+}
+
+/// `37 policies: 21 proved, 3 tested, 4 differ (2 weaker, 1 stricter, 1 on DELETE only)`
+pub fn summary(found: &[Answered], question: Question) -> String {
+    let compared: Vec<&Compared> = found
+        .iter()
+        .filter_map(|answered| match &answered.found {
+            Found::Compared(compared) => Some(&**compared),
+            Found::Only { .. } => None,
+        })
+        .collect();
+    let count = |test: &dyn Fn(&Compared) -> bool| compared.iter().filter(|c| test(c)).count();
+    let differ = count(&|c| c.answer == Answer::Differs);
+    let mut parts = vec![
+        format!("{} proved", count(&|c| is_proved(&c.answer))),
+        format!("{} tested", count(&|c| matches!(c.answer, Answer::Tested(_)))),
+        format!("{differ} differ{}", ways(&compared)),
+    ];
+    let is_incomparable = |c: &Compared| matches!(c.answer, Answer::Incomparable(_));
+    for (count, words) in
+        [(count(&is_incomparable), "not compared"), (found.len() - compared.len(), "on one side only")]
+    {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    let ignored: usize = compared.iter().flat_map(|c| &c.ignored).map(|(.., count)| count).sum();
+    if ignored > 0 {
+        parts.push(format!("{ignored} ignored"));
+    }
+    let of = match (question, found.len()) {
+        (Question::Diff, 1) => "1 policy".to_string(),
+        (Question::Diff, count) => format!("{count} policies"),
+        (Question::Equivalent, _) => "equivalent".into(),
+        (Question::Implies, _) => "implies".into(),
+    };
+    format!("{of}: {}", parts.join(", "))
+}
+
+/// ` (2 weaker, 1 stricter, 1 on DELETE only)`
+fn ways(compared: &[&Compared]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for one in compared.iter().filter(|c| c.answer == Answer::Differs) {
+        let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE");
+        let kinds = [
+            DifferenceKind::Weaker,
+            DifferenceKind::Stricter,
+            DifferenceKind::Action,
+            DifferenceKind::Errors,
+            DifferenceKind::Result,
+        ];
+        let names: Vec<&str> =
+            kinds.into_iter().filter(|kind| one.has(|d| d.kind == *kind)).map(|kind| kind.name()).collect();
+        let way = if is_deletion { "on DELETE only".to_string() } else { names.join(" and ") };
+        match counts.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((way, 1)),
+        }
+    }
+    match counts.is_empty() {
+        true => String::new(),
+        false => {
+            let words: Vec<String> = counts.iter().map(|(way, count)| format!("{count} {way}")).collect();
+            format!(" ({})", words.join(", "))
+        }
+    }
+}
+
+/// A line for each class and reason that was ignored.
+fn ignored(found: &[Answered]) -> Vec<String> {
+    let mut all: Vec<(&str, &str, usize, Vec<&str>)> = Vec::new();
+    for answered in found {
+        let Found::Compared(compared) = &answered.found else { continue };
+        for (class, reason, count) in &compared.ignored {
+            match all.iter_mut().find(|known| known.0 == class && known.1 == reason) {
+                Some((.., total, names)) => {
+                    *total += count;
+                    names.push(&answered.name);
+                }
+                None => all.push((class, reason, *count, vec![&answered.name])),
+            }
+        }
+    }
+    let line = |(class, reason, count, names): (&str, &str, usize, Vec<&str>)| {
+        format!("ignored: {count} {class} of {} ({reason})", names.join(", "))
+    };
+    all.into_iter().map(line).collect()
+}
