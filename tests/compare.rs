@@ -1,9 +1,7 @@
 //! `ephor diff`, `equivalent`, `implies` and `lint --deep`.
 #![allow(clippy::expect_used)]
 
-mod common;
-
-use common::Files;
+use crate::common::Files;
 use serde_json::Value;
 
 /// A policy that wants fields of Pods to be false, if they are there.

@@ -18,6 +18,7 @@ mod chart;
 mod cluster;
 mod commands;
 mod common;
+mod compare;
 mod dependencies;
 mod deploy;
 mod explain;

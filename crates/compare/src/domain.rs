@@ -7,7 +7,7 @@
 
 use crate::analysis::reads::Tree;
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{required_item, smallest};
+use crate::kubernetes::admitted::{listed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
@@ -195,7 +195,8 @@ impl<'d> Domain<'d> {
             let own = smallest.and_then(|v| v.get(key));
             let is_required = field.is_some_and(|field| field.required) || own.is_some();
             self.path.push(key.clone());
-            let choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
+            let mut choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
+            choices.extend(def.into_iter().flat_map(|def| self.listed(&def.name, key)));
             self.path.pop();
             all = self.product(all, key, &choices);
         }
@@ -287,6 +288,12 @@ impl<'d> Domain<'d> {
             }
         }
         all
+    }
+
+    /// A text that an API server takes for a field, of those that nothing tests: other texts are refused.
+    fn listed(&self, of: &str, field: &str) -> Option<Choice> {
+        let other = listed(of, field).iter().find(|text| !self.texts.iter().any(|own| **own == ***text))?;
+        Some(plain(Value::from(*other)))
     }
 
     fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {

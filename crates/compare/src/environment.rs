@@ -231,7 +231,7 @@ fn kind_of_plural(plural: &str) -> Option<Str> {
         let initial = stem.get(..1)?.to_ascii_uppercase();
         Some(format!("{initial}{}{single}", stem.get(1..)?))
     });
-    singles.filter(|kind| guessed_plural(kind) == *plural).last().map(Into::into)
+    singles.rev().find(|kind| guessed_plural(kind) == *plural).map(Into::into)
 }
 
 fn resource_rules(sides: [&Side; 2]) -> impl Iterator<Item = &ResourceRule> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::engine::outcome::Effect as Done;
 use crate::engine::{Profile, Request, RuleOutcome, Status, action};
-use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::ir::rule::Body;
+use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::policies::load::Policies;
 use crate::policies::policy_set::{Engine, PolicySet};
@@ -130,7 +131,8 @@ impl Side {
             }
         }
         loaded.bind(Vec::new());
-        let policies: Vec<Arc<Policy>> = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
+        let policies = loaded.policies.into_iter().filter_map(|p| p.policy);
+        let policies: Vec<Arc<Policy>> = policies.map(in_cluster).collect();
         if policies.is_empty() {
             return Err(SideError::NoPolicy { place: place.into() });
         }
@@ -182,6 +184,20 @@ impl Side {
                 _ => Some(format!("policy {}: rule {} looks at signatures", policy.name, rule.name)),
             })
         })
+    }
+}
+
+/// An admission policy of Kubernetes with its own constraints: those of the command line accept every operation.
+fn in_cluster(policy: Arc<Policy>) -> Arc<Policy> {
+    let of = |rule: &Arc<Rule>| match rule.bound.as_ref().and_then(|bound| bound.constraints.clone()) {
+        Some(own) => Arc::new(Rule { when: Matcher::Constraints(Box::new(own)), ..(**rule).clone() }),
+        None => Arc::clone(rule),
+    };
+    match policy.stage {
+        Stage::ApiServer => {
+            Arc::new(Policy { rules: policy.rules.iter().map(of).collect(), ..(*policy).clone() })
+        }
+        _ => policy,
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
         let path = own.get((at / 4) % own.len().max(1))?;
         return with(base, path, None);
     }
-    let path = of_donor.get(at % of_donor.len().max(1))?;
+    let path = of_donor.get((at - at.div_ceil(4)) % of_donor.len().max(1))?;
     let part = get(donor, path)?.clone();
     with(base, path, Some(part))
 }
@@ -112,17 +112,17 @@ mod tests {
     #[test]
     fn a_part_of_another_object_takes_its_place_or_goes() {
         let yaml = |text: &str| ephor_document::yaml_value(text).unwrap();
-        let base = yaml("{kind: A, metadata: {name: a}, spec: {x: 1, l: [{y: 1}]}}");
-        let donor = yaml("{kind: A, metadata: {name: b}, spec: {x: 2, l: [{y: 2}, {y: 3}]}}");
-        let all: Vec<String> = (0..40)
+        let base = yaml("{kind: A, metadata: {name: a}, spec: {l: [{q: 1}], x: 1}}");
+        let donor = yaml("{kind: A, metadata: {name: b}, spec: {l: [{q: 2}, {q: 3}], x: 2}}");
+        let all: Vec<String> = (0..80)
             .filter_map(|at| varied(&base, &donor, at))
             .map(|v| crate::value::print::json(&v))
             .collect();
         for wanted in [
-            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"x":2,"l":[{"y":1}]}}"#,
-            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"y":1}]}}"#,
-            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"x":1,"l":[{"y":1},{"y":3}]}}"#,
-            r#"{"kind":"A","metadata":{"name":"b"},"spec":{"x":1,"l":[{"y":1}]}}"#,
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"q":1}],"x":2}}"#,
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"q":1}]}}"#,
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"q":1},{"q":3}],"x":1}}"#,
+            r#"{"kind":"A","metadata":{"name":"b"},"spec":{"l":[{"q":1}],"x":1}}"#,
         ] {
             assert!(all.iter().any(|one| one == wanted), "{wanted}: {all:#?}");
         }

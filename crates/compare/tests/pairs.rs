@@ -336,3 +336,39 @@ fn texts_of_any_case_are_distinguished() {
     let found = compared(&of("[ALL]"), &plain);
     assert!(found.differences.iter().any(|d| d.kind == DifferenceKind::Weaker), "{:?}", differences(&found));
 }
+
+#[test]
+fn an_admission_policy_of_kubernetes_has_its_own_operations() {
+    let native = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  validations:
+  - expression: \"object.metadata.name != 'a'\"
+    message: m
+";
+    let own = cel("", "configmaps", "object.metadata.name != 'a'");
+    let found = compared(native, &own);
+    assert_eq!(found.answer, Answer::Proved, "{:?}", differences(&found));
+}
+
+#[test]
+fn a_value_that_no_rule_names_is_one_that_an_api_server_takes() {
+    let of = |types: &str| {
+        classic(
+            "Pod",
+            &format!(
+                "{{message: m, pattern: {{spec: {{securityContext: {{seccompProfile: {{type: '{types}'}}}}}}}}}}"
+            ),
+        )
+    };
+    let found = compared(&of("RuntimeDefault | Localhost"), &of("*"));
+    assert!(
+        found.differences.iter().any(|d| d.universe == Universe::Cluster
+            && d.object.text_at(&["spec", "securityContext", "seccompProfile", "type"]) == "Unconfined"),
+        "{:?}",
+        differences(&found)
+    );
+}

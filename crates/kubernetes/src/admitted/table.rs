@@ -65,6 +65,19 @@ pub fn rules(name: &str) -> Option<&'static Rules> {
     all().get(name)
 }
 
+/// The texts that a field of a type may be, where these are listed.
+pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
+    fn of(rule: &Rule) -> Option<&[&'static str]> {
+        match rule {
+            Rule::Enum(words) => Some(words),
+            Rule::OrEmpty(inner) => of(inner),
+            _ => None,
+        }
+    }
+    let found = all().get(name).and_then(|rules| rules.of(field));
+    found.and_then(|rules| rules.iter().find_map(of)).unwrap_or_default()
+}
+
 /// Whether objects of a type are recorded.
 pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)
