@@ -114,6 +114,8 @@ pub struct Difference {
     pub universe: Universe,
     /// Of which kind it is, and what is done with it.
     pub environment: Environment,
+    /// Other kinds on which they differ in the same way.
+    pub also: Vec<String>,
     /// The object; the one that goes away in deletions.
     pub object: Value,
     /// The former object of an update, where it is another one.

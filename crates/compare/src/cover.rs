@@ -14,15 +14,15 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::value::Value;
 
-use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use super::answer::{Answer, Comparison, Difference};
+use super::differences::Key;
 use super::domain::Domain;
 use super::environment::{Environment, environments};
 use super::observer::Observer;
 use super::predicates::Predicates;
-use super::results::{normal, same};
+use super::results::same;
 use super::seen::{Seen, is_read, seen_in_clusters};
-use super::shrink::shrink;
-use super::side::{Effect, Judgement, Side, Verdict, judge};
+use super::side::{Effect, Side, Verdict, judge};
 use super::signature::signature;
 use super::surroundings::{Case, Surroundings, request, surroundings};
 use super::units::{Unit, units};
@@ -43,7 +43,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { objects: 20_000, evaluations: 400_000, deadline: None, one_way: false }
+        Options { objects: 20_000, evaluations: 150_000, deadline: None, one_way: false }
     }
 }
 
@@ -119,9 +119,6 @@ pub fn compare_observed<'s>(
     run.end(kinds)
 }
 
-/// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
-type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
-
 pub(crate) struct Run<'s> {
     pub sides: [&'s Side; 2],
     pub options: Options,
@@ -132,11 +129,11 @@ pub(crate) struct Run<'s> {
     pub reasons: BTreeSet<String>,
     /// The external data that both sides read in the same way.
     pub relative_to: BTreeSet<String>,
-    found: BTreeMap<Key, Difference>,
+    pub found: BTreeMap<Key, Difference>,
     /// The environments that were looked at, by what decides in them.
     alike: BTreeSet<String>,
     /// Whether what follows from violations is known.
-    has_effects: bool,
+    pub has_effects: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
     by_effect: bool,
     /// What followed from violations of either side in an environment.
@@ -455,131 +452,6 @@ impl Run<'_> {
             observer.evaluated(environment, &case.object, case.old.as_ref(), &case.around);
         }
     }
-
-    /// Evaluates both sides as a whole on an object; whether they differ.
-    pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> bool {
-        let Some((kind, old, new)) = self.differ(environment, &case) else { return false };
-        let universe = self.universe(environment, &case, kind);
-        let by = |judgement: &Judgement| {
-            let is_violation = judgement.verdict.is_violation();
-            judgement.by.as_ref().filter(|_| is_violation).map(|(policy, rule)| format!("{policy}/{rule}"))
-        };
-        // A changed action is one difference, whatever it is about.
-        let key = match kind {
-            DifferenceKind::Action => {
-                let effect = |judgement: &Judgement| Some(judgement.effect.name().to_string());
-                (kind, String::new(), false, [effect(&old), effect(&new)])
-            }
-            _ => (
-                kind,
-                format!("{}/{}", environment.resource.kind, environment.subresource),
-                environment.operation == "DELETE",
-                [by(&old), by(&new)],
-            ),
-        };
-        let is_better = self
-            .found
-            .get(&key)
-            .is_none_or(|known| (universe, size(&case.object)) < (known.universe, size(&known.object)));
-        if is_better {
-            let environment = environment.clone();
-            let Case { object, old: old_object, around } = case;
-            let difference = Difference { kind, universe, environment, object, old_object, around, old, new };
-            self.found.insert(key, difference);
-        }
-        true
-    }
-
-    fn differ(
-        &self,
-        environment: &Environment,
-        case: &Case,
-    ) -> Option<(DifferenceKind, Judgement, Judgement)> {
-        let request = request(environment, case)?;
-        let [old, new] = self.sides.map(|side| side.judge(&request));
-        let kind = match (old.verdict.is_violation(), new.verdict.is_violation()) {
-            (true, false) => DifferenceKind::Weaker,
-            (false, true) => DifferenceKind::Stricter,
-            (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
-            (true, true) if old.verdict != new.verdict => DifferenceKind::Errors,
-            _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
-            _ => return None,
-        };
-        Some((kind, old, new))
-    }
-
-    /// Where an object can exist so that the sides differ in the same way.
-    fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
-        match seen_in_clusters(case) {
-            Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::Refused => Universe::Files,
-            Seen::As(seen) => match self.differ(environment, &seen) {
-                Some((same, ..)) if same == kind => Universe::Cluster,
-                _ => Universe::Files,
-            },
-        }
-    }
-
-    fn end(mut self, kinds: Vec<String>) -> Comparison {
-        let found = std::mem::take(&mut self.found);
-        let mut differences: Vec<Difference> = Vec::new();
-        for mut difference in found.into_values() {
-            let environment = difference.environment.clone();
-            let (kind, universe) = (difference.kind, difference.universe);
-            let old_object = difference.old_object.clone();
-            let around = Arc::clone(&difference.around);
-            let of = |object: &Value| Case {
-                object: object.clone(),
-                old: old_object.clone(),
-                around: Arc::clone(&around),
-            };
-            let first = of(&difference.object);
-            let is_refused = matches!(seen_in_clusters(&first), Seen::Without(_));
-            let mut shows = |object: &Value| {
-                let case = of(object);
-                // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&case), Seen::Without(_)) {
-                    return false;
-                }
-                !object.text_at(&["metadata", "name"]).is_empty()
-                    && self.differ(&environment, &case).is_some_and(|(same, ..)| same == kind)
-                    && self.universe(&environment, &case, kind) == universe
-            };
-            difference.object = shrink(&difference.object, &mut shows);
-            let case = of(&difference.object);
-            if let Some((_, old, new)) = self.differ(&environment, &case) {
-                (difference.old, difference.new) = (old, new);
-            }
-            let is_known = |known: &Difference| {
-                known.kind == difference.kind
-                    && known.object == difference.object
-                    && (known.environment.operation == "DELETE")
-                        == (difference.environment.operation == "DELETE")
-            };
-            if !differences.iter().any(is_known) {
-                differences.push(difference);
-            }
-        }
-        differences
-            .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
-        let differs = differences.iter().any(|d| d.universe != Universe::Files);
-        let reasons: Vec<String> = self.reasons.into_iter().collect();
-        let relative_to: Vec<String> = self.relative_to.into_iter().collect();
-        let answer = match (differs, reasons.is_empty(), relative_to.is_empty()) {
-            (true, ..) => Answer::Differs,
-            (false, true, true) => Answer::Proved,
-            (false, true, false) => Answer::ProvedRelative(relative_to.clone()),
-            (false, false, _) => Answer::Tested(reasons.clone()),
-        };
-        let allows = self.sides.map(Side::allows_existing);
-        let existing = match allows {
-            [true, false] => Some("old"),
-            [false, true] => Some("new"),
-            _ => None,
-        };
-        let objects = self.objects;
-        Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
-    }
 }
 
 /// The cases of an environment: objects, and what surrounds them.
@@ -631,20 +503,6 @@ fn may_matter(environment: &Environment, sides: &[Vec<Unit>; 2]) -> bool {
     &*environment.subresource != "ephemeralcontainers" || sides.iter().flatten().any(reads)
 }
 
-/// Whether rules changed and generated the same objects.
-fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: &Judgement) -> bool {
-    let changed = |judgement: &Judgement| {
-        judgement
-            .changed
-            .as_ref()
-            .map_or_else(|| normal(&case.object, environment), |object| normal(object, environment))
-    };
-    let is_changed = old.changed.is_some() || new.changed.is_some();
-    (!is_changed || changed(old) == changed(new))
-        && old.generated.len() == new.generated.len()
-        && old.generated.iter().all(|object| new.generated.contains(object))
-}
-
 /// The external data of both sides, when they have the same rules in every environment.
 fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<BTreeSet<String>> {
     let mut all = BTreeSet::new();
@@ -679,9 +537,4 @@ fn shared(a: &Reads, b: &Reads) -> usize {
         tree
     };
     of(&whole(a), &whole(b))
-}
-
-/// How large an object is.
-pub(crate) fn size(value: &Value) -> usize {
-    crate::value::print::json(value).len()
 }

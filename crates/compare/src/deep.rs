@@ -20,7 +20,8 @@ use crate::value::place::{Path, parse};
 use crate::value::{Str, Value, parallel};
 
 use super::answer::{Answer, Universe};
-use super::cover::{Options, compare, compare_observed, size};
+use super::cover::{Options, compare, compare_observed};
+use super::differences::size;
 use super::environment::Environment;
 use super::observer::Observer;
 use super::seen::{Seen, seen_in_clusters};

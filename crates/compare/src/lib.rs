@@ -25,6 +25,7 @@ mod answer;
 mod certificate;
 mod cover;
 mod deep;
+mod differences;
 mod domain;
 mod environment;
 mod external;

@@ -180,7 +180,12 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
         _ => String::new(),
     };
     let bullet = if markdown { "  - " } else { "  " };
-    let _ = writeln!(out, "{bullet}{head}{}, {}: {what}", environment.name(), universe.name());
+    let also = match difference.also.len() {
+        0 => String::new(),
+        1..=3 => format!(" (and {})", difference.also.join(", ")),
+        more => format!(" (and {more} other kinds)"),
+    };
+    let _ = writeln!(out, "{bullet}{head}{}{also}, {}: {what}", environment.name(), universe.name());
     let indent = "    ";
     if markdown {
         let _ = writeln!(out, "\n{indent}```yaml");

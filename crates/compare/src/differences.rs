@@ -1,0 +1,195 @@
+//! Differences: objects on which both sides as a whole say different things.
+//!
+//! In: cases that a unit and others disagree on. Out: for each kind of difference the smallest object, and what a comparison came to.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+
+use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use super::cover::Run;
+use super::environment::Environment;
+use super::results::normal;
+use super::seen::{Seen, seen_in_clusters};
+use super::shrink::shrink;
+use super::side::{Judgement, Side};
+use super::surroundings::{Case, request};
+
+/// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
+pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
+
+impl Run<'_> {
+    /// Evaluates both sides as a whole on an object; whether they differ.
+    pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> bool {
+        let Some((kind, old, new)) = self.differ(environment, &case) else { return false };
+        let universe = self.universe(environment, &case, kind);
+        let by = |judgement: &Judgement| {
+            let is_violation = judgement.verdict.is_violation();
+            judgement.by.as_ref().filter(|_| is_violation).map(|(policy, rule)| format!("{policy}/{rule}"))
+        };
+        // A changed action is one difference, whatever it is about.
+        let key = match kind {
+            DifferenceKind::Action => {
+                let effect = |judgement: &Judgement| Some(judgement.effect.name().to_string());
+                (kind, String::new(), false, [effect(&old), effect(&new)])
+            }
+            _ => (
+                kind,
+                format!("{}/{}", environment.resource.kind, environment.subresource),
+                environment.operation == "DELETE",
+                [by(&old), by(&new)],
+            ),
+        };
+        let is_better = self
+            .found
+            .get(&key)
+            .is_none_or(|known| (universe, size(&case.object)) < (known.universe, size(&known.object)));
+        if is_better {
+            let environment = environment.clone();
+            let Case { object, old: old_object, around } = case;
+            let also = Vec::new();
+            let difference =
+                Difference { kind, universe, environment, also, object, old_object, around, old, new };
+            self.found.insert(key, difference);
+        }
+        true
+    }
+
+    fn differ(
+        &self,
+        environment: &Environment,
+        case: &Case,
+    ) -> Option<(DifferenceKind, Judgement, Judgement)> {
+        let request = request(environment, case)?;
+        let [old, new] = self.sides.map(|side| side.judge(&request));
+        let kind = match (old.verdict.is_violation(), new.verdict.is_violation()) {
+            (true, false) => DifferenceKind::Weaker,
+            (false, true) => DifferenceKind::Stricter,
+            (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
+            (true, true) if old.verdict != new.verdict => DifferenceKind::Errors,
+            _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
+            _ => return None,
+        };
+        Some((kind, old, new))
+    }
+
+    /// Where an object can exist so that the sides differ in the same way.
+    fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
+        match seen_in_clusters(case) {
+            Seen::Unknown => Universe::Any,
+            Seen::Without(_) | Seen::Refused => Universe::Files,
+            Seen::As(seen) => match self.differ(environment, &seen) {
+                Some((same, ..)) if same == kind => Universe::Cluster,
+                _ => Universe::Files,
+            },
+        }
+    }
+
+    pub(crate) fn end(mut self, kinds: Vec<String>) -> Comparison {
+        let found = std::mem::take(&mut self.found);
+        let mut differences: Vec<Difference> = Vec::new();
+        for mut difference in found.into_values() {
+            let environment = difference.environment.clone();
+            let (kind, universe) = (difference.kind, difference.universe);
+            let old_object = difference.old_object.clone();
+            let around = Arc::clone(&difference.around);
+            let of = |object: &Value| Case {
+                object: object.clone(),
+                old: old_object.clone(),
+                around: Arc::clone(&around),
+            };
+            let first = of(&difference.object);
+            let is_refused = matches!(seen_in_clusters(&first), Seen::Without(_));
+            let mut shows = |object: &Value| {
+                let case = of(object);
+                // What no API server admits for want of a field says less.
+                if !is_refused && matches!(seen_in_clusters(&case), Seen::Without(_)) {
+                    return false;
+                }
+                !object.text_at(&["metadata", "name"]).is_empty()
+                    && self.differ(&environment, &case).is_some_and(|(same, ..)| same == kind)
+                    && self.universe(&environment, &case, kind) == universe
+            };
+            difference.object = shrink(&difference.object, &mut shows);
+            let case = of(&difference.object);
+            if let Some((_, old, new)) = self.differ(&environment, &case) {
+                (difference.old, difference.new) = (old, new);
+            }
+            let is_known = |known: &Difference| {
+                known.kind == difference.kind
+                    && known.object == difference.object
+                    && (known.environment.operation == "DELETE")
+                        == (difference.environment.operation == "DELETE")
+            };
+            if differences.iter().any(is_known) {
+                continue;
+            }
+            // Kinds that rules treat alike are one difference.
+            match differences.iter_mut().find(|known| is_alike(known, &difference)) {
+                None => differences.push(difference),
+                Some(known) => {
+                    if size(&difference.object) < size(&known.object) {
+                        std::mem::swap(known, &mut difference);
+                        known.also = std::mem::take(&mut difference.also);
+                    }
+                    let kind = difference.environment.resource.kind.to_string();
+                    if kind != *known.environment.resource.kind && !known.also.contains(&kind) {
+                        known.also.push(kind);
+                    }
+                }
+            }
+        }
+        differences
+            .sort_by_key(|d| (d.universe, d.kind, d.environment.operation == "DELETE", size(&d.object)));
+        let differs = differences.iter().any(|d| d.universe != Universe::Files);
+        let reasons: Vec<String> = self.reasons.into_iter().collect();
+        let relative_to: Vec<String> = self.relative_to.into_iter().collect();
+        let answer = match (differs, reasons.is_empty(), relative_to.is_empty()) {
+            (true, ..) => Answer::Differs,
+            (false, true, true) => Answer::Proved,
+            (false, true, false) => Answer::ProvedRelative(relative_to.clone()),
+            (false, false, _) => Answer::Tested(reasons.clone()),
+        };
+        let allows = self.sides.map(Side::allows_existing);
+        let existing = match allows {
+            [true, false] => Some("old"),
+            [false, true] => Some("new"),
+            _ => None,
+        };
+        let objects = self.objects;
+        Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
+    }
+}
+
+/// Whether rules changed and generated the same objects.
+fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: &Judgement) -> bool {
+    let changed = |judgement: &Judgement| {
+        judgement
+            .changed
+            .as_ref()
+            .map_or_else(|| normal(&case.object, environment), |object| normal(object, environment))
+    };
+    let is_changed = old.changed.is_some() || new.changed.is_some();
+    (!is_changed || changed(old) == changed(new))
+        && old.generated.len() == new.generated.len()
+        && old.generated.iter().all(|object| new.generated.contains(object))
+}
+
+/// How large an object is.
+pub(crate) fn size(value: &Value) -> usize {
+    crate::value::print::json(value).len()
+}
+
+/// Whether two differences are one that shows on several kinds: generated rules differ as the written ones do.
+fn is_alike(a: &Difference, b: &Difference) -> bool {
+    let of = |judgement: &Judgement| {
+        let by = judgement.by.as_ref().map(|(policy, rule)| {
+            let rule = rule.strip_prefix("autogen-").unwrap_or(rule);
+            (policy.to_string(), rule.strip_prefix("cronjob-").unwrap_or(rule).to_string())
+        });
+        (judgement.verdict, judgement.effect, by)
+    };
+    (a.kind, a.universe, a.environment.operation, &a.environment.subresource)
+        == (b.kind, b.universe, b.environment.operation, &b.environment.subresource)
+        && [of(&a.old), of(&a.new)] == [of(&b.old), of(&b.new)]
+}
