@@ -21,12 +21,11 @@ use super::environment::{Environment, environments};
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
-use super::seen::{Seen, is_read, seen_in_clusters};
-use super::side::{Effect, Side, Verdict, judge};
+use super::seen::is_read;
+use super::side::{Effect, Side};
 use super::signature::signature;
-use super::surroundings::{Case, Surroundings, request, surroundings};
+use super::surroundings::{Case, Surroundings, surroundings};
 use super::units::{Unit, units};
-use super::variation::varied;
 
 /// How much a comparison may do.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +49,11 @@ impl Default for Options {
 /// Statements about items of lists, more of which are not distinguished.
 const MOST_ITEMS: usize = 5;
 
-/// How many objects of one kind of answer are varied.
-const NEAR: usize = 6;
-
 /// How many units of the other side are taken together.
 const TOGETHER: usize = 12;
 
 /// How many objects that show a difference are evaluated by both sides.
-const MOST_WITNESSES: usize = 64;
+pub(crate) const MOST_WITNESSES: usize = 64;
 
 /// Where nothing can be proved, one object of so many is evaluated.
 const SPARSE: usize = 20;
@@ -135,30 +131,22 @@ pub(crate) struct Run<'s> {
     /// Whether what follows from violations is known.
     pub has_effects: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
-    by_effect: bool,
+    pub by_effect: bool,
     /// What followed from violations of either side in an environment.
-    effects: [BTreeSet<Effect>; 2],
-}
-
-/// What a unit says of an object, and what others say.
-struct Judged {
-    own: Verdict,
-    others: Verdict,
-    /// Whether it is no violation, or others are violated as gravely.
-    is_covered: bool,
+    pub effects: [BTreeSet<Effect>; 2],
 }
 
 /// On which objects units do not cover one.
 #[derive(Default)]
-struct Uncovered {
+pub(crate) struct Uncovered {
     /// On these, which exist in clusters.
-    in_clusters: Vec<Case>,
+    pub in_clusters: Vec<Case>,
     /// On these, which exist in files.
-    in_files: Vec<Case>,
+    pub in_files: Vec<Case>,
     /// Why the objects that were tried do not stand for all.
-    open: Option<String>,
+    pub open: Option<String>,
     /// Why those in clusters do not.
-    open_in_clusters: Option<String>,
+    pub open_in_clusters: Option<String>,
 }
 
 impl Run<'_> {
@@ -312,131 +300,6 @@ impl Run<'_> {
         if found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
             self.explore((environment, from, others), &reads, cases, few, &mut found);
-        }
-        found
-    }
-
-    /// Where nothing can be proved: some of the objects, and variations of those on which units said different things.
-    fn explore(
-        &mut self,
-        among: (&Environment, (&Unit, usize), &[&Unit]),
-        reads: &Reads,
-        cases: Vec<Case>,
-        few: usize,
-        found: &mut Uncovered,
-    ) {
-        let every = cases.len().div_ceil(few).max(1);
-        let some: Vec<Case> = cases.into_iter().step_by(every).collect();
-        let mut near: BTreeMap<(Verdict, Verdict), Vec<Case>> = BTreeMap::new();
-        let is_over =
-            |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MOST_WITNESSES;
-        for case in &some {
-            if is_over(self, found) {
-                return;
-            }
-            let seen = self.look(among, reads, case.clone(), found);
-            let known = near.entry(seen).or_default();
-            if known.len() < NEAR {
-                known.push(case.clone());
-            }
-        }
-        for at in 0..2 * few {
-            if is_over(self, found) {
-                return;
-            }
-            let groups = near.len().max(1);
-            let Some(bases) = near.values().nth(at % groups) else { return };
-            let (Some(base), Some(donor)) =
-                (bases.get((at / groups) % bases.len().max(1)), some.get(at * 7919 % some.len().max(1)))
-            else {
-                return;
-            };
-            let Some(object) = varied(&base.object, &donor.object, at / 3) else { continue };
-            let case = Case { object, ..base.clone() };
-            let seen = self.look(among, reads, case.clone(), found);
-            let known = near.entry(seen).or_default();
-            match known.len() < NEAR {
-                true => known.push(case),
-                // The search goes on from what it has found.
-                false if at % 5 == 0 => known[at / 5 % NEAR] = case,
-                false => {}
-            }
-        }
-    }
-
-    /// Looks at one object: what the unit says of it, and the others.
-    fn look(
-        &mut self,
-        (environment, from, others): (&Environment, (&Unit, usize), &[&Unit]),
-        reads: &Reads,
-        case: Case,
-        found: &mut Uncovered,
-    ) -> (Verdict, Verdict) {
-        let judged = self.judged(environment, from, others, &case, found.open.is_some());
-        let seen = (judged.own, judged.others);
-        if judged.is_covered {
-            return seen;
-        }
-        match seen_in_clusters(&case) {
-            Seen::Unknown => found.in_clusters.push(case),
-            Seen::As(as_seen) if self.judged(environment, from, others, &as_seen, false).is_covered => {
-                found.in_files.push(case);
-            }
-            Seen::As(_) => found.in_clusters.push(case),
-            // Only the absence of a field that is read is a class of its own.
-            Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
-            Seen::Without(_) | Seen::Refused => {
-                // Another object of the same classes may be admitted.
-                found.open_in_clusters =
-                    Some("an API server refuses the objects on which rules differ".into());
-                found.in_files.push(case);
-            }
-        }
-        found.in_files.truncate(MOST_WITNESSES);
-        seen
-    }
-
-    /// What a unit of the side `at` says of an object, and what the others say; `all`: even when it is no violation.
-    fn judged(
-        &mut self,
-        environment: &Environment,
-        (unit, at): (&Unit, usize),
-        others: &[&Unit],
-        case: &Case,
-        all: bool,
-    ) -> Judged {
-        self.left = self.left.saturating_sub(1);
-        self.objects += 1;
-        self.observe(environment, case);
-        let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
-        let Some(request) = request(environment, case) else { return found };
-        let own = judge(&unit.engine, &request);
-        found.own = own.verdict;
-        let is_violation = own.verdict.is_violation();
-        if !is_violation && !all {
-            return found;
-        }
-        found.is_covered = !is_violation;
-        if is_violation {
-            self.effects[at].insert(own.effect);
-        }
-        for other in others {
-            self.left = self.left.saturating_sub(1);
-            let other = judge(&other.engine, &request);
-            found.others = found.others.max(other.verdict);
-            if !is_violation {
-                continue;
-            }
-            if other.verdict.is_violation() {
-                self.effects[1 - at].insert(other.effect);
-            }
-            found.is_covered |= match self.by_effect {
-                true => other.effect >= own.effect,
-                false => other.verdict >= own.verdict,
-            };
-            if found.is_covered && !all {
-                break;
-            }
         }
         found
     }

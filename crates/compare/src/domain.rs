@@ -11,12 +11,10 @@ use crate::kubernetes::admitted::{listed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
+use super::combine::{filled, named, pairs};
 use super::environment::Environment;
 use super::predicates::Predicates;
 use super::words::{self, Languages};
-
-/// How many pairs are looked at for one that is taken.
-const TRIES: usize = 50;
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -458,79 +456,5 @@ impl<'d> Domain<'d> {
                 None => Value::Map(Map::new()),
             },
         }
-    }
-}
-
-/// All pairs of numbers below two counts, or `limit` of them that are spread over all; whether these are all.
-fn pairs(
-    first: usize,
-    second: usize,
-    limit: usize,
-    fits: impl Fn(usize, usize) -> bool,
-) -> (Vec<(usize, usize)>, bool) {
-    let total = first.saturating_mul(second);
-    let mut found = Vec::with_capacity(total.min(limit));
-    if total == 0 {
-        return (found, true);
-    }
-    let step = match total > limit {
-        true => spread(total),
-        false => 1,
-    };
-    let mut at = 0;
-    // Most pairs may have too many items: then these are not all of those that fit, either.
-    let tries = total.min(limit.saturating_mul(TRIES));
-    for _ in 0..tries {
-        let pair = (at / second, at % second);
-        if fits(pair.0, pair.1) {
-            if found.len() >= limit {
-                return (found, false);
-            }
-            found.push(pair);
-        }
-        at = (at + step) % total;
-    }
-    (found, tries == total)
-}
-
-/// A step with which all numbers below a count are reached, in no order that a pattern could follow.
-fn spread(count: usize) -> usize {
-    let common = |mut a: usize, mut b: usize| {
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    // The golden section.
-    let near = count / 1_000_000 * 618_034 + count % 1_000_000 * 618_034 / 1_000_000;
-    (near.max(1)..).find(|step| common(*step, count) == 1).unwrap_or(1)
-}
-
-/// An item with the fields that every item has, unless they are read.
-fn filled(item: &Value, required: &Value, read: &Tree) -> Value {
-    let (Value::Map(map), Value::Map(required)) = (item, required) else { return item.clone() };
-    let mut map = map.clone();
-    for (key, value) in required.iter() {
-        let of = match (map.get(key), read.get(key)) {
-            (None, None) => value.clone(),
-            (Some(own), Some(below)) => filled(own, value, below),
-            _ => continue,
-        };
-        map.insert::<Str>(key.clone(), of);
-    }
-    Value::Map(map)
-}
-
-/// An item with a name of its own where its name does not count.
-fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
-    let is_free = read.get("name").is_none() && !read.whole;
-    match item.get("name").and_then(Value::as_str) {
-        Some("a") if is_free => {
-            let letter = ["a", "b", "c", "d"].get(at).copied().unwrap_or("e");
-            let initial = list.get(..1).unwrap_or_default();
-            let name = if list == "containers" { letter.to_string() } else { format!("{initial}-{letter}") };
-            item.with("name", Value::from(&*name))
-        }
-        _ => item.clone(),
     }
 }

@@ -23,11 +23,14 @@ use ephor_value as value;
 
 mod answer;
 mod certificate;
+mod combine;
 mod cover;
 mod deep;
+mod described;
 mod differences;
 mod domain;
 mod environment;
+mod explore;
 mod external;
 mod identity;
 mod ignored;
@@ -44,6 +47,7 @@ mod signature;
 mod surroundings;
 mod trace;
 mod units;
+mod values;
 mod variation;
 mod words;
 

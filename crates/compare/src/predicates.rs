@@ -11,99 +11,11 @@ use crate::analysis::tree::{Node, Tree};
 use crate::functions::go_syntax::{Dialect, translate};
 use crate::ir::Policy;
 use crate::ir::pattern::{Leaf, Operand, Term};
+use crate::value::Value;
 use crate::value::duration;
 use crate::value::quantity::Quantity;
-use crate::value::{Str, Value};
 
-use super::words::{self, Languages};
-
-/// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-const DESCRIBED: [&str; 48] = [
-    "matches",
-    "regex_match",
-    "to_upper",
-    "to_lower",
-    "upperAscii",
-    "lowerAscii",
-    "_==_",
-    "_!=_",
-    "!_",
-    "_&&_",
-    "_||_",
-    "@in",
-    "_in_",
-    "_?_:_",
-    "_<_",
-    "_<=_",
-    "_>_",
-    "_>=_",
-    "-_",
-    "_+_",
-    "size",
-    "startsWith",
-    "endsWith",
-    "contains",
-    "has",
-    "hasValue",
-    "value",
-    "orValue",
-    "or",
-    "optional.of",
-    "optional.none",
-    "quantity",
-    "isQuantity",
-    "isLessThan",
-    "isGreaterThan",
-    "compareTo",
-    "dyn",
-    "type",
-    "string",
-    "int",
-    "double",
-    "starts_with",
-    "ends_with",
-    "length",
-    "not_null",
-    "to_number",
-    "keys",
-    "values",
-];
-
-/// Nodes of expressions that are described by their parts.
-const DESCRIBED_NODES: [&str; 29] = [
-    "project",
-    "root",
-    "local",
-    "path",
-    "let",
-    "rescue",
-    "not",
-    "or",
-    "and",
-    "flatten",
-    "list",
-    "object",
-    "unlessNull",
-    "lambda",
-    "walk",
-    "test",
-    "cond",
-    "decide",
-    "variable",
-    "folded",
-    "invoke",
-    "make",
-    "comprehension",
-    "bind",
-    "orElse",
-    "once",
-    "cells",
-    "fail",
-    "oneOf",
-];
-
-/// Functions that change the case of texts.
-const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
+use super::described::{DESCRIBED, DESCRIBED_NODES};
 
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
@@ -138,7 +50,7 @@ pub struct Predicates {
     pub relates: bool,
     /// Why the classes do not describe it.
     pub open: Option<String>,
-    functions: BTreeSet<String>,
+    pub(crate) functions: BTreeSet<String>,
     constants: BTreeSet<String>,
 }
 
@@ -425,21 +337,6 @@ impl Predicates {
         }
     }
 
-    /// The languages by which texts are distinguished.
-    pub fn languages(&self) -> Languages {
-        let mut languages = Languages {
-            globs: self.globs.clone(),
-            regexes: self.regexes.clone(),
-            characters: BTreeSet::new(),
-        };
-        languages.globs.insert(String::new());
-        if CASES.iter().any(|name| self.functions.contains(*name)) {
-            // What is compared in one case is a language of all cases.
-            languages.regexes.extend(self.globs.iter().map(|glob| in_any_case(glob)));
-        }
-        languages
-    }
-
     /// What follows from constants and functions.
     fn derive(&mut self) {
         let is_called = |functions: &BTreeSet<String>, names: [&str; 2]| {
@@ -476,54 +373,6 @@ impl Predicates {
             }
         }
     }
-
-    /// A text for each class of texts.
-    pub fn texts(&self) -> Option<Vec<Str>> {
-        let found = words::witnesses(&self.languages(), if self.relates { 2 } else { 1 })?;
-        let mut all: Vec<Str> = found.into_iter().map(Str::from).collect();
-        for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
-            if !all.contains(&text) {
-                all.push(text);
-            }
-        }
-        Some(all)
-    }
-
-    /// Integers below, at and above those that are tested.
-    pub fn integers(&self) -> Vec<i64> {
-        let mut all: Vec<i64> = vec![0, 1];
-        let around = self.ints.iter().flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]);
-        let mut more: BTreeSet<i64> = around.collect();
-        if self.relates {
-            more.extend([2, -1]);
-        }
-        all.extend(more.into_iter().filter(|n| !matches!(n, 0 | 1)));
-        all
-    }
-
-    /// Quantities and durations below, at and above those that are tested, and the same amount in another notation.
-    pub fn amounts(&self) -> Vec<Str> {
-        let mut all: Vec<Str> = Vec::new();
-        let mut add = |text: String| {
-            let text = Str::from(text);
-            if !all.contains(&text) {
-                all.push(text);
-            }
-        };
-        for text in &self.amounts {
-            let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-            let (number, unit) = text.split_at(split);
-            add(text.clone());
-            if let Ok(n) = number.parse::<i64>() {
-                add(format!("{}{unit}", n.saturating_sub(1)));
-                add(format!("{}{unit}", n.saturating_add(1)));
-            }
-            if let Some(whole) = Quantity::parse(text).and_then(|q| q.to_i64()) {
-                add(whole.to_string());
-            }
-        }
-        all
-    }
 }
 
 /// Every text of a part.
@@ -536,19 +385,6 @@ fn all_texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
         Some(Tree::Node(inner)) => inner.fields.iter().for_each(|(_, v)| all_texts(Some(v), out)),
         _ => {}
     }
-}
-
-/// A wildcard pattern as a regular expression for texts of any case.
-fn in_any_case(glob: &str) -> String {
-    let mut pattern = String::from("(?is)^");
-    for c in glob.chars() {
-        match c {
-            '*' => pattern.push_str(".*"),
-            '?' => pattern.push('.'),
-            c => pattern.push_str(&regex_syntax::escape(&c.to_string())),
-        }
-    }
-    pattern + "$"
 }
 
 /// The items of a list, if it is one.

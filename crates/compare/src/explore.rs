@@ -1,0 +1,154 @@
+//! Looking at objects: what a unit says of each, and whether others cover it.
+//!
+//! In: a unit, units of the other side, objects. Out: those on which the unit is not covered ([`Uncovered`]). Where nothing can be proved
+//! a part of the objects is looked at, and variations of those that decide.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::reads::Reads;
+
+use super::cover::{MOST_WITNESSES, Run, Uncovered};
+use super::environment::Environment;
+use super::seen::{Seen, is_read, seen_in_clusters};
+use super::side::{Verdict, judge};
+use super::surroundings::{Case, request};
+use super::units::Unit;
+use super::variation::varied;
+
+/// How many objects of one kind of answer are varied.
+const NEAR: usize = 6;
+
+/// What a unit says of an object, and what others say.
+struct Judged {
+    own: Verdict,
+    others: Verdict,
+    /// Whether it is no violation, or others are violated as gravely.
+    is_covered: bool,
+}
+
+impl Run<'_> {
+    /// Where nothing can be proved: some of the objects, and variations of those on which units said different things.
+    pub(crate) fn explore(
+        &mut self,
+        among: (&Environment, (&Unit, usize), &[&Unit]),
+        reads: &Reads,
+        cases: Vec<Case>,
+        few: usize,
+        found: &mut Uncovered,
+    ) {
+        let every = cases.len().div_ceil(few).max(1);
+        let some: Vec<Case> = cases.into_iter().step_by(every).collect();
+        let mut near: BTreeMap<(Verdict, Verdict), Vec<Case>> = BTreeMap::new();
+        let is_over =
+            |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MOST_WITNESSES;
+        for case in &some {
+            if is_over(self, found) {
+                return;
+            }
+            let seen = self.look(among, reads, case.clone(), found);
+            let known = near.entry(seen).or_default();
+            if known.len() < NEAR {
+                known.push(case.clone());
+            }
+        }
+        for at in 0..2 * few {
+            if is_over(self, found) {
+                return;
+            }
+            let groups = near.len().max(1);
+            let Some(bases) = near.values().nth(at % groups) else { return };
+            let (Some(base), Some(donor)) =
+                (bases.get((at / groups) % bases.len().max(1)), some.get(at * 7919 % some.len().max(1)))
+            else {
+                return;
+            };
+            let Some(object) = varied(&base.object, &donor.object, at / 3) else { continue };
+            let case = Case { object, ..base.clone() };
+            let seen = self.look(among, reads, case.clone(), found);
+            let known = near.entry(seen).or_default();
+            match known.len() < NEAR {
+                true => known.push(case),
+                // The search goes on from what it has found.
+                false if at % 5 == 0 => known[at / 5 % NEAR] = case,
+                false => {}
+            }
+        }
+    }
+
+    /// Looks at one object: what the unit says of it, and the others.
+    pub(crate) fn look(
+        &mut self,
+        (environment, from, others): (&Environment, (&Unit, usize), &[&Unit]),
+        reads: &Reads,
+        case: Case,
+        found: &mut Uncovered,
+    ) -> (Verdict, Verdict) {
+        let judged = self.judged(environment, from, others, &case, found.open.is_some());
+        let seen = (judged.own, judged.others);
+        if judged.is_covered {
+            return seen;
+        }
+        match seen_in_clusters(&case) {
+            Seen::Unknown => found.in_clusters.push(case),
+            Seen::As(as_seen) if self.judged(environment, from, others, &as_seen, false).is_covered => {
+                found.in_files.push(case);
+            }
+            Seen::As(_) => found.in_clusters.push(case),
+            // Only the absence of a field that is read is a class of its own.
+            Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
+            Seen::Without(_) | Seen::Refused => {
+                // Another object of the same classes may be admitted.
+                found.open_in_clusters =
+                    Some("an API server refuses the objects on which rules differ".into());
+                found.in_files.push(case);
+            }
+        }
+        found.in_files.truncate(MOST_WITNESSES);
+        seen
+    }
+
+    /// What a unit of the side `at` says of an object, and what the others say; `all`: even when it is no violation.
+    fn judged(
+        &mut self,
+        environment: &Environment,
+        (unit, at): (&Unit, usize),
+        others: &[&Unit],
+        case: &Case,
+        all: bool,
+    ) -> Judged {
+        self.left = self.left.saturating_sub(1);
+        self.objects += 1;
+        self.observe(environment, case);
+        let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
+        let Some(request) = request(environment, case) else { return found };
+        let own = judge(&unit.engine, &request);
+        found.own = own.verdict;
+        let is_violation = own.verdict.is_violation();
+        if !is_violation && !all {
+            return found;
+        }
+        found.is_covered = !is_violation;
+        if is_violation {
+            self.effects[at].insert(own.effect);
+        }
+        for other in others {
+            self.left = self.left.saturating_sub(1);
+            let other = judge(&other.engine, &request);
+            found.others = found.others.max(other.verdict);
+            if !is_violation {
+                continue;
+            }
+            if other.verdict.is_violation() {
+                self.effects[1 - at].insert(other.effect);
+            }
+            found.is_covered |= match self.by_effect {
+                true => other.effect >= own.effect,
+                false => other.verdict >= own.verdict,
+            };
+            if found.is_covered && !all {
+                break;
+            }
+        }
+        found
+    }
+}

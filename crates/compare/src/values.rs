@@ -1,0 +1,92 @@
+//! Values that stand for all others: of texts, integers, quantities and durations.
+//!
+//! In: what rules test ([`Predicates`]). Out: a value for each class of them.
+
+use std::collections::BTreeSet;
+
+use crate::value::Str;
+use crate::value::quantity::Quantity;
+
+use super::predicates::Predicates;
+use super::words::{self, Languages};
+
+/// Functions that change the case of texts.
+const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
+
+impl Predicates {
+    /// The languages by which texts are distinguished.
+    pub fn languages(&self) -> Languages {
+        let mut languages = Languages {
+            globs: self.globs.clone(),
+            regexes: self.regexes.clone(),
+            characters: BTreeSet::new(),
+        };
+        languages.globs.insert(String::new());
+        if CASES.iter().any(|name| self.functions.contains(*name)) {
+            // What is compared in one case is a language of all cases.
+            languages.regexes.extend(self.globs.iter().map(|glob| in_any_case(glob)));
+        }
+        languages
+    }
+
+    /// A text for each class of texts.
+    pub fn texts(&self) -> Option<Vec<Str>> {
+        let found = words::witnesses(&self.languages(), if self.relates { 2 } else { 1 })?;
+        let mut all: Vec<Str> = found.into_iter().map(Str::from).collect();
+        for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        Some(all)
+    }
+
+    /// Integers below, at and above those that are tested.
+    pub fn integers(&self) -> Vec<i64> {
+        let mut all: Vec<i64> = vec![0, 1];
+        let around = self.ints.iter().flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]);
+        let mut more: BTreeSet<i64> = around.collect();
+        if self.relates {
+            more.extend([2, -1]);
+        }
+        all.extend(more.into_iter().filter(|n| !matches!(n, 0 | 1)));
+        all
+    }
+
+    /// Quantities and durations below, at and above those that are tested, and the same amount in another notation.
+    pub fn amounts(&self) -> Vec<Str> {
+        let mut all: Vec<Str> = Vec::new();
+        let mut add = |text: String| {
+            let text = Str::from(text);
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        };
+        for text in &self.amounts {
+            let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+            let (number, unit) = text.split_at(split);
+            add(text.clone());
+            if let Ok(n) = number.parse::<i64>() {
+                add(format!("{}{unit}", n.saturating_sub(1)));
+                add(format!("{}{unit}", n.saturating_add(1)));
+            }
+            if let Some(whole) = Quantity::parse(text).and_then(|q| q.to_i64()) {
+                add(whole.to_string());
+            }
+        }
+        all
+    }
+}
+
+/// A wildcard pattern as a regular expression for texts of any case.
+fn in_any_case(glob: &str) -> String {
+    let mut pattern = String::from("(?is)^");
+    for c in glob.chars() {
+        match c {
+            '*' => pattern.push_str(".*"),
+            '?' => pattern.push('.'),
+            c => pattern.push_str(&regex_syntax::escape(&c.to_string())),
+        }
+    }
+    pattern + "$"
+}
