@@ -42,7 +42,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { objects: 20_000, evaluations: 150_000, deadline: None, one_way: false }
+        Options { objects: 20_000, evaluations: 600_000, deadline: None, one_way: false }
     }
 }
 

@@ -116,7 +116,9 @@ impl Run<'_> {
         case: &Case,
         all: bool,
     ) -> Judged {
-        self.left = self.left.saturating_sub(1);
+        // What proves nothing has a limit of its own.
+        let cost = usize::from(!all);
+        self.left = self.left.saturating_sub(cost);
         self.objects += 1;
         self.observe(environment, case);
         let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
@@ -132,7 +134,7 @@ impl Run<'_> {
             self.effects[at].insert(own.effect);
         }
         for other in others {
-            self.left = self.left.saturating_sub(1);
+            self.left = self.left.saturating_sub(cost);
             let other = judge(&other.engine, &request);
             found.others = found.others.max(other.verdict);
             if !is_violation {

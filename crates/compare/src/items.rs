@@ -38,34 +38,61 @@ enum Loop {
     Other,
 }
 
+/// So many items for a statement to stay true, and so many for it to stay false.
+#[derive(Clone, Copy, Default)]
+struct Need {
+    to_hold: usize,
+    to_fail: usize,
+}
+
+impl Need {
+    fn both(count: usize) -> Need {
+        Need { to_hold: count, to_fail: count }
+    }
+
+    fn and(self, other: Need) -> Need {
+        Need { to_hold: self.to_hold + other.to_hold, to_fail: self.to_fail + other.to_fail }
+    }
+
+    fn most(self) -> usize {
+        self.to_hold.max(self.to_fail)
+    }
+}
+
 impl Items {
     /// Those of a policy.
     pub fn of(policy: &Policy) -> Items {
         let mut found = Items::default();
+        let mut need = Need::default();
         for rule in policy.all_rules() {
             if let Some(tree) = Tree::of(&**rule) {
-                found.tree(&tree, None, true);
+                need = need.and(found.tree(&tree, true));
             }
         }
         for source in &policy.admit {
             if let Some(tree) = Tree::of(source) {
-                found.tree(&tree, None, false);
+                need = need.and(Need::both(found.tree(&tree, false).most()));
             }
         }
+        (found.violated, found.satisfied) = (need.to_fail, need.to_hold);
         found
     }
 
-    /// `plain`: nothing on the way makes the contrary of it.
-    fn tree(&mut self, tree: &Tree, inside: Option<Loop>, plain: bool) {
+    /// `plain`: the part decides by itself, it is no operand of something else.
+    fn tree(&mut self, tree: &Tree, plain: bool) -> Need {
         match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-            Tree::List(items) => items.iter().for_each(|item| self.tree(item, inside, plain)),
-            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.tree(value, inside, plain)),
-            Tree::Node(node) => self.node(node, inside, plain),
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => Need::default(),
+            Tree::List(items) => {
+                items.iter().fold(Need::default(), |sum, one| sum.and(self.tree(one, plain)))
+            }
+            Tree::Map(entries) => {
+                entries.iter().fold(Need::default(), |sum, (_, one)| sum.and(self.tree(one, plain)))
+            }
+            Tree::Node(node) => self.node(node, plain),
         }
     }
 
-    fn node(&mut self, node: &Node, inside: Option<Loop>, mut plain: bool) {
+    fn node(&mut self, node: &Node, mut plain: bool) -> Need {
         let kind = match (node.kind, node.variant) {
             ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
             ("ForEach", _) => Some(Loop::Each),
@@ -73,51 +100,50 @@ impl Items {
             ("Comprehension", _) => Some(match comprehension(node) {
                 "all" => Loop::Each,
                 "exists" => Loop::Some,
-                "one" => {
-                    // Two items may do what one does not.
-                    self.add(1, 1);
-                    Loop::Other
-                }
                 _ => Loop::Other,
             }),
             _ => None,
         };
         match (node.kind, node.variant) {
-            ("Expr", "decide" | "cells" | "once" | "bind" | "and" | "or" | "comprehension" | "variable") => {}
-            ("Expr", _) | ("Conditions" | "Condition", _) => plain = false,
+            (
+                "Expr",
+                "decide" | "cells" | "once" | "bind" | "and" | "or" | "comprehension" | "variable" | "not",
+            ) => {}
+            // What is wrapped decides itself.
+            ("Expr", "invoke") | ("Invoke", _) if is_negation(node) => {}
+            ("Expr", "invoke") if matches!(node.get(""), Some(Tree::Node(inner)) if is_negation(inner)) => {}
+            ("Expr" | "Invoke", _) | ("Conditions" | "Condition", _) => plain = false,
             _ => {}
         }
+        let mut need = Need::default();
         if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke" | "Condition", _)) {
-            self.lengths(node);
+            need = Need::both(self.lengths(node));
         }
-        let inside = match kind {
-            None => inside,
-            Some(kind) => {
-                self.any = true;
-                let is_same = inside == Some(kind) && kind != Loop::Other;
-                let is_each = kind == Loop::Each && plain;
-                self.add(usize::from(!is_same), usize::from(!is_same && !is_each));
-                Some(kind)
-            }
-        };
         // An anchor says of the list below it that one item must match, instead of each.
         let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
         let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
         for (name, value) in &node.fields {
             if !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
-                self.tree(value, inside, plain);
+                need = need.and(self.tree(value, plain));
             }
         }
         self.is_existence = outside;
-    }
-
-    fn add(&mut self, violated: usize, satisfied: usize) {
-        self.violated += violated;
-        self.satisfied += satisfied;
+        if is_negation(node) || (node.kind, node.variant) == ("Expr", "not") {
+            need = Need { to_hold: need.to_fail, to_fail: need.to_hold };
+        }
+        let Some(kind) = kind else { return need };
+        self.any = true;
+        match kind {
+            // One item is enough to fail; none has to be there to hold.
+            Loop::Each if plain => Need { to_hold: 0, to_fail: need.to_fail.max(1) },
+            Loop::Some if plain => Need { to_hold: need.to_hold.max(1), to_fail: 0 },
+            _ if comprehension(node) == "one" => need.and(Need::both(2)),
+            _ => need.and(Need::both(1)),
+        }
     }
 
     /// The numbers that lengths are compared with, and the lists that are compared as a whole.
-    fn lengths(&mut self, node: &Node) {
+    fn lengths(&mut self, node: &Node) -> usize {
         let compares = match node.kind {
             "Condition" | "Invoke" => true,
             _ => node.variant == "compare" || node.text("function").is_some_and(is_comparison),
@@ -126,11 +152,11 @@ impl Items {
         let mut has_length = false;
         for (name, value) in &node.fields {
             if !matches!(*name, "origin" | "message" | "onDelete" | "rounds") {
-                collect(value, &mut constants, &mut has_length);
+                collect(value, false, &mut constants, &mut has_length);
             }
         }
         if !compares {
-            return;
+            return 0;
         }
         // A text may be a list, too: of how many characters is a matter of classes of texts.
         let is_whole = match node.kind {
@@ -145,16 +171,16 @@ impl Items {
                 Constant::Number(n) if has_length => {
                     most = most.max(usize::try_from(n.max(0)).unwrap_or(usize::MAX).saturating_add(1));
                 }
-                Constant::List(length) if is_whole && length > 0 => most = most.max(length + 1),
+                Constant::List(length) if is_whole => most = most.max(length + 1),
                 _ => {}
             }
         }
+        self.any |= most > 0;
         if most > LONGEST {
             self.open.get_or_insert_with(|| "the length of a long list".into());
-        } else {
-            self.add(most, most);
-            self.any |= most > 0;
+            return 0;
         }
+        most
     }
 }
 
@@ -163,33 +189,38 @@ enum Constant {
     List(usize),
 }
 
-/// The constants right below a node, and whether a length is computed below it.
-fn collect(tree: &Tree, constants: &mut Vec<Constant>, has_length: &mut bool) {
+/// The constants below a node, and whether a length is computed there.
+fn collect(tree: &Tree, constant: bool, constants: &mut Vec<Constant>, has_length: &mut bool) {
     match tree {
-        Tree::Scalar(text) | Tree::Text(text) => {
+        Tree::Scalar(text) | Tree::Text(text) if constant => {
             // Numbers of JMESPath are doubles.
             let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
             constants.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
         }
         Tree::List(items) => {
-            let is_constant = |item: &Tree| matches!(item, Tree::Text(_) | Tree::Scalar(_));
-            if !items.is_empty() && items.iter().all(is_constant) {
+            if constant {
                 constants.push(Constant::List(items.len()));
             }
-            items.iter().for_each(|item| collect(item, constants, has_length));
+            items.iter().for_each(|item| collect(item, constant, constants, has_length));
         }
-        Tree::Map(entries) => entries.iter().for_each(|(_, value)| collect(value, constants, has_length)),
-        Tree::None => {}
-        Tree::Node(node) if node.kind == "Origin" => {}
+        Tree::Map(entries) => {
+            entries.iter().for_each(|(_, value)| collect(value, constant, constants, has_length));
+        }
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
         Tree::Node(node) => {
             *has_length |= matches!(node.text("function"), Some("size" | "length"));
-            node.fields.iter().for_each(|(_, value)| collect(value, constants, has_length));
+            let is_constant = constant || matches!(node.variant, "const" | "folded") || node.kind == "Folded";
+            node.fields.iter().for_each(|(_, value)| collect(value, is_constant, constants, has_length));
         }
     }
 }
 
 fn is_comparison(name: &str) -> bool {
     matches!(name, "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_")
+}
+
+fn is_negation(node: &Node) -> bool {
+    node.kind == "Invoke" && node.text("function") == Some("!_")
 }
 
 fn comprehension(node: &Node) -> &str {
@@ -217,9 +248,18 @@ mod tests {
     fn checks_of_each_item_need_one_to_be_violated_and_none_to_be_satisfied() {
         assert_eq!(of("{message: m, pattern: {spec: {a: [{b: [{c: x}]}]}}}"), (1, 0));
         assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.all(y, y == 1))'}]}}"), (1, 0));
-        assert_eq!(of("{message: m, pattern: {spec: {^(a): [{b: 1}]}}}"), (1, 1));
-        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1)'}]}}"), (1, 1));
-        assert_eq!(of("{cel: {expressions: [{expression: '!object.a.all(x, x == 1)'}]}}"), (1, 1));
+        assert_eq!(of("{message: m, pattern: {spec: {^(a): [{b: 1}]}}}"), (0, 1));
+        assert_eq!(
+            of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.exists(y, y == 1))'}]}}"),
+            (1, 0)
+        );
+    }
+
+    #[test]
+    fn what_looks_for_an_item_needs_one_to_be_satisfied() {
+        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1)'}]}}"), (0, 1));
+        assert_eq!(of("{cel: {expressions: [{expression: '!object.a.all(x, x == 1)'}]}}"), (0, 1));
+        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1) == true'}]}}"), (1, 1));
     }
 
     #[test]
