@@ -49,12 +49,12 @@ class Api:
     def connect(self, timeout):
         return http.client.HTTPSConnection(self.host, 6443, context=self.tls, timeout=timeout)
 
-    def call(self, method, path, body=None, timeout=20, kind="application/json"):
+    def call(self, method, path, body=None, timeout=20, kind="application/json", accept="application/json"):
         """Code and object; OSError when there is no answer."""
         if getattr(self.local, "at", None) is None:
             self.local.at = self.connect(timeout)
         try:
-            self.local.at.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind})
+            self.local.at.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind, "Accept": accept})
             answer = self.local.at.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if text[:1] == b"{" else {}
