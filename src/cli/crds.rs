@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     if let Some(directory) = given(&args.directory) {
         for object in &all {
             let name = object.text_at(&["metadata", "name"]);
-            super::write_whole(&format!("{directory}/{name}.yaml"), &yaml::to_string(object, Style::Report))?;
+            super::write_whole(&format!("{directory}/{name}.yaml"), yaml::to_string(object, Style::Report))?;
         }
         return Ok(0);
     }
