@@ -323,7 +323,7 @@ fn regular_expressions_are_compared_as_languages() {
 #[test]
 fn texts_of_any_case_are_distinguished() {
     let of = |list: &str| {
-        let key = format!("{{{{ to_upper(request.object.data.a || '') }}}}");
+        let key = "{{ to_upper(request.object.data.a || '') }}";
         classic(
             "ConfigMap",
             &format!(
