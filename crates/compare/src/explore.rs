@@ -68,7 +68,7 @@ impl Run<'_> {
             let known = near.entry(seen).or_default();
             match known.len() < NEAR {
                 true => known.push(case),
-                // The search goes on from what it has found.
+                // The search continues from what it has found.
                 false if at % 5 == 0 => known[at / 5 % NEAR] = case,
                 false => {}
             }

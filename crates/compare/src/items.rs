@@ -34,7 +34,7 @@ enum Loop {
     Each,
     /// Some item is looked for.
     Some,
-    /// Anything else: a list is made of it.
+    /// Anything else: its value is a list.
     Other,
 }
 
