@@ -3,6 +3,7 @@
 //! In: how many choices there are, parts of objects. Out: which go together, items that an API server takes.
 
 use crate::analysis::reads::Tree;
+use crate::ir::matcher::is_label_key;
 use crate::value::{Str, Value};
 
 /// How many pairs are looked at for one that is taken.
@@ -80,4 +81,10 @@ pub(crate) fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
         }
         _ => item.clone(),
     }
+}
+
+/// A text that may be the key of a label or annotation, near one that may not: behind a prefix stands a name.
+pub(crate) fn as_key(text: &str) -> Option<Str> {
+    let longer = format!("{text}a");
+    (!is_label_key(text) && is_label_key(&longer)).then(|| longer.into())
 }

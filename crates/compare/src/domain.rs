@@ -11,7 +11,7 @@ use crate::kubernetes::admitted::{listed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
-use super::combine::{filled, named, pairs};
+use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
 use super::predicates::Predicates;
 use super::words::{self, Languages};
@@ -32,6 +32,8 @@ pub struct Domain<'d> {
     kind: [Str; 3],
     /// The fields that lead to the value that is built.
     path: Vec<Str>,
+    /// How many lists the value is in an item of.
+    inside: usize,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
 }
@@ -72,6 +74,7 @@ impl<'d> Domain<'d> {
             limit,
             kind,
             path: Vec::new(),
+            inside: 0,
             open,
         }
     }
@@ -227,7 +230,10 @@ impl<'d> Domain<'d> {
     }
 
     fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
-        let fits = |choice: usize, before: usize| all[before].items + choices[choice].items <= self.items;
+        // Lists of one item do not stand for each other: it has what the rules say of each of them.
+        let is_inside = self.inside > 0;
+        let sum = |a: usize, b: usize| if is_inside { a.max(b) } else { a + b };
+        let fits = |choice: usize, before: usize| sum(all[before].items, choices[choice].items) <= self.items;
         let (pairs, is_all) = pairs(choices.len(), all.len(), self.limit, fits);
         if !is_all {
             self.not_all("too many combinations of fields");
@@ -238,7 +244,7 @@ impl<'d> Domain<'d> {
                 (Some(Value::Map(map)), Some(value)) => {
                     let mut map = map.clone();
                     map.insert::<Str>(key.clone(), value.clone());
-                    Choice { value: Some(Value::Map(map)), items: before.items + choice.items }
+                    Choice { value: Some(Value::Map(map)), items: sum(before.items, choice.items) }
                 }
                 _ => before.clone(),
             }
@@ -361,7 +367,9 @@ impl<'d> Domain<'d> {
         let required = required_item(&self.kind, &path);
         let items: Vec<Choice> = match is_looked_into {
             true => {
+                self.inside += 1;
                 let items = self.of(&"item".into(), &below, item, true, None, depth + 1);
+                self.inside -= 1;
                 // What is not read of an item is such that an API server admits it.
                 let add = |choice: Choice| Choice {
                     value: match (&choice.value, &required) {
@@ -416,8 +424,9 @@ impl<'d> Domain<'d> {
         if tree.whole || tree.names || tree.items.is_some() {
             let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
             let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key.clone()).collect();
-            let keys: Vec<Str> =
-                self.texts.iter().filter(|t| !t.is_empty() && !known.contains(t)).cloned().collect();
+            let texts =
+                self.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
+            let keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
             for key in keys {
                 let choices = self.of(&key, &below, Some(value), false, None, depth + 1);
                 all = self.product(all, &key, &choices);

@@ -119,6 +119,7 @@ impl Items {
         if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke" | "Condition", _)) {
             need = Need::both(self.lengths(node));
         }
+        need = need.and(Need::both(usize::from(looks_into_list(node))));
         // An anchor says of the list below it that one item must match, instead of each.
         let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
         let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
@@ -219,6 +220,49 @@ fn is_comparison(name: &str) -> bool {
     matches!(name, "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_")
 }
 
+/// Whether an operator or function looks for items of a list by itself.
+fn looks_into_list(node: &Node) -> bool {
+    let is_constant = |tree: &Tree| matches!(tree, Tree::Node(n) if matches!(n.variant, "const" | "folded"));
+    match (node.kind, node.variant) {
+        ("Condition", _) => {
+            let operator = node.get("operator").and_then(Tree::as_node).map(|operator| operator.variant);
+            let compares = matches!(operator, Some("equals" | "notEquals" | "order" | "duration"));
+            !compares && !is_operation(node.get("key"))
+        }
+        // Of a constant list it says something of a value.
+        ("Invoke", _) if matches!(node.text("function"), Some("@in" | "_in_")) => match node.get("args") {
+            Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
+            _ => true,
+        },
+        ("Expr", "call") => node.text("function") == Some("contains"),
+        _ => false,
+    }
+}
+
+/// Whether a key is the operation of the request, which is no list.
+fn is_operation(key: Option<&Tree>) -> bool {
+    fn paths<'t>(tree: &'t Tree, out: &mut Vec<&'t Node>) {
+        match tree {
+            Tree::Node(node) => {
+                if node.kind == "Expr" && matches!(node.variant, "path" | "walk" | "project" | "call") {
+                    out.push(node);
+                }
+                let fields = node.fields.iter().filter(|(name, _)| !matches!(*name, "onDelete" | "rounds"));
+                fields.for_each(|(_, value)| paths(value, out));
+            }
+            Tree::List(items) => items.iter().for_each(|item| paths(item, out)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    key.into_iter().for_each(|key| paths(key, &mut found));
+    let is_operation = |node: &&Node| match node.get("keys") {
+        Some(Tree::List(keys)) => keys.iter().filter_map(Tree::as_text).eq(["request", "operation"]),
+        _ => false,
+    };
+    !found.is_empty() && found.iter().all(is_operation)
+}
+
 fn is_negation(node: &Node) -> bool {
     node.kind == "Invoke" && node.text("function") == Some("!_")
 }
@@ -260,6 +304,19 @@ mod tests {
         assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1)'}]}}"), (0, 1));
         assert_eq!(of("{cel: {expressions: [{expression: '!object.a.all(x, x == 1)'}]}}"), (0, 1));
         assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1) == true'}]}}"), (1, 1));
+    }
+
+    #[test]
+    fn operators_that_look_into_lists_need_an_item() {
+        let deny = |key: &str| {
+            of(&format!(
+                "{{message: m, deny: {{conditions: {{any: [{{key: '{{{{ {key} }}}}', operator: AnyIn, value: [CREATE]}}]}}}}}}"
+            ))
+        };
+        assert_eq!(deny("request.object.a"), (1, 1));
+        assert_eq!(deny("request.operation"), (0, 0));
+        assert_eq!(of("{cel: {expressions: [{expression: \"'x' in object.a\"}]}}"), (1, 1));
+        assert_eq!(of("{cel: {expressions: [{expression: \"object.a in ['x']\"}]}}"), (0, 0));
     }
 
     #[test]

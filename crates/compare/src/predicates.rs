@@ -136,6 +136,8 @@ impl Predicates {
             ("QuerySource" | "Overlay" | "Overlays", "dynamic") => {
                 self.open("a part of a policy is filled in with variables");
             }
+            // The keys of a map may be any text.
+            ("Entry", _) => self.constants.extend(node.text("key").map(Into::into)),
             ("Filter", _) => return self.filter(node),
             ("Constraints", _) => self.constraints(node),
             ("ResourceRule", _) => {

@@ -372,3 +372,44 @@ fn a_value_that_no_rule_names_is_one_that_an_api_server_takes() {
         differences(&found)
     );
 }
+
+#[test]
+fn keys_that_patterns_name_by_wildcard_are_tried() {
+    let of = |kinds: &str| {
+        classic(kinds, "{message: m, pattern: {metadata: {=(annotations): {X(fluxcd.io/*): '*?'}}}}")
+    };
+    let found = compared(&of("ConfigMap, Secret"), &of("ConfigMap"));
+    assert!(
+        found.differences.iter().any(|d| d.kind == DifferenceKind::Weaker && d.universe == Universe::Cluster),
+        "{:?}",
+        differences(&found)
+    );
+}
+
+#[test]
+fn items_with_several_lists_are_as_an_api_server_wants_them() {
+    let condition = |field: &str, value: &str| {
+        format!("{{key: '{{{{ element.{field} }}}}', operator: AnyIn, value: [{value}]}}")
+    };
+    let of = |word: &str| {
+        let all =
+            [condition("apiGroups", "rbac"), condition("resources", "roles"), condition("verbs", "bind")];
+        classic(
+            "ClusterRole",
+            &format!(
+                "{{message: m, foreach: [{{list: 'request.object.rules[]', deny: {{conditions: {{{word}: [{}]}}}}}}]}}",
+                all.join(", ")
+            ),
+        )
+    };
+    let found = compared(&of("all"), &of("any"));
+    assert!(
+        found
+            .differences
+            .iter()
+            .any(|d| d.kind == DifferenceKind::Stricter && d.universe == Universe::Cluster),
+        "{:?} {:?}",
+        found.answer,
+        differences(&found)
+    );
+}
