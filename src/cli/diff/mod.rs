@@ -36,7 +36,7 @@ const MOST_IN_CERTIFICATE: usize = 500_000;
 /// `ephor.dev/replaces` names it, that of its name, or the only one with a similar name; with one policy on each side, these two. Both are evaluated
 /// on an object for every combination of what they can distinguish. When they agree on all of these they are equal, proved
 /// for every object. Where something cannot be enumerated the answer is "tested", with the reason. Violations are compared
-/// whatever the policies' actions; deletions, and objects that exist in files only, are differences of their own.
+/// and what follows from them; deletions, and objects that exist in files only, are differences of their own.
 /// `ephor-diff.yaml` in the working folder names differences that are accepted, with reasons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
