@@ -7,7 +7,7 @@
 
 use crate::analysis::reads::Tree;
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{listed, required_item, smallest};
+use crate::kubernetes::admitted::{listed, needed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
@@ -34,6 +34,8 @@ pub struct Domain<'d> {
     path: Vec<Str>,
     /// How many lists the value is in an item of.
     inside: usize,
+    /// What is put into the value when it is built, where it is not read.
+    later: Option<Value>,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
 }
@@ -75,6 +77,7 @@ impl<'d> Domain<'d> {
             kind,
             path: Vec::new(),
             inside: 0,
+            later: None,
             open,
         }
     }
@@ -196,9 +199,12 @@ impl<'d> Domain<'d> {
             let own = smallest.and_then(|v| v.get(key));
             let is_required = field.is_some_and(|field| field.required) || own.is_some();
             self.path.push(key.clone());
+            let later = self.later.clone();
+            self.later = later.as_ref().and_then(|later| later.get(key)).cloned();
             let mut choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
             choices.extend(def.into_iter().flat_map(|def| self.listed(&def.name, key)));
             self.path.pop();
+            self.later = later;
             all = self.product(all, key, &choices);
         }
         let mut others: Vec<(Str, Value)> = Vec::new();
@@ -209,15 +215,34 @@ impl<'d> Domain<'d> {
         for field in def.iter().flat_map(|def| &def.fields).filter(|field| field.required) {
             others.push((field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1)));
         }
+        // Of some fields it needs one, unless it has another one of them.
+        let wanted =
+            def.filter(|_| self.later.is_none()).map(|def| self.least(def, depth)).unwrap_or_default();
+        let read = |key: &str| tree.get(key).is_some();
         for choice in &mut all {
             let Some(Value::Map(map)) = &mut choice.value else { continue };
-            for (key, value) in &others {
-                if map.get(key).is_none() && tree.get(key).is_none() {
+            for (key, value) in others.iter().map(|(k, v)| (k, v)).chain(wanted.iter()) {
+                if map.get(key).is_none() && !read(key) {
                     map.insert::<Str>(key.clone(), value.clone());
                 }
             }
         }
         all
+    }
+
+    /// The least that an API server takes for a type.
+    fn least(&self, def: &TypeDef, depth: usize) -> Map {
+        let by_schema = def.fields.iter().filter(|field| field.required).map(|field| &*field.name);
+        let mut map = Map::new();
+        for name in by_schema.chain(needed(&def.name)) {
+            let Some(field) = def.field(name).filter(|_| map.get(name).is_none()) else { continue };
+            let value = match (&field.ty, listed(&def.name, name).first()) {
+                (Type::Leaf(_), Some(first)) => Value::from(*first),
+                _ => self.minimal(&field.name, &field.ty, depth + 1),
+            };
+            map.insert::<Str>(field.name.clone(), value);
+        }
+        map
     }
 
     /// Objects with one more field than they need, for each: some of those that policies may distinguish.
@@ -368,7 +393,9 @@ impl<'d> Domain<'d> {
         let items: Vec<Choice> = match is_looked_into {
             true => {
                 self.inside += 1;
+                let outside = std::mem::replace(&mut self.later, required.clone());
                 let items = self.of(&"item".into(), &below, item, true, None, depth + 1);
+                self.later = outside;
                 self.inside -= 1;
                 // What is not read of an item is such that an API server admits it.
                 let add = |choice: Choice| Choice {
@@ -455,12 +482,7 @@ impl<'d> Domain<'d> {
             Type::Named(name, _) => match self.types.named(name) {
                 Some(def) => match def.leaf {
                     Some(of) => leaf(of),
-                    None => {
-                        let required = def.fields.iter().filter(|field| field.required);
-                        let entries =
-                            required.map(|f| (f.name.clone(), self.minimal(&f.name, &f.ty, depth + 1)));
-                        Value::Map(entries.collect())
-                    }
+                    None => Value::Map(self.least(def, depth)),
                 },
                 None => Value::Map(Map::new()),
             },

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
+use crate::value::Value;
 use crate::value::place::{PathPart, parse};
 
 use super::surroundings::Case;
@@ -29,7 +30,9 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
         match kind_of(object).and_then(|kind| admitted(&kind, object)) {
             None => return Seen::Unknown,
             Some(Ok(object)) => seen.push(object),
-            Some(Err(Refusal { reason: Reason::Required, path, .. })) => return Seen::Without(path),
+            Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
+                return Seen::Without(path);
+            }
             Some(Err(_)) => return Seen::Refused,
         }
     }
@@ -38,6 +41,15 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
         (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
         _ => Seen::Unknown,
     }
+}
+
+/// Whether there is nothing at a path; a field that is there may lack one of its own.
+fn is_absent(object: &Value, path: &str) -> bool {
+    let found = parse(path).iter().try_fold(object, |at, step| match step {
+        PathPart::Key(key) => at.get(key),
+        PathPart::Index(index) => at.as_list()?.get(*index),
+    });
+    found.is_none_or(Value::is_empty)
 }
 
 /// Whether a field of the object is read, so that policies distinguish its absence.

@@ -413,3 +413,11 @@ fn items_with_several_lists_are_as_an_api_server_wants_them() {
         differences(&found)
     );
 }
+
+#[test]
+fn fields_that_need_one_of_others_have_one() {
+    let of = |word: &str| cel("", "pods", &format!("object.spec.containers.{word}(c, has(c.livenessProbe))"));
+    let found = compared(&of("all"), &of("exists"));
+    let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
+    assert_eq!((one.kind, one.universe), (DifferenceKind::Weaker, Universe::Cluster));
+}

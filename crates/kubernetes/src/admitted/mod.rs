@@ -32,7 +32,7 @@ use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
 pub use smallest::{required_item, smallest};
-pub use table::listed;
+pub use table::{listed, needed};
 
 /// Where and why an API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -78,6 +78,23 @@ pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
     found.and_then(|rules| rules.iter().find_map(of)).unwrap_or_default()
 }
 
+/// The fields that an object of a type has to have: those that are required, and the first of those of which it needs one.
+pub fn needed(name: &str) -> Vec<&'static str> {
+    let Some(rules) = all().get(name) else { return Vec::new() };
+    let is_required = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::Required));
+    let required = rules.fields.iter().filter(|(field, rules)| **field != "*" && is_required(rules));
+    let mut fields: Vec<&'static str> = required.map(|(field, _)| *field).collect();
+    fields.sort_unstable();
+    for rule in rules.of("*").unwrap_or_default() {
+        if let Rule::OneOf(words) | Rule::SomeOf(words) = rule
+            && !words.iter().any(|word| fields.contains(word))
+        {
+            fields.extend(words.first());
+        }
+    }
+    fields
+}
+
 /// Whether objects of a type are recorded.
 pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)
