@@ -123,6 +123,10 @@ fn split(rule: &Rule) -> Vec<Rule> {
 fn parts(check: &Check) -> Vec<Check> {
     match check {
         Check::Deny(conditions) => denials(conditions).into_iter().map(Check::Deny).collect(),
+        // A global anchor decides about all of the pattern.
+        Check::Pattern(Overlay::Ready(pattern), _) if has_global_anchor(&pattern.source) => {
+            vec![check.clone()]
+        }
         Check::Pattern(Overlay::Ready(pattern), origin) => {
             let lowered = leaves(&pattern.source).into_iter().map(|part| LATE.pattern(&part));
             let patterns: Option<Vec<_>> = lowered.collect();
@@ -172,6 +176,15 @@ fn leaves(pattern: &Value) -> Vec<Value> {
             items.iter().flat_map(leaves).map(|part| Value::list(vec![part])).collect()
         }
         other => vec![other.clone()],
+    }
+}
+
+/// Whether a pattern has a global anchor anywhere.
+fn has_global_anchor(pattern: &Value) -> bool {
+    match pattern {
+        Value::Map(map) => map.iter().any(|(key, below)| key.starts_with("<(") || has_global_anchor(below)),
+        Value::List(items) => items.iter().any(has_global_anchor),
+        _ => false,
     }
 }
 

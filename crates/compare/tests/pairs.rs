@@ -421,3 +421,17 @@ fn fields_that_need_one_of_others_have_one() {
     let [one] = &*found.differences else { panic!("{:?}", differences(&found)) };
     assert_eq!((one.kind, one.universe), (DifferenceKind::Weaker, Universe::Cluster));
 }
+
+#[test]
+fn a_global_anchor_decides_about_the_whole_pattern() {
+    let of = |class: &str| {
+        classic(
+            "PersistentVolumeClaim",
+            &format!(
+                "{{message: m, pattern: {{metadata: {{annotations: {{a: '?*'}}}}, spec: {{<(storageClassName): {class}}}}}}}"
+            ),
+        )
+    };
+    assert_eq!(compared(&of("nfs"), &of("nfs")).answer, Answer::Proved);
+    assert_eq!(compared(&of("nfs"), &of("nf")).answer, Answer::Differs);
+}
