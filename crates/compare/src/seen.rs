@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
 use crate::value::Value;
-use crate::value::place::{PathPart, parse};
+use crate::value::place::{PathPart, follow, parse};
 
 use super::surroundings::Case;
 
@@ -45,11 +45,9 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
 
 /// Whether there is nothing at a path; a field that is there may lack one of its own.
 fn is_absent(object: &Value, path: &str) -> bool {
-    let found = parse(path).iter().try_fold(object, |at, step| match step {
-        PathPart::Key(key) => at.get(key),
-        PathPart::Index(index) => at.as_list()?.get(*index),
-    });
-    found.is_none_or(Value::is_empty)
+    let path = parse(path);
+    let (found, steps) = follow(object, &path);
+    steps < path.len() || found.is_empty()
 }
 
 /// Whether a field of the object is read, so that policies distinguish its absence.

@@ -3,16 +3,8 @@
 //! In: objects for each kind of answer that was seen, and others. Out: the former with one part of one of the others in its place. A
 //! change of a rule shows on objects near those that it decides about: where all else is as it must be and one field is not.
 
+use crate::value::place::{Path, PathPart, follow};
 use crate::value::{Map, Value, stack};
-
-/// A way into an object.
-type Path = Vec<Step>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Key(crate::value::Str),
-    Item(usize),
-}
 
 /// The `at`-th variation of an object by parts of another one; `None` when there is nothing to take.
 pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
@@ -26,7 +18,8 @@ pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
         return with(base, path, None);
     }
     let path = of_donor.get((at - at.div_ceil(4)) % of_donor.len().max(1))?;
-    let part = get(donor, path)?.clone();
+    let (part, _) = follow(donor, path);
+    let part = part.clone();
     with(base, path, Some(part))
 }
 
@@ -39,7 +32,7 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
                 if is_head {
                     continue;
                 }
-                here.push(Step::Key(key.clone()));
+                here.push(PathPart::Key(key.clone()));
                 let is_identity = here.len() == 1 && &**key == "metadata";
                 if !is_identity {
                     out.push(here.clone());
@@ -50,7 +43,7 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
         }
         Value::List(items) => {
             for (at, below) in items.iter().enumerate() {
-                here.push(Step::Item(at));
+                here.push(PathPart::Index(at));
                 out.push(here.clone());
                 paths(below, here, out);
                 here.pop();
@@ -60,19 +53,11 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
     });
 }
 
-fn get<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
-    let Some((step, rest)) = path.split_first() else { return Some(value) };
-    match step {
-        Step::Key(key) => get(value.get(key)?, rest),
-        Step::Item(at) => get(value.as_list()?.get(*at)?, rest),
-    }
-}
-
 /// The value with another part at the end of a path, or without it; `None` when the path does not lead there.
-fn with(value: &Value, path: &[Step], part: Option<Value>) -> Option<Value> {
+fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
     let (step, rest) = path.split_first()?;
     match (step, value) {
-        (Step::Key(key), Value::Map(map)) => {
+        (PathPart::Key(key), Value::Map(map)) => {
             let new = match (rest.is_empty(), map.get(key)) {
                 (true, _) => part,
                 (false, Some(below)) => Some(with(below, rest, part)?),
@@ -87,7 +72,7 @@ fn with(value: &Value, path: &[Step], part: Option<Value>) -> Option<Value> {
                 None => None,
             }
         }
-        (Step::Item(at), Value::List(items)) => {
+        (PathPart::Index(at), Value::List(items)) => {
             let mut all = items.to_vec();
             match (rest.is_empty(), part) {
                 (true, Some(part)) if *at < all.len() => *all.get_mut(*at)? = part,
