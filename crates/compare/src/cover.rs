@@ -77,7 +77,9 @@ pub fn compare_observed<'s>(
     let mut kinds: Vec<String> = environments.iter().map(|e| e.resource.kind.to_string()).collect();
     kinds.dedup();
     if let Some(why) = [old, new].into_iter().find_map(Side::unsupported) {
-        let answer = match is_same_text(old, new, &environments) {
+        // Rules of one text in the environments that are known say nothing of the others.
+        let same = partly.is_none().then(|| is_same_text(old, new, &environments)).flatten();
+        let answer = match same {
             Some(relative_to) => Answer::ProvedRelative(relative_to.into_iter().collect()),
             None => Answer::Incomparable(why),
         };
@@ -377,13 +379,7 @@ fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<
 
 /// Why classes of values do not say all.
 fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
-    if let Some(why) = &tested.open {
-        return Some(why.clone());
-    }
-    if reads.external {
-        return Some("external data".into());
-    }
-    None
+    tested.open.clone().or_else(|| reads.external.then(|| "external data".into()))
 }
 
 /// How many fields two readers have in common.
