@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ephor_document::{json, yaml_value};
+use ephor_external::facts;
 use ephor_signatures::bundle;
 use ephor_signatures::cosign::Subject;
 use ephor_signatures::notary::{Artifact, Store};
 use ephor_signatures::trust::{self, Trust};
-use ephor_external::facts;
 use ephor_sources::registry::{Failure, Manifest, Registry, Repository, fuzzing};
 use ephor_value::Value;
 use libfuzzer_sys::fuzz_target;

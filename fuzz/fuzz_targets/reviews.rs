@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ephor_admission::admit::{Deadline, Gate};
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
+use ephor_admission::admit::{Deadline, Gate};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;

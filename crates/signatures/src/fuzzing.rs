@@ -1,4 +1,4 @@
-//! Entry points of fuzz targets into the readers of signatures, with `cfg(fuzzing)` only: what others sign and send. Reading must
+//! Entry points of fuzz targets into the readers of signatures, with the feature `fuzzing` only: what others sign and send. Reading must
 //! end, without a panic.
 
 use crate::document::decode_json;

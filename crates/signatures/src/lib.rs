@@ -20,7 +20,7 @@ pub mod cose;
 pub mod cosign;
 #[cfg(test)]
 mod fixtures;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod jws;

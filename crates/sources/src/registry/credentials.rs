@@ -181,7 +181,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn anonymous() -> Keys {
         Keys { config: Some(PathBuf::new()), ..Keys::default() }
     }

@@ -1,4 +1,4 @@
-//! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end,
+//! Entry points of fuzz targets into what registries answer, with the feature `fuzzing` only. Reading must end,
 //! without a panic; no request is sent.
 
 use crate::document::decode_json;

@@ -8,7 +8,7 @@
 pub mod client;
 #[cfg(feature = "network")]
 pub mod credentials;
-#[cfg(all(fuzzing, feature = "network"))]
+#[cfg(all(feature = "fuzzing", feature = "network"))]
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(feature = "network")]
