@@ -1,12 +1,14 @@
 //! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
 //!
 //! `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
-//! they were proved equal (`false proof`) or no difference was found (`missed`).
+//! they were proved equal (`false proof`) or no difference was found (`missed`); `(files)`: only as written, not as an API server
+//! shows them to webhooks.
 
 use std::io::BufRead;
 use std::time::Instant;
 
 use ephor_compare::{Answer, Options, Side, compare};
+use ephor_kubernetes::admitted::{admitted, kind_of};
 use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
@@ -25,6 +27,14 @@ fn objects(path: &str) -> Vec<Value> {
         .filter_map(|one| ephor_document::yaml_value(one).ok())
         .filter(|v| v.get("kind").is_some())
         .collect()
+}
+
+/// An object as an API server shows it to webhooks; the object itself where this is not known; nothing when it is refused.
+fn shown(object: &Value) -> Option<Value> {
+    match kind_of(object).and_then(|kind| admitted(&kind, object)) {
+        Some(shown) => shown.ok(),
+        None => Some(object.clone()),
+    }
 }
 
 /// The objects on which both sides differ.
@@ -65,8 +75,14 @@ fn main() {
         if found.answer != Answer::Differs && !pool.is_empty() {
             let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
             let word = if is_proved { "false proof" } else { "missed" };
-            for one in differing(&old, &new, &pool).into_iter().take(3) {
+            let as_shown: Vec<Value> = pool.iter().filter_map(shown).collect();
+            let of_clusters = differing(&old, &new, &as_shown);
+            let of_files = differing(&old, &new, &pool);
+            for one in of_clusters.iter().take(3) {
                 println!("!! {word}: {line} {one}");
+            }
+            for one in of_files.iter().filter(|_| of_clusters.is_empty()).take(3) {
+                println!("!! {word} (files): {line} {one}");
             }
         }
         let why = match &found.answer {

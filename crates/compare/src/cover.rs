@@ -7,6 +7,7 @@
 //! where they do not, more units are taken together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,6 +27,7 @@ use super::side::{Effect, Side};
 use super::signature::signature;
 use super::surroundings::{Case, Surroundings, surroundings};
 use super::units::{Unit, units};
+use super::words::Words;
 
 /// How much a comparison may do.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +104,7 @@ pub fn compare_observed<'s>(
         reasons: partly.into_iter().collect(),
         relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
+        words: Rc::default(),
         alike: BTreeSet::new(),
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
         by_effect: false,
@@ -128,6 +131,8 @@ pub(crate) struct Run<'s> {
     /// The external data that both sides read in the same way.
     pub relative_to: BTreeSet<String>,
     pub found: BTreeMap<Key, Difference>,
+    /// The texts of languages that were met.
+    pub words: Rc<Words>,
     /// The environments that were looked at, by what decides in them.
     alike: BTreeSet<String>,
     /// Whether what follows from violations is known.
@@ -197,15 +202,9 @@ impl Run<'_> {
             self.reasons.insert(TIME_LIMIT.into());
             return;
         }
-        let Some(reads) = &unit.reads else {
-            self.reasons.insert("a rule reads what only a request shows".into());
-            return;
-        };
-        let mut near: Vec<&Unit> = others.iter().filter(|other| other.reads.is_some()).collect();
-        if near.len() < others.len() {
-            self.reasons.insert("a rule reads what only a request shows".into());
-        }
-        let overlap = |other: &Unit| other.reads.as_ref().map_or(0, |o| shared(reads, o));
+        let reads = &unit.reads;
+        let mut near: Vec<&Unit> = others.iter().collect();
+        let overlap = |other: &Unit| shared(reads, &other.reads);
         near.sort_by_key(|other| std::cmp::Reverse(overlap(other)));
         let close: Vec<&Unit> = near.iter().copied().filter(|o| overlap(o) > 0).take(TOGETHER).collect();
         let singles = near.iter().take(3).map(|one| vec![*one]);
@@ -257,13 +256,13 @@ impl Run<'_> {
 
     fn cover(&mut self, environment: &Environment, from: (&Unit, usize), others: &[&Unit]) -> Uncovered {
         let (unit, _) = from;
-        let mut reads = unit.reads.clone().unwrap_or_default();
+        let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
         let mut items = unit.items.violated;
         let mut has_more = false;
         let mut why = unit.items.open.clone();
         for other in others {
-            reads.merge(other.reads.as_ref().unwrap_or(&Reads::default()));
+            reads.merge(&other.reads);
             tested.merge(&other.predicates);
             items += other.items.satisfied;
             has_more |= other.items.any && other.items.satisfied == 0;
@@ -277,10 +276,17 @@ impl Run<'_> {
         let items = items.clamp(1, MOST_ITEMS);
         let few = (self.options.objects / SPARSE).max(1);
         let limit = if found.open.is_some() { few } else { self.options.objects };
-        let mut domain = Domain::new(Types::built_in(), &tested, environment, items, limit);
-        let (around, why) = surroundings(environment, &reads, &tested);
-        let cases = cases(environment, &reads, &tested, &mut domain, &around);
+        let words = Rc::clone(&self.words);
+        let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, items, limit);
+        let (around, why) = surroundings(environment, &reads, &tested, &words);
+        let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open).or(why);
+        if found.open.is_some() && items > 1 {
+            // Short lists first: these combinations are few.
+            let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, 1, few);
+            let small = self::cases(environment, &reads, &tested, &mut domain, &around);
+            cases = small.into_iter().chain(cases.into_iter().step_by(2)).collect();
+        }
         if found.open.is_some() {
             self.explore((environment, from, others), &reads, cases, few, &mut found);
             return found;
@@ -364,7 +370,7 @@ pub(crate) fn cases(
 /// containers changes nothing else of a Pod.
 fn may_matter(environment: &Environment, sides: &[Vec<Unit>; 2]) -> bool {
     let field = "spec.ephemeralContainers";
-    let reads = |unit: &Unit| unit.reads.as_ref().is_none_or(|reads| is_read(reads, field));
+    let reads = |unit: &Unit| !unit.is_all_read || is_read(&unit.reads, field);
     &*environment.subresource != "ephemeralcontainers" || sides.iter().flatten().any(reads)
 }
 

@@ -7,14 +7,14 @@
 
 use crate::analysis::reads::Tree;
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{listed, needed, required_item, smallest};
+use crate::kubernetes::admitted::{is_shown_as_null, listed, needed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
 use super::predicates::Predicates;
-use super::words::{self, Languages};
+use super::words::{Languages, Words};
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -22,6 +22,7 @@ const DEEPEST: usize = 24;
 /// Objects of one kind for one comparison.
 pub struct Domain<'d> {
     types: &'d Types,
+    words: &'d Words,
     predicates: &'d Predicates,
     texts: Vec<Str>,
     integers: Vec<i64>,
@@ -56,19 +57,20 @@ fn plain(value: Value) -> Choice {
 impl<'d> Domain<'d> {
     /// For what is tested, with at most so many items and objects.
     pub fn new(
-        types: &'d Types,
+        (types, words): (&'d Types, &'d Words),
         predicates: &'d Predicates,
         environment: &Environment,
         items: usize,
         limit: usize,
     ) -> Domain<'d> {
-        let (texts, open) = match predicates.texts() {
+        let (texts, open) = match predicates.texts(words) {
             Some(texts) => (texts, None),
-            None => (vec!["".into(), "a".into()], Some("too many different texts".to_string())),
+            None => (predicates.some_texts(words), Some("too many different texts".to_string())),
         };
         let kind = environment.object.clone();
         Domain {
             types,
+            words,
             predicates,
             texts,
             integers: predicates.integers(),
@@ -167,12 +169,12 @@ impl<'d> Domain<'d> {
         let mut all: Vec<Str> = vec![usual.into()];
         if is_read {
             let languages = Languages { globs: patterns.clone(), ..Languages::default() };
-            let Some(found) = words::witnesses(&languages, 1) else {
+            let Some(found) = self.words.of(languages, 1) else {
                 self.not_all("too many different names");
                 return all;
             };
             let texts = if as_text { self.texts.clone() } else { Vec::new() };
-            for text in found.into_iter().map(Str::from).chain(texts) {
+            for text in found.iter().cloned().chain(texts) {
                 if !text.is_empty() && !all.contains(&text) {
                     all.push(text);
                 }
@@ -200,9 +202,14 @@ impl<'d> Domain<'d> {
             let is_required = field.is_some_and(|field| field.required) || own.is_some();
             self.path.push(key.clone());
             let later = self.later.clone();
+            // Where an API server takes an object without the field, it shows null.
+            let is_needed = own.is_some() || later.as_ref().is_some_and(|later| later.get(key).is_some());
+            let is_null =
+                !is_needed && def.zip(field).is_some_and(|(def, field)| is_shown_as_null(def, field));
             self.later = later.as_ref().and_then(|later| later.get(key)).cloned();
             let mut choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
             choices.extend(def.into_iter().flat_map(|def| self.listed(&def.name, key)));
+            choices.extend(is_null.then(|| plain(Value::Null)));
             self.path.pop();
             self.later = later;
             all = self.product(all, key, &choices);

@@ -9,6 +9,7 @@ use crate::analysis::reads::Reads;
 
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
+use super::repair::mended;
 use super::seen::{Seen, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
@@ -48,7 +49,8 @@ impl Run<'_> {
             let seen = self.look(among, reads, case.clone(), found);
             let known = near.entry(seen).or_default();
             if known.len() < NEAR {
-                known.push(case.clone());
+                let object = mended(&case.object).unwrap_or_else(|| case.object.clone());
+                known.push(Case { object, ..case.clone() });
             }
         }
         for at in 0..2 * few {
@@ -97,6 +99,15 @@ impl Run<'_> {
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
             Seen::Without(_) | Seen::Refused => {
+                if let Some(object) = mended(&case.object) {
+                    let case = Case { object, ..case.clone() };
+                    if let Seen::As(as_seen) = seen_in_clusters(&case)
+                        && !self.judged(environment, from, others, &as_seen, false).is_covered
+                    {
+                        found.in_clusters.push(case);
+                        return seen;
+                    }
+                }
                 // Another object of the same classes may be admitted.
                 found.open_in_clusters =
                     Some("an API server refuses the objects on which rules differ".into());

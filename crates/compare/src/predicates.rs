@@ -72,7 +72,8 @@ impl Predicates {
         }
     }
 
-    fn open(&mut self, why: impl Into<String>) {
+    /// Notes why classes do not say all; the first cause counts.
+    pub fn open(&mut self, why: impl Into<String>) {
         self.open.get_or_insert(why.into());
     }
 

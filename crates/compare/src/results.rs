@@ -4,6 +4,7 @@
 //! that they read and write; agreement on all of these is no proof, for a rule may copy what nothing tests.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
@@ -35,7 +36,7 @@ impl Run<'_> {
         self.reasons.insert("objects that rules change or generate are compared on samples".into());
         let (mut reads, mut tested) = (Reads::default(), Predicates::default());
         for unit in sides.iter().flatten() {
-            reads.merge(unit.reads.as_ref().unwrap_or(&Reads::default()));
+            reads.merge(&unit.reads);
             tested.merge(&unit.predicates);
         }
         for side in self.sides {
@@ -43,8 +44,10 @@ impl Run<'_> {
             tested.add_texts(std::mem::take(&mut written.texts));
             reads.shown.merge(&written.tree);
         }
-        let mut domain = Domain::new(Types::built_in(), &tested, environment, ITEMS, self.options.objects);
-        let (around, _) = surroundings(environment, &reads, &tested);
+        let words = Rc::clone(&self.words);
+        let mut domain =
+            Domain::new((Types::built_in(), &words), &tested, environment, ITEMS, self.options.objects);
+        let (around, _) = surroundings(environment, &reads, &tested, &words);
         for case in cases(environment, &reads, &tested, &mut domain, &around) {
             if self.left == 0 || self.is_late() {
                 break;

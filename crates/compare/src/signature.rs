@@ -22,7 +22,10 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
         for unit in units {
             let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_kind)?;
             looks_at_operation |= identity.looks_at_operation;
-            reads.merge(unit.reads.as_ref()?);
+            if !unit.is_all_read {
+                return None;
+            }
+            reads.merge(&unit.reads);
             own.push(&identity.text);
         }
         let _ = write!(text, "{own:?};");

@@ -14,7 +14,7 @@ use crate::value::{Map, Str, Value};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::predicates::Predicates;
-use super::words::{self, Languages};
+use super::words::{Languages, Words};
 
 /// The objects of a request, and what surrounds them.
 #[derive(Clone, Debug)]
@@ -148,14 +148,15 @@ pub(crate) fn surroundings(
     environment: &Environment,
     reads: &Reads,
     tested: &Predicates,
+    words: &Words,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
     let (users, mut open) = match reads.user {
-        true => users(tested),
+        true => users(tested, words),
         false => (vec![usual.user.clone()], None),
     };
     let namespaces = match environment.resource.namespaced {
-        true => namespaces(reads, tested, &mut open),
+        true => namespaces(reads, tested, words, &mut open),
         false => vec![usual.namespace.clone()],
     };
     let mut all = Vec::new();
@@ -172,13 +173,15 @@ pub(crate) fn surroundings(
 }
 
 /// A user of each class.
-fn users(tested: &Predicates) -> (Vec<UserParts>, Option<String>) {
+fn users(tested: &Predicates, words: &Words) -> (Vec<UserParts>, Option<String>) {
     let mut open = None;
     let mut classes = |own: &BTreeSet<String>, more: &dyn Fn(&str) -> Vec<String>| {
         let mut languages = Languages { globs: own.clone(), ..tested.languages() };
         languages.globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
-        match words::witnesses(&languages, 1) {
-            Some(found) => found.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
+        match words.of(languages, 1) {
+            Some(found) => {
+                found.iter().filter(|text| !text.is_empty()).map(ToString::to_string).collect::<Vec<_>>()
+            }
             None => {
                 open.get_or_insert_with(|| "too many different users".to_string());
                 Vec::new()
@@ -218,7 +221,7 @@ fn users(tested: &Predicates) -> (Vec<UserParts>, Option<String>) {
 }
 
 /// Labels and annotations of a namespace of each class.
-fn namespaces(reads: &Reads, tested: &Predicates, open: &mut Option<String>) -> Vec<[Map; 2]> {
+fn namespaces(reads: &Reads, tested: &Predicates, words: &Words, open: &mut Option<String>) -> Vec<[Map; 2]> {
     let mut tree = reads.namespace.clone();
     for label in &tested.namespace_labels {
         let steps = ["metadata", "labels", label].map(|key| Step::Key(key.into()));
@@ -238,7 +241,7 @@ fn namespaces(reads: &Reads, tested: &Predicates, open: &mut Option<String>) -> 
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
     wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let mut domain = Domain::new(Types::built_in(), tested, &environment, 1, MOST);
+    let mut domain = Domain::new((Types::built_in(), words), tested, &environment, 1, MOST);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);
     let part = |object: &Value, key: &str| {

@@ -28,6 +28,7 @@ use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
 use super::external::external;
+use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
 use super::predicates::Predicates;
@@ -40,8 +41,10 @@ const MOST_PARTS: usize = 64;
 pub struct Unit {
     /// It alone.
     pub engine: Engine,
-    /// What it reads; `None` = more than can be said before there is a request.
-    pub reads: Option<Reads>,
+    /// What it reads, or seems to read.
+    pub reads: Reads,
+    /// Whether that is all; if not, more than can be said before there is a request.
+    pub is_all_read: bool,
     /// What it tests there.
     pub predicates: Predicates,
     /// How many items of lists matter to it.
@@ -79,8 +82,13 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         };
         for part in parts {
             let (exceptions, cel) = (set.exceptions(), set.cel_exceptions());
-            let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
-            let predicates = Predicates::of(&part);
+            let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE);
+            let is_all_read = reads.is_ok();
+            let reads = reads.unwrap_or_else(|_| guessed(&part));
+            let mut predicates = Predicates::of(&part);
+            if !is_all_read {
+                predicates.open("a rule reads what only a request shows");
+            }
             let items = Items::of(&part);
             let named = !exceptions.is_empty() || !cel.is_empty();
             let identity = identity(&part, environment, named);
@@ -88,7 +96,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = Engine::new(set).with_profile(Profile::cluster());
-            all.push(Unit { engine, reads, predicates, items, identity, external });
+            all.push(Unit { engine, reads, is_all_read, predicates, items, identity, external });
         }
     }
     all

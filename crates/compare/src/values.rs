@@ -8,7 +8,7 @@ use crate::value::Str;
 use crate::value::quantity::Quantity;
 
 use super::predicates::Predicates;
-use super::words::{self, Languages};
+use super::words::{Languages, Words};
 
 /// Functions that change the case of texts.
 const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
@@ -30,15 +30,35 @@ impl Predicates {
     }
 
     /// A text for each class of texts.
-    pub fn texts(&self) -> Option<Vec<Str>> {
-        let found = words::witnesses(&self.languages(), if self.relates { 2 } else { 1 })?;
-        let mut all: Vec<Str> = found.into_iter().map(Str::from).collect();
+    pub fn texts(&self, words: &Words) -> Option<Vec<Str>> {
+        let found = words.of(self.languages(), if self.relates { 2 } else { 1 })?;
+        Some(self.with_numbers(found.to_vec()))
+    }
+
+    /// Texts in and outside of each language, where their combinations are too many.
+    pub fn some_texts(&self, words: &Words) -> Vec<Str> {
+        let Languages { globs, regexes, characters } = self.languages();
+        let of = |globs: &[&String], regexes: &[&String]| {
+            let [globs, regexes] = [globs, regexes].map(|all| all.iter().map(|one| (*one).clone()).collect());
+            words.of(Languages { globs, regexes, characters: characters.clone() }, 1)
+        };
+        let single = globs.iter().map(|one| of(&[one], &[])).chain(regexes.iter().map(|one| of(&[], &[one])));
+        let mut all: Vec<Str> = vec!["".into(), "a".into()];
+        for text in single.flatten().flat_map(|found| found.to_vec()) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        self.with_numbers(all)
+    }
+
+    fn with_numbers(&self, mut all: Vec<Str>) -> Vec<Str> {
         for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
             if !all.contains(&text) {
                 all.push(text);
             }
         }
-        Some(all)
+        all
     }
 
     /// Integers below, at and above those that are tested.

@@ -54,7 +54,7 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
 }
 
 /// The value with another part at the end of a path, or without it; `None` when the path does not lead there.
-fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
+pub(crate) fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
     let (step, rest) = path.split_first()?;
     match (step, value) {
         (PathPart::Key(key), Value::Map(map)) => {

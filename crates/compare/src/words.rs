@@ -4,13 +4,19 @@
 //! either; regular expressions. Out: the shortest text for each combination of matching ones that is possible at all.
 //! Method: the product of their automata, breadth first; characters that none has are one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::rc::Rc;
 
+use foldhash::fast::RandomState;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
+
+use crate::value::Str;
 
 /// More states of the product are given up.
 const MOST_STATES: usize = 20_000;
@@ -19,7 +25,7 @@ const MOST_STATES: usize = 20_000;
 const MEMORY: usize = 8 << 20;
 
 /// Languages of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Languages {
     /// Wildcard patterns.
     pub globs: BTreeSet<String>,
@@ -29,29 +35,83 @@ pub struct Languages {
     pub characters: BTreeSet<char>,
 }
 
-/// An automaton over characters, its states numbered in the order in which they are found.
+/// The texts of languages, each found once.
+#[derive(Debug, Default)]
+pub struct Words {
+    known: RefCell<HashMap<(Languages, usize), Option<Rc<[Str]>>>>,
+}
+
+impl Words {
+    /// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
+    /// languages are too many, or too large.
+    pub fn of(&self, languages: Languages, each: usize) -> Option<Rc<[Str]>> {
+        let key = (languages, each);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = witnesses(&key.0, each).map(|texts| texts.into_iter().map(Str::from).collect());
+        self.known.borrow_mut().insert(key, found.clone());
+        found
+    }
+}
+
+/// States of an automaton, numbered in the order in which they are found, and the steps between them that are known.
+struct States<S> {
+    all: Vec<S>,
+    known: HashMap<S, u32, RandomState>,
+    /// For each state, the next one for each character of the alphabet.
+    steps: Vec<Option<u32>>,
+    alphabet: usize,
+}
+
+impl<S: Clone + Eq + Hash> States<S> {
+    fn new(alphabet: usize) -> States<S> {
+        States { all: Vec::new(), known: HashMap::default(), steps: Vec::new(), alphabet }
+    }
+
+    fn number(&mut self, state: S) -> u32 {
+        if let Some(known) = self.known.get(&state) {
+            return *known;
+        }
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(state.clone());
+        self.known.insert(state, number);
+        self.steps.resize(self.all.len() * self.alphabet, None);
+        number
+    }
+
+    fn get(&self, state: u32) -> Option<&S> {
+        self.all.get(state as usize)
+    }
+
+    fn step(&self, state: u32, read: usize) -> Option<u32> {
+        *self.steps.get(state as usize * self.alphabet + read)?
+    }
+
+    fn learn(&mut self, state: u32, read: usize, next: u32) {
+        if let Some(step) = self.steps.get_mut(state as usize * self.alphabet + read) {
+            *step = Some(next);
+        }
+    }
+}
+
+/// An automaton over the characters of an alphabet.
 trait Automaton {
     fn start(&mut self) -> u32;
-    fn step(&mut self, state: u32, read: char) -> u32;
+    /// The state behind a character, which is the one at `at` of the alphabet.
+    fn step(&mut self, state: u32, at: usize, read: char) -> u32;
     fn accepts(&mut self, state: u32) -> bool;
 }
 
 /// A wildcard pattern: sets of positions are its states.
 struct Glob {
     pattern: Vec<char>,
-    states: Vec<BTreeSet<usize>>,
-    known: HashMap<BTreeSet<usize>, u32>,
-    steps: HashMap<(u32, char), u32>,
+    states: States<BTreeSet<usize>>,
 }
 
 impl Glob {
-    fn new(pattern: &str) -> Glob {
-        Glob {
-            pattern: pattern.chars().collect(),
-            states: Vec::new(),
-            known: HashMap::new(),
-            steps: HashMap::new(),
-        }
+    fn new(pattern: &str, alphabet: usize) -> Glob {
+        Glob { pattern: pattern.chars().collect(), states: States::new(alphabet) }
     }
 
     /// The number of a set of positions, with those that are reached without reading: behind `*`.
@@ -62,13 +122,7 @@ impl Glob {
                 todo.push(at + 1);
             }
         }
-        if let Some(known) = self.known.get(&state) {
-            return *known;
-        }
-        let number = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
-        self.states.push(state.clone());
-        self.known.insert(state, number);
-        number
+        self.states.number(state)
     }
 }
 
@@ -77,23 +131,23 @@ impl Automaton for Glob {
         self.number(BTreeSet::from([0]))
     }
 
-    fn step(&mut self, state: u32, read: char) -> u32 {
-        if let Some(known) = self.steps.get(&(state, read)) {
-            return *known;
+    fn step(&mut self, state: u32, at: usize, read: char) -> u32 {
+        if let Some(known) = self.states.step(state, at) {
+            return known;
         }
-        let positions = self.states.get(state as usize).cloned().unwrap_or_default();
+        let positions = self.states.get(state).cloned().unwrap_or_default();
         let next = positions.iter().filter_map(|&at| match self.pattern.get(at)? {
             '*' => Some(at),
             '?' => Some(at + 1),
             own => (*own == read).then_some(at + 1),
         });
         let next = self.number(next.collect());
-        self.steps.insert((state, read), next);
+        self.states.learn(state, at, next);
         next
     }
 
     fn accepts(&mut self, state: u32) -> bool {
-        self.states.get(state as usize).is_some_and(|positions| positions.contains(&self.pattern.len()))
+        self.states.get(state).is_some_and(|positions| positions.contains(&self.pattern.len()))
     }
 }
 
@@ -101,30 +155,19 @@ impl Automaton for Glob {
 struct Search {
     dfa: DFA,
     cache: Cache,
-    states: Vec<LazyStateID>,
-    known: HashMap<LazyStateID, u32>,
+    states: States<LazyStateID>,
     is_broken: bool,
 }
 
 impl Search {
-    fn new(pattern: &str) -> Option<Search> {
+    fn new(pattern: &str, alphabet: usize) -> Option<Search> {
         let dfa = DFA::builder()
             .configure(DFA::config().cache_capacity(MEMORY).match_kind(MatchKind::All))
             .thompson(thompson::Config::new().nfa_size_limit(Some(MEMORY)))
             .build(pattern)
             .ok()?;
         let cache = dfa.create_cache();
-        Some(Search { dfa, cache, states: Vec::new(), known: HashMap::new(), is_broken: false })
-    }
-
-    fn number(&mut self, state: LazyStateID) -> u32 {
-        if let Some(known) = self.known.get(&state) {
-            return *known;
-        }
-        let number = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
-        self.states.push(state);
-        self.known.insert(state, number);
-        number
+        Some(Search { dfa, cache, states: States::new(alphabet), is_broken: false })
     }
 }
 
@@ -132,7 +175,7 @@ impl Automaton for Search {
     fn start(&mut self) -> u32 {
         let config = start::Config::new().anchored(Anchored::No);
         match self.dfa.start_state(&mut self.cache, &config) {
-            Ok(state) => self.number(state),
+            Ok(state) => self.states.number(state),
             Err(_) => {
                 self.is_broken = true;
                 0
@@ -140,25 +183,30 @@ impl Automaton for Search {
         }
     }
 
-    fn step(&mut self, state: u32, read: char) -> u32 {
-        let Some(mut at) = self.states.get(state as usize).copied() else { return state };
+    fn step(&mut self, state: u32, at: usize, read: char) -> u32 {
+        if let Some(known) = self.states.step(state, at) {
+            return known;
+        }
+        let Some(mut here) = self.states.get(state).copied() else { return state };
         let mut bytes = [0; 4];
         for byte in read.encode_utf8(&mut bytes).bytes() {
             // A match is seen one byte late, and stays one.
-            if at.is_match() {
+            if here.is_match() {
                 break;
             }
-            match self.dfa.next_state(&mut self.cache, at, byte) {
-                Ok(next) => at = next,
+            match self.dfa.next_state(&mut self.cache, here, byte) {
+                Ok(next) => here = next,
                 Err(_) => self.is_broken = true,
             }
         }
         self.is_broken |= self.cache.clear_count() > 0;
-        self.number(at)
+        let next = self.states.number(here);
+        self.states.learn(state, at, next);
+        next
     }
 
     fn accepts(&mut self, state: u32) -> bool {
-        let Some(at) = self.states.get(state as usize).copied() else { return false };
+        let Some(at) = self.states.get(state).copied() else { return false };
         if at.is_match() {
             return true;
         }
@@ -172,15 +220,15 @@ impl Automaton for Search {
     }
 }
 
-/// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
-/// languages are too many, or too large.
-pub fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
-    let mut searches: Vec<Search> = Vec::new();
-    for regex in &languages.regexes {
-        searches.push(Search::new(regex)?);
-    }
-    let mut globs: Vec<Glob> = languages.globs.iter().map(|p| Glob::new(p)).collect();
-    let patterns = globs.iter().flat_map(|g| g.pattern.iter().copied()).filter(|c| !matches!(c, '*' | '?'));
+/// A text on the way through the product: the state of each automaton, the one before it, and the character that was read.
+struct Reached {
+    states: Box<[u32]>,
+    before: usize,
+    read: char,
+}
+
+fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
+    let patterns = languages.globs.iter().flat_map(|glob| glob.chars()).filter(|c| !matches!(c, '*' | '?'));
     let mut own: BTreeSet<char> = patterns.collect();
     own.extend(&languages.characters);
     own.extend(languages.regexes.iter().flat_map(|regex| characters(regex)));
@@ -188,36 +236,59 @@ pub fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
     let others: Vec<char> =
         ('a'..='z').chain('0'..='9').filter(|c| !own.contains(c)).take(each.max(1)).collect();
     let alphabet: Vec<char> = others.into_iter().chain(own).collect();
+    let mut searches: Vec<Search> = Vec::new();
+    for regex in &languages.regexes {
+        searches.push(Search::new(regex, alphabet.len())?);
+    }
+    let mut globs: Vec<Glob> = languages.globs.iter().map(|p| Glob::new(p, alphabet.len())).collect();
     let mut automata: Vec<&mut dyn Automaton> = Vec::new();
     automata.extend(globs.iter_mut().map(|glob| glob as &mut dyn Automaton));
     automata.extend(searches.iter_mut().map(|search| search as &mut dyn Automaton));
     let start: Box<[u32]> = automata.iter_mut().map(|one| one.start()).collect();
     let mut found: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
-    let mut visits: HashMap<Box<[u32]>, usize> = HashMap::from([(start.clone(), 1)]);
-    let mut todo = VecDeque::from([(start, String::new())]);
-    while let Some((states, text)) = todo.pop_front() {
+    let mut visits: HashMap<Box<[u32]>, usize, RandomState> = HashMap::default();
+    visits.insert(start.clone(), 1);
+    let mut reached = vec![Reached { states: start, before: 0, read: ' ' }];
+    let mut next: Box<[u32]> = Box::default();
+    let mut at = 0;
+    while let Some(Reached { states, .. }) = reached.get(at) {
+        let states = states.clone();
         let truth: Vec<bool> = automata.iter_mut().zip(&states).map(|(one, s)| one.accepts(*s)).collect();
         let known = found.entry(truth).or_default();
         if *known < each {
             *known += 1;
-            order.push(text.clone());
+            order.push(text(&reached, at));
         }
-        for &read in &alphabet {
-            let next: Box<[u32]> =
-                automata.iter_mut().zip(&states).map(|(one, s)| one.step(*s, read)).collect();
-            let seen = visits.entry(next.clone()).or_insert(0);
-            if *seen < each {
-                *seen += 1;
-                todo.push_back((next, format!("{text}{read}")));
+        next.clone_from(&states);
+        for (place, &read) in alphabet.iter().enumerate() {
+            for ((one, from), to) in automata.iter_mut().zip(&states).zip(next.iter_mut()) {
+                *to = one.step(*from, place, read);
             }
+            match visits.get_mut(&next) {
+                Some(seen) if *seen >= each => continue,
+                Some(seen) => *seen += 1,
+                None => _ = visits.insert(next.clone(), 1),
+            }
+            reached.push(Reached { states: next.clone(), before: at, read });
         }
         if visits.len() > MOST_STATES {
             return None;
         }
+        at += 1;
     }
     drop(automata);
     (!searches.iter().any(|search| search.is_broken)).then_some(order)
+}
+
+/// The characters that were read on the way to a text; the first text is the empty one.
+fn text(reached: &[Reached], mut at: usize) -> String {
+    let mut read: Vec<char> = Vec::new();
+    while let Some(one) = reached.get(at).filter(|_| at > 0) {
+        read.push(one.read);
+        at = one.before;
+    }
+    read.into_iter().rev().collect()
 }
 
 /// A character of each class that a regular expression distinguishes, as far as it names them: the characters that it is written

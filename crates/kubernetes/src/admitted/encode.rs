@@ -76,6 +76,12 @@ fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
     }
 }
 
+/// Whether a field is shown as null when it is not there.
+pub fn is_shown_as_null(def: &TypeDef, field: &Field) -> bool {
+    let is_list = matches!(field.ty, Type::List(..)) && field.required;
+    is_list || NULL.contains(&(&*def.name, &*field.name))
+}
+
 /// The object with the lists that are shown as null when they are missing.
 pub fn shown(object: &Value, def: &TypeDef, types: &Types) -> Value {
     match object {
@@ -97,9 +103,7 @@ fn shown_fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
         out.insert(key.clone(), v);
     }
     for field in &def.fields {
-        let is_list = matches!(field.ty, Type::List(..)) && field.required;
-        let always = is_list || NULL.contains(&(&*def.name, &*field.name));
-        if always && !out.contains_key(&field.name) {
+        if is_shown_as_null(def, field) && !out.contains_key(&field.name) {
             out.insert(field.name.clone(), Value::Null);
         }
     }

@@ -1,0 +1,137 @@
+//! Objects that an API server refuses, mended where it is plain how.
+//!
+//! In: an object. Out: one that is admitted and differs from it in what the server asked for: fields that must be set, texts and
+//! numbers that repeat those of an earlier item.
+
+use crate::kubernetes::Types;
+use crate::kubernetes::admitted::{Reason, admitted, kind_of, listed};
+use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use crate::value::place::{Path, PathPart, follow, parse};
+use crate::value::{Str, Value};
+
+use super::variation::with;
+
+/// So many faults are mended at most.
+const MOST: usize = 12;
+
+/// The object with what an API server asked for; `None` when that is not enough, or nothing is known of its kind.
+pub(crate) fn mended(object: &Value) -> Option<Value> {
+    let kind = kind_of(object)?;
+    let mut object = object.clone();
+    for at in 0..MOST {
+        let refusal = match admitted(&kind, &object)? {
+            Ok(_) => return Some(object),
+            Err(refusal) => refusal,
+        };
+        let path = parse(&refusal.path);
+        object = match refusal.reason {
+            Reason::Required => {
+                let value = least(&kind, &path, at)?;
+                with(&object, &path, Some(value))?
+            }
+            Reason::Duplicate => {
+                let (path, value) = another(&object, path, at)?;
+                with(&object, &path, Some(value))?
+            }
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// The least value of a field. `at`: the how-manieth it is, so that texts differ.
+fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
+    let types = Types::built_in();
+    let mut def: &TypeDef = types.of_kind(kind)?;
+    let mut ty: Option<&Type> = None;
+    let mut listed_texts: &[&str] = &[];
+    for step in path {
+        if let Some(Type::Named(name, _)) = ty {
+            def = types.named(name)?;
+        }
+        ty = match (step, ty) {
+            (PathPart::Index(_), Some(Type::List(_, item))) => Some(item),
+            (PathPart::Key(_), Some(Type::Map(value, _))) => Some(value),
+            (PathPart::Key(key), _) => {
+                listed_texts = listed(&def.name, key);
+                Some(&def.field(key)?.ty)
+            }
+            (PathPart::Index(_), _) => return None,
+        };
+    }
+    let leaf = match ty? {
+        Type::Leaf(leaf) => *leaf,
+        Type::Named(name, _) => match types.named(name)?.leaf {
+            Some(leaf) => leaf,
+            None => return Some(Value::Map(Default::default())),
+        },
+        Type::List(..) => return Some(Value::list(vec![Value::Map(Default::default())])),
+        Type::Map(..) => return Some(Value::Map(Default::default())),
+    };
+    Some(match leaf {
+        Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString => {
+            Value::Int(1 + i64::try_from(at).unwrap_or_default())
+        }
+        Leaf::Bool => Value::Bool(true),
+        Leaf::Quantity => Value::from("1"),
+        Leaf::String => match listed_texts.first() {
+            Some(first) => Value::from(*first),
+            None => Value::from(letter(at)),
+        },
+        _ => return None,
+    })
+}
+
+fn letter(at: usize) -> &'static str {
+    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"].get(at).copied().unwrap_or("m")
+}
+
+/// Another text or number where one repeats; of an item, its name or mount path; of a list, the names of its items.
+fn another(object: &Value, mut path: Path, at: usize) -> Option<(Path, Value)> {
+    let (mut found, _) = follow(object, &path);
+    if let Value::List(items) = found {
+        let named = items.iter().enumerate().map(|(at, item)| item.with("name", Value::from(letter(at))));
+        let named = Value::list(named.collect());
+        return Some((path, named));
+    }
+    if let Value::Map(map) = found {
+        let key =
+            ["name", "mountPath", "port", "containerPort"].into_iter().find(|key| map.get(*key).is_some())?;
+        path.push(PathPart::Key(key.into()));
+        found = map.get(key)?;
+    }
+    let value = match found {
+        Value::Str(text) => Value::from(&*format!("{text}{}", letter(at))),
+        Value::Int(n) => Value::Int(n.saturating_add(1)),
+        _ => return None,
+    };
+    Some((path, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn yaml(text: &str) -> Value {
+        ephor_document::yaml_value(text).unwrap()
+    }
+
+    #[test]
+    fn names_that_are_missing_or_repeat_are_filled_in() {
+        let service =
+            yaml("{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{}, {port: 32000}]}}");
+        let mended = mended(&service).unwrap();
+        let ports = mended.get("spec").and_then(|spec| spec.get("ports")).and_then(Value::as_list).unwrap();
+        let names: Vec<&str> = ports.iter().filter_map(|port| port.get("name")?.as_str()).collect();
+        assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
+        assert_eq!(ports[1].get("port"), Some(&Value::Int(32000)));
+    }
+
+    #[test]
+    fn what_has_another_fault_stays_refused() {
+        assert_eq!(
+            mended(&yaml("{apiVersion: v1, kind: Pod, metadata: {name: A_}, spec: {containers: []}}")),
+            None
+        );
+    }
+}
