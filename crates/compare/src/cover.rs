@@ -19,6 +19,7 @@ use super::answer::{Answer, Comparison, Difference};
 use super::differences::Key;
 use super::domain::Domain;
 use super::environment::{Environment, environments};
+use super::explore::Pool;
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
@@ -280,7 +281,8 @@ impl Run<'_> {
         let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, items, limit);
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
-        found.open = found.open.or(domain.open).or(why);
+        found.open = found.open.or(domain.open.take()).or(why);
+        let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.
             let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, 1, few);
@@ -288,7 +290,8 @@ impl Run<'_> {
             cases = small.into_iter().chain(cases.into_iter().step_by(2)).collect();
         }
         if found.open.is_some() {
-            self.explore((environment, from, others), &reads, cases, few, &mut found);
+            let pool = Pool { cases, texts, integers, few };
+            self.explore((environment, from, others), &reads, pool, &mut found);
             return found;
         }
         for case in &cases {
@@ -307,7 +310,8 @@ impl Run<'_> {
         }
         if found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
-            self.explore((environment, from, others), &reads, cases, few, &mut found);
+            let pool = Pool { cases, texts, integers, few };
+            self.explore((environment, from, others), &reads, pool, &mut found);
         }
         found
     }

@@ -115,6 +115,11 @@ impl<'d> Domain<'d> {
         pairs.into_iter().map(object).collect()
     }
 
+    /// A text and an integer of each class.
+    pub fn classes(&self) -> (Vec<Str>, Vec<i64>) {
+        (self.texts.clone(), self.integers.clone())
+    }
+
     fn not_all(&mut self, why: &str) {
         self.open.get_or_insert_with(|| why.to_string());
     }
@@ -219,8 +224,14 @@ impl<'d> Domain<'d> {
         let is_head = |key: &str| depth == 0 && matches!(key, "apiVersion" | "kind" | "metadata");
         others
             .extend(fixed.filter(|(key, _)| !is_head(key)).map(|(key, value)| (key.clone(), value.clone())));
-        for field in def.iter().flat_map(|def| &def.fields).filter(|field| field.required) {
-            others.push((field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1)));
+        for (def, field) in def.iter().flat_map(|def| def.fields.iter().map(move |field| (def, field))) {
+            if field.required {
+                let value = match (&field.ty, listed(&def.name, &field.name).first()) {
+                    (Type::Leaf(_), Some(first)) => Value::from(*first),
+                    _ => self.minimal(&field.name, &field.ty, depth + 1),
+                };
+                others.push((field.name.clone(), value));
+            }
         }
         // Of some fields it needs one, unless it has another one of them.
         let wanted =

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::reads::Reads;
+use crate::value::Str;
 
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
@@ -14,10 +15,25 @@ use super::seen::{Seen, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
-use super::variation::varied;
+use super::variation::{substituted, varied};
 
 /// How many objects of one kind of answer are varied.
 const NEAR: usize = 6;
+
+/// Of these, each field is given each value.
+const FIRST: usize = 2;
+
+/// Where objects to look at are taken from.
+pub(crate) struct Pool {
+    /// Objects that are spread over all combinations.
+    pub cases: Vec<Case>,
+    /// Texts of each class.
+    pub texts: Vec<Str>,
+    /// Integers of each class.
+    pub integers: Vec<i64>,
+    /// How many are looked at, roughly.
+    pub few: usize,
+}
 
 /// What a unit says of an object, and what others say.
 struct Judged {
@@ -33,8 +49,7 @@ impl Run<'_> {
         &mut self,
         among: (&Environment, (&Unit, usize), &[&Unit]),
         reads: &Reads,
-        cases: Vec<Case>,
-        few: usize,
+        Pool { cases, texts, integers, few }: Pool,
         found: &mut Uncovered,
     ) {
         let every = cases.len().div_ceil(few).max(1);
@@ -51,6 +66,22 @@ impl Run<'_> {
             if known.len() < NEAR {
                 let object = mended(&case.object).unwrap_or_else(|| case.object.clone());
                 known.push(Case { object, ..case.clone() });
+            }
+        }
+        // One field decides: each is given each value that is tested.
+        let bases: Vec<Case> = near.values().flat_map(|known| known.iter().take(FIRST)).cloned().collect();
+        let each = few / bases.len().max(1);
+        for base in &bases {
+            for object in substituted(&base.object, &texts, &integers).take(each) {
+                if is_over(self, found) {
+                    return;
+                }
+                let case = Case { object, ..base.clone() };
+                let seen = self.look(among, reads, case.clone(), found);
+                let known = near.entry(seen).or_default();
+                if known.len() < NEAR {
+                    known.push(case);
+                }
             }
         }
         for at in 0..2 * few {

@@ -3,6 +3,8 @@
 //! In: an object. Out: one that is admitted and differs from it in what the server asked for: fields that must be set, texts and
 //! numbers that repeat those of an earlier item.
 
+use std::collections::BTreeSet;
+
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, admitted, kind_of, listed};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
@@ -25,12 +27,13 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
         };
         let path = parse(&refusal.path);
         object = match refusal.reason {
-            Reason::Required => {
+            Reason::Invalid if !is_unset(&object, &path) => return None,
+            Reason::Required | Reason::Invalid | Reason::NotSupported => {
                 let value = least(&kind, &path, at)?;
                 with(&object, &path, Some(value))?
             }
             Reason::Duplicate => {
-                let (path, value) = another(&object, path, at)?;
+                let (path, value) = another(&kind, &object, path, at)?;
                 with(&object, &path, Some(value))?
             }
             _ => return None,
@@ -39,12 +42,10 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
     None
 }
 
-/// The least value of a field. `at`: the how-manieth it is, so that texts differ.
-fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
-    let types = Types::built_in();
+/// The type that has the field at the end of a path, or a list in it, and the type of what is there.
+fn type_at<'t>(types: &'t Types, kind: &[Str; 3], path: &[PathPart]) -> Option<(&'t TypeDef, &'t Type)> {
     let mut def: &TypeDef = types.of_kind(kind)?;
     let mut ty: Option<&Type> = None;
-    let mut listed_texts: &[&str] = &[];
     for step in path {
         if let Some(Type::Named(name, _)) = ty {
             def = types.named(name)?;
@@ -52,14 +53,22 @@ fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
         ty = match (step, ty) {
             (PathPart::Index(_), Some(Type::List(_, item))) => Some(item),
             (PathPart::Key(_), Some(Type::Map(value, _))) => Some(value),
-            (PathPart::Key(key), _) => {
-                listed_texts = listed(&def.name, key);
-                Some(&def.field(key)?.ty)
-            }
+            (PathPart::Key(key), _) => Some(&def.field(key)?.ty),
             (PathPart::Index(_), _) => return None,
         };
     }
-    let leaf = match ty? {
+    Some((def, ty?))
+}
+
+/// The least value of a field. `at`: the how-manieth it is, so that texts differ.
+fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
+    let types = Types::built_in();
+    let (def, ty) = type_at(types, kind, path)?;
+    let listed_texts = match path.last() {
+        Some(PathPart::Key(key)) => listed(&def.name, key),
+        _ => &[],
+    };
+    let leaf = match ty {
         Type::Leaf(leaf) => *leaf,
         Type::Named(name, _) => match types.named(name)?.leaf {
             Some(leaf) => leaf,
@@ -87,25 +96,51 @@ fn letter(at: usize) -> &'static str {
 }
 
 /// Another text or number where one repeats; of an item, its name or mount path; of a list, the names of its items.
-fn another(object: &Value, mut path: Path, at: usize) -> Option<(Path, Value)> {
+fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option<(Path, Value)> {
     let (mut found, _) = follow(object, &path);
     if let Value::List(items) = found {
-        let named = items.iter().enumerate().map(|(at, item)| item.with("name", Value::from(letter(at))));
-        let named = Value::list(named.collect());
-        return Some((path, named));
+        let types = Types::built_in();
+        let (_, Type::List(_, item)) = type_at(types, kind, &path)? else { return None };
+        let Type::Named(item, _) = &**item else { return None };
+        let def = types.named(item)?;
+        let differs = |key: &str| {
+            let of = |item: &Value| item.get(key).map(crate::value::print::json);
+            let all: BTreeSet<_> = items.iter().map(of).collect();
+            all.len() == items.len()
+        };
+        let key = KEYS.into_iter().find(|key| def.field(key).is_some() && !differs(key))?;
+        let mut all: Vec<Value> = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let own = item.get(key).cloned().unwrap_or_else(|| Value::from(letter(at)));
+            let repeats = all.iter().any(|one| one.get(key) == Some(&own));
+            all.push(item.with(key, if repeats { next(&own, at)? } else { own }));
+        }
+        return Some((path, Value::list(all)));
     }
     if let Value::Map(map) = found {
-        let key =
-            ["name", "mountPath", "port", "containerPort"].into_iter().find(|key| map.get(*key).is_some())?;
+        let key = KEYS.into_iter().find(|key| map.get(*key).is_some())?;
         path.push(PathPart::Key(key.into()));
         found = map.get(key)?;
     }
-    let value = match found {
-        Value::Str(text) => Value::from(&*format!("{text}{}", letter(at))),
-        Value::Int(n) => Value::Int(n.saturating_add(1)),
-        _ => return None,
-    };
+    let value = next(found, at)?;
     Some((path, value))
+}
+
+/// Fields by which items of lists are told apart.
+const KEYS: [&str; 5] = ["name", "mountPath", "topologyKey", "port", "containerPort"];
+
+fn next(value: &Value, at: usize) -> Option<Value> {
+    match value {
+        Value::Str(text) => Some(Value::from(&*format!("{text}{}", letter(at)))),
+        Value::Int(n) => Some(Value::Int(n.saturating_add(1))),
+        _ => None,
+    }
+}
+
+/// Whether a field is not there, or has the value that stands for this.
+fn is_unset(object: &Value, path: &[PathPart]) -> bool {
+    let (found, steps) = follow(object, path);
+    steps < path.len() || found.is_empty() || matches!(found, Value::Int(0))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! change of a rule shows on objects near those that it decides about: where all else is as it must be and one field is not.
 
 use crate::value::place::{Path, PathPart, follow};
-use crate::value::{Map, Value, stack};
+use crate::value::{Map, Str, Value, stack};
 
 /// The `at`-th variation of an object by parts of another one; `None` when there is nothing to take.
 pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
@@ -21,6 +21,25 @@ pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
     let (part, _) = follow(donor, path);
     let part = part.clone();
     with(base, path, Some(part))
+}
+
+/// The object with each of its texts and integers replaced by each other one of a pool, one at a time.
+pub(crate) fn substituted<'v>(
+    base: &'v Value,
+    texts: &'v [Str],
+    integers: &'v [i64],
+) -> impl Iterator<Item = Value> + 'v {
+    let mut own = Vec::new();
+    paths(base, &mut Vec::new(), &mut own);
+    own.into_iter().flat_map(move |path| {
+        let pool: Vec<Value> = match follow(base, &path).0 {
+            Value::Str(own) => texts.iter().filter(|text| *text != own).cloned().map(Value::Str).collect(),
+            Value::Int(own) => integers.iter().filter(|n| *n != own).map(|n| Value::Int(*n)).collect(),
+            Value::Bool(own) => vec![Value::Bool(!own)],
+            _ => Vec::new(),
+        };
+        pool.into_iter().filter_map(move |value| with(base, &path, Some(value)))
+    })
 }
 
 /// The ways to all parts that may be exchanged; what identifies an object stays.
@@ -93,6 +112,21 @@ pub(crate) fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_text_and_number_takes_the_other_values() {
+        let base = ephor_document::yaml_value("{kind: A, spec: {l: [{q: x}], n: 1}}").unwrap();
+        let all: Vec<String> = substituted(&base, &["x".into(), "y".into()], &[1, 2])
+            .map(|v| crate::value::print::json(&v))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                r#"{"kind":"A","spec":{"l":[{"q":"y"}],"n":1}}"#,
+                r#"{"kind":"A","spec":{"l":[{"q":"x"}],"n":2}}"#
+            ]
+        );
+    }
 
     #[test]
     fn a_part_of_another_object_takes_its_place_or_goes() {
