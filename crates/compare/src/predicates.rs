@@ -51,7 +51,7 @@ pub struct Predicates {
     /// Why the classes do not describe it.
     pub open: Option<String>,
     pub(crate) functions: BTreeSet<String>,
-    constants: BTreeSet<String>,
+    pub(super) constants: BTreeSet<String>,
 }
 
 impl Predicates {
@@ -355,6 +355,17 @@ impl Predicates {
             }
             if is_called(&self.functions, ["contains", "contains"]) {
                 self.globs.insert(format!("*{text}*"));
+            }
+            if text.contains(['*', '?']) {
+                // These functions know no wildcards.
+                let escaped = regex_syntax::escape(&text);
+                let forms = [
+                    (["startsWith", "starts_with"], format!("^{escaped}")),
+                    (["endsWith", "ends_with"], format!("{escaped}$")),
+                    (["contains", "contains"], escaped),
+                ];
+                let called = forms.into_iter().filter(|(names, _)| is_called(&self.functions, *names));
+                self.regexes.extend(called.map(|(_, pattern)| pattern));
             }
             if let Ok(n) = text.parse::<i64>() {
                 self.ints.insert(n);

@@ -64,17 +64,21 @@ fn type_at<'t>(types: &'t Types, kind: &[Str; 3], path: &[PathPart]) -> Option<(
 fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
     let types = Types::built_in();
     let (def, ty) = type_at(types, kind, path)?;
-    let listed_texts = match path.last() {
-        Some(PathPart::Key(key)) => listed(&def.name, key),
-        _ => &[],
-    };
+    let key = path.iter().rev().find_map(|step| match step {
+        PathPart::Key(key) => Some(key),
+        PathPart::Index(_) => None,
+    })?;
+    value(types, ty, listed(&def.name, key), at)
+}
+
+fn value(types: &Types, ty: &Type, listed: &[&str], at: usize) -> Option<Value> {
     let leaf = match ty {
         Type::Leaf(leaf) => *leaf,
         Type::Named(name, _) => match types.named(name)?.leaf {
             Some(leaf) => leaf,
             None => return Some(Value::Map(Default::default())),
         },
-        Type::List(..) => return Some(Value::list(vec![Value::Map(Default::default())])),
+        Type::List(_, item) => return Some(Value::list(vec![value(types, item, listed, at)?])),
         Type::Map(..) => return Some(Value::Map(Default::default())),
     };
     Some(match leaf {
@@ -83,10 +87,7 @@ fn least(kind: &[Str; 3], path: &Path, at: usize) -> Option<Value> {
         }
         Leaf::Bool => Value::Bool(true),
         Leaf::Quantity => Value::from("1"),
-        Leaf::String => match listed_texts.first() {
-            Some(first) => Value::from(*first),
-            None => Value::from(letter(at)),
-        },
+        Leaf::String => Value::from(listed.first().copied().unwrap_or(letter(at))),
         _ => return None,
     })
 }

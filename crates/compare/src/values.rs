@@ -20,6 +20,8 @@ impl Predicates {
             globs: self.globs.clone(),
             regexes: self.regexes.clone(),
             characters: BTreeSet::new(),
+            // What looks for equal texts knows no wildcards.
+            texts: self.constants.iter().filter(|text| text.contains(['*', '?'])).cloned().collect(),
         };
         languages.globs.insert(String::new());
         if CASES.iter().any(|name| self.functions.contains(*name)) {
@@ -37,12 +39,15 @@ impl Predicates {
 
     /// Texts in and outside of each language, where their combinations are too many.
     pub fn some_texts(&self, words: &Words) -> Vec<Str> {
-        let Languages { globs, regexes, characters } = self.languages();
-        let of = |globs: &[&String], regexes: &[&String]| {
-            let [globs, regexes] = [globs, regexes].map(|all| all.iter().map(|one| (*one).clone()).collect());
-            words.of(Languages { globs, regexes, characters: characters.clone() }, 1)
-        };
-        let single = globs.iter().map(|one| of(&[one], &[])).chain(regexes.iter().map(|one| of(&[], &[one])));
+        let all = self.languages();
+        let of =
+            |languages: Languages| words.of(Languages { characters: all.characters.clone(), ..languages }, 1);
+        let one = |text: &String| BTreeSet::from([text.clone()]);
+        let globs = all.globs.iter().map(|glob| of(Languages { globs: one(glob), ..Languages::default() }));
+        let texts = all.texts.iter().map(|text| of(Languages { texts: one(text), ..Languages::default() }));
+        let regexes =
+            all.regexes.iter().map(|regex| of(Languages { regexes: one(regex), ..Languages::default() }));
+        let single = globs.chain(texts).chain(regexes);
         let mut all: Vec<Str> = vec!["".into(), "a".into()];
         for text in single.flatten().flat_map(|found| found.to_vec()) {
             if !all.contains(&text) {

@@ -29,6 +29,8 @@ const MEMORY: usize = 8 << 20;
 pub struct Languages {
     /// Wildcard patterns.
     pub globs: BTreeSet<String>,
+    /// Single texts; here, `*` and `?` are characters.
+    pub texts: BTreeSet<String>,
     /// Regular expressions as the `regex` crate writes them; a text is in the language when a part of it matches.
     pub regexes: BTreeSet<String>,
     /// Characters of which not all are treated alike though no pattern has them.
@@ -105,20 +107,26 @@ trait Automaton {
 
 /// A wildcard pattern: sets of positions are its states.
 struct Glob {
-    pattern: Vec<char>,
+    /// Each character, and whether it is a wildcard.
+    pattern: Vec<(char, bool)>,
     states: States<BTreeSet<usize>>,
 }
 
 impl Glob {
     fn new(pattern: &str, alphabet: usize) -> Glob {
-        Glob { pattern: pattern.chars().collect(), states: States::new(alphabet) }
+        let pattern = pattern.chars().map(|c| (c, matches!(c, '*' | '?'))).collect();
+        Glob { pattern, states: States::new(alphabet) }
+    }
+
+    fn of_text(text: &str, alphabet: usize) -> Glob {
+        Glob { pattern: text.chars().map(|c| (c, false)).collect(), states: States::new(alphabet) }
     }
 
     /// The number of a set of positions, with those that are reached without reading: behind `*`.
     fn number(&mut self, mut state: BTreeSet<usize>) -> u32 {
         let mut todo: Vec<usize> = state.iter().copied().collect();
         while let Some(at) = todo.pop() {
-            if self.pattern.get(at) == Some(&'*') && state.insert(at + 1) {
+            if self.pattern.get(at) == Some(&('*', true)) && state.insert(at + 1) {
                 todo.push(at + 1);
             }
         }
@@ -137,9 +145,9 @@ impl Automaton for Glob {
         }
         let positions = self.states.get(state).cloned().unwrap_or_default();
         let next = positions.iter().filter_map(|&at| match self.pattern.get(at)? {
-            '*' => Some(at),
-            '?' => Some(at + 1),
-            own => (*own == read).then_some(at + 1),
+            ('*', true) => Some(at),
+            ('?', true) => Some(at + 1),
+            (own, _) => (*own == read).then_some(at + 1),
         });
         let next = self.number(next.collect());
         self.states.learn(state, at, next);
@@ -230,6 +238,7 @@ struct Reached {
 fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
     let patterns = languages.globs.iter().flat_map(|glob| glob.chars()).filter(|c| !matches!(c, '*' | '?'));
     let mut own: BTreeSet<char> = patterns.collect();
+    own.extend(languages.texts.iter().flat_map(|text| text.chars()));
     own.extend(&languages.characters);
     own.extend(languages.regexes.iter().flat_map(|regex| characters(regex)));
     // Letters first: a text of them is valid in most fields.
@@ -241,6 +250,7 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
         searches.push(Search::new(regex, alphabet.len())?);
     }
     let mut globs: Vec<Glob> = languages.globs.iter().map(|p| Glob::new(p, alphabet.len())).collect();
+    globs.extend(languages.texts.iter().map(|text| Glob::of_text(text, alphabet.len())));
     let mut automata: Vec<&mut dyn Automaton> = Vec::new();
     automata.extend(globs.iter_mut().map(|glob| glob as &mut dyn Automaton));
     automata.extend(searches.iter_mut().map(|search| search as &mut dyn Automaton));
@@ -354,6 +364,16 @@ mod tests {
     #[test]
     fn a_text_that_has_the_prefix_but_is_not_the_text_is_found() {
         assert_eq!(of(&["ab", "ab*"], 1), ["", "ab", "abc"]);
+    }
+
+    #[test]
+    fn a_text_with_wildcards_is_a_text_as_well() {
+        let languages = Languages {
+            globs: ["*", "?*"].map(String::from).into(),
+            texts: ["*", "?*"].map(String::from).into(),
+            ..Languages::default()
+        };
+        assert_eq!(witnesses(&languages, 1).unwrap(), ["", "a", "*", "?*"]);
     }
 
     #[test]
