@@ -7,7 +7,7 @@
 
 use crate::analysis::reads::Tree;
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{is_shown_as_null, listed, needed, required_item, smallest};
+use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
@@ -240,7 +240,10 @@ impl<'d> Domain<'d> {
         for choice in &mut all {
             let Some(Value::Map(map)) = &mut choice.value else { continue };
             for (key, value) in others.iter().map(|(k, v)| (k, v)).chain(wanted.iter()) {
-                if map.get(key).is_none() && !read(key) {
+                let has_other = def.is_some_and(|def| {
+                    instead_of(&def.name, key).iter().any(|other| map.get(*other).is_some())
+                });
+                if map.get(key).is_none() && !read(key) && !has_other {
                     map.insert::<Str>(key.clone(), value.clone());
                 }
             }

@@ -95,6 +95,16 @@ pub fn needed(name: &str) -> Vec<&'static str> {
     fields
 }
 
+/// The fields one of which an object of a type has to have, where a field is one of them.
+pub fn instead_of(name: &str, field: &str) -> &'static [&'static str] {
+    let rules = all().get(name).and_then(|rules| rules.of("*")).unwrap_or_default();
+    let group = rules.iter().find_map(|rule| match rule {
+        Rule::OneOf(words) | Rule::SomeOf(words) => Some(words).filter(|words| words.contains(&field)),
+        _ => None,
+    });
+    group.map_or(&[], |words| words)
+}
+
 /// Whether objects of a type are recorded.
 pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)
