@@ -5,8 +5,10 @@
 //! name and place. Nothing is dropped silently.
 #![forbid(unsafe_code)]
 
+use ephor_cel::ast as cel_tree;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_value as value;
 
+pub mod cel;
 pub mod expressions;
