@@ -100,9 +100,8 @@ fn fits(piece: Piece<'_>, rest: &[Piece<'_>], width: usize) -> bool {
             Doc::Concat(parts) => {
                 stack.extend(parts.iter().rev().map(|doc| Piece { indent, broken, doc }));
             }
-            // What follows may be broken where it wants.
-            Doc::Nest(_, doc) => stack.push(Piece { indent, broken, doc }),
-            Doc::Group(doc) => stack.push(Piece { indent, broken: false, doc }),
+            // A group that follows may be broken at its first place.
+            Doc::Nest(_, doc) | Doc::Group(doc) => stack.push(Piece { indent, broken, doc }),
         }
     }
 }
