@@ -56,6 +56,8 @@ fn plain_rule(rule: &Value) -> (Vec<String>, Value) {
     let mut plain = rule.as_map().cloned().unwrap_or_default();
     plain.remove("exclude");
     plain.insert("match", Value::map([("any", any)]));
+    let validate = rule.get("validate").cloned().unwrap_or_default();
+    plain.insert("validate", validate.with("allowExistingViolations", false.into()));
     (kinds, Value::Map(plain))
 }
 
@@ -98,8 +100,8 @@ fn resource(kind: &str) -> [String; 4] {
     }
 }
 
-fn texts(items: &[&str]) -> Value {
-    Value::list(items.iter().map(|s| Value::from(*s)).collect())
+fn texts(items: &[impl AsRef<str>]) -> Value {
+    Value::list(items.iter().map(|s| Value::from(s.as_ref())).collect())
 }
 
 fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controllers: Option<&str>) -> Value {
@@ -108,7 +110,10 @@ fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controlle
             ("apiGroups", texts(&[group])),
             ("apiVersions", texts(&[version])),
             ("operations", texts(&["CREATE", "UPDATE"])),
-            ("resources", texts(&[plural])),
+            ("resources", match plural.as_str() {
+                "pods" => texts(&["pods", "pods/ephemeralcontainers"]),
+                plural => texts(&[plural]),
+            }),
         ])
     };
     let named = |all: &[ephor_migrate::expressions::Named]| {

@@ -71,6 +71,9 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
     let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
     match text_of("jmesPath") {
         None => Ok(found),
+        Some(own) if own.contains("{{") => {
+            super::template::resolved_in(own, &std::sync::Arc::from([]), found, scope)
+        }
         Some(own) => {
             let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
             queried(&own, Some(found), scope)

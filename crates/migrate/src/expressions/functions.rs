@@ -3,16 +3,12 @@
 //! In: a function's name and its arguments. Out: its value. What the function refuses (a missing value, mostly) fails in CEL as
 //! well. Semantics: `docs/functions.md`.
 
-use crate::cel::build::{
-    all, any, binary, boolean, call as function, choose, constant_bool, equals, int, list, method, name, not, over, select, text,
-};
+use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
 use crate::cel_tree::Node;
 use crate::ir::Expr;
-use crate::ir::ops::truthy as is_true;
 use crate::value::Value;
 
-use super::conditions::both;
-use super::lists::{Quantifier, count, is_list, quantified};
+use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
 use super::template::as_text;
 use super::term::{Faults, Loop, Path, Test, Val};
@@ -145,6 +141,7 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
 fn strict(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(Path { fails: true, ..path.clone() }),
+        Val::Keys(path) => Val::Keys(Path { fails: true, ..path.clone() }),
         other => other.clone(),
     }
 }
@@ -194,9 +191,7 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         of if is_list(of) => {
             // Without the list there is no length.
-            let (node, mut faults) = count(&strict_source(of), scope)?;
-            let _ = &mut faults;
-            Ok(number(node, faults))
+            Ok(Val::Count(Box::new(strict_source(of))))
         }
         of => {
             let (node, faults) = plain(&strict(of), scope)?;
@@ -207,9 +202,11 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 
 /// The length of what may be missing, which has none then.
 fn length_or_none(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let (node, faults) = match is_list(of) {
-        true => count(&of.clone().rescued(), scope)?,
-        false => match of {
+    if is_list(of) {
+        return Ok(Val::Count(Box::new(of.clone().rescued())));
+    }
+    let (node, faults) = {
+        match of {
             Val::Path(path) => {
                 let map = path.or(crate::cel::build::object(Vec::new()));
                 (function("size", vec![map]), path.faults.clone())
@@ -218,7 +215,7 @@ fn length_or_none(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 let (node, faults) = plain(other, scope)?;
                 (function("size", vec![node]), faults)
             }
-        },
+        }
     };
     Ok(number(node, faults))
 }
@@ -240,6 +237,9 @@ fn strict_source(of: &Val) -> Val {
 fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if let (Val::Const(Value::List(items)), Val::Const(c)) = (of, item) {
         return Ok(Val::Const(Value::Bool(items.iter().any(|v| v.strict_eq(c)))));
+    }
+    if let (Val::Keys(path), Val::Const(Value::Str(s))) = (of, item) {
+        return Ok(Val::of_test(super::conditions::has_key(path, s, scope)));
     }
     if is_list(of) {
         let source = match of {
@@ -274,6 +274,23 @@ fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         (Val::Const(Value::Map(m)), _) => {
             let keys = m.sorted().into_iter().map(|(k, _)| Value::Str(k.clone())).collect();
             Ok(Val::Const(Value::list(keys)))
+        }
+        (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => Ok(match path.fails || path.is_required() {
+            true => Val::Keys(path.clone()),
+            // Nothing has no keys: a fault.
+            false => Val::Node {
+                node: path.strict(),
+                ty: Ty::List(Box::new(Ty::Text)),
+                faults: path.missing(),
+            },
+        }),
+        (Val::Or(sides), Ty::Map(_) | Ty::Object(_))
+            if matches!(&sides[1], Val::Const(v) if v.is_empty()) && matches!(&sides[0], Val::Path(_)) =>
+        {
+            keys(&sides[0], scope).map(|_| match &sides[0] {
+                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }),
+                other => other.clone(),
+            })
         }
         (_, Ty::Map(_) | Ty::Object(_) | Ty::Any) => {
             let (node, faults) = match of {
@@ -430,9 +447,5 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
         faults.extend(more);
         return Ok(Val::Node { node: binary("/", of(x), of(y)), ty: Ty::Double, faults });
     }
-    let _ = (all as fn(Vec<Node>) -> Node, any as fn(Vec<Node>) -> Node, boolean as fn(bool) -> Node);
-    let _ = (choose as fn(Node, Node, Node) -> Node, constant_bool as fn(&Node) -> Option<bool>);
-    let _ = (int as fn(i64) -> Node, list as fn(Vec<Node>) -> Node, select as fn(Node, &str) -> Node);
-    let _ = (both as fn(Test, Test) -> Test, is_true as fn(&Value) -> bool);
     Err(scope.refuse(format!("function {name} of such values"), "compare the values"))
 }

@@ -130,7 +130,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             Ty::Text => Some(call("string", vec![node.clone()])),
             ty => as_string(node.clone(), ty),
         },
-        Val::Optional { node, ty, faults } if faults.is_empty() => {
+        Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
             let default = match ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
                 _ => text(""),

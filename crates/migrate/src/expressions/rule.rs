@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, int, name, not, over, select};
+use crate::cel::build::{all, any, boolean, constant_bool, equals, not, or_value};
 use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Kind, Node};
+use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::{Body, Message};
+use crate::ir::rule::Body;
 use crate::ir::shape::Pattern;
 use crate::ir::{Origin, Rule};
 use crate::value::{Str, Value};
@@ -18,8 +18,8 @@ use super::lists::{Quantifier, is_list, quantified};
 use super::message::message;
 use super::pattern::outcome;
 use super::scope::Scope;
-use super::term::{Path, Test, Val};
-use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template, values};
+use super::term::{ABSORBED, Path, Test, Val, has_of};
+use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {
@@ -205,10 +205,15 @@ fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
 
 /// The tree with an expression in the place of a variable.
 pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
-    if is_variable(node, own) {
-        return by.clone();
+    mapped(node, &|node| is_variable(node, own).then(|| by.clone()))
+}
+
+/// The tree with other nodes where `f` has some.
+pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
+    if let Some(other) = f(node) {
+        return other;
     }
-    let of = |node: &Node| replaced(node, own, by);
+    let of = |node: &Node| mapped(node, f);
     let kind = match &node.kind {
         Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
         Kind::Select { operand, field, test } => {
@@ -225,15 +230,12 @@ pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
         Kind::Map(entries) => Kind::Map(
             entries
                 .iter()
-                .map(|e| crate::cel_tree::Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
+                .map(|e| Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
                 .collect(),
         ),
         Kind::Struct { name, fields } => Kind::Struct {
             name: name.clone(),
-            fields: fields
-                .iter()
-                .map(|e| crate::cel_tree::Entry { value: of(&e.value), ..e.clone() })
-                .collect(),
+            fields: fields.iter().map(|e| Entry { value: of(&e.value), ..e.clone() }).collect(),
         },
     };
     Node::new(node.at, kind)
@@ -366,7 +368,7 @@ fn of_element(
                 let test = conditions(admit, scope)?;
                 match test.faults.is_empty() {
                     true => test,
-                    false => guarded(test),
+                    false => guarded(test, scope)?,
                 }
             }
         };
@@ -400,43 +402,25 @@ fn of_element(
         };
         let node = match constant_bool(&admit.node) {
             Some(true) => test.node.clone(),
-            _ if admit.faults.is_empty() || true => any(vec![not(admit.node.clone()), test.node.clone()]),
-            _ => choose(admit.node.clone(), test.node.clone(), boolean(true)),
+            _ => any(vec![not(admit.node.clone()), test.node.clone()]),
         };
         Ok((Test { node: node.clone(), faults: test.faults }, node))
     })();
     scope.names = names;
     scope.bindings.truncate(bindings);
-    let _ = (int as fn(i64) -> Node, name as fn(&str) -> Node, over as fn(Node, &str, &str, Node) -> Node);
-    let _ = (select as fn(Node, &str) -> Node, values::ty_of as fn(&Val) -> super::types::Ty);
     found
 }
 
 /// A test that does not hold where it would fail: what it reads is looked for first.
-fn guarded(test: Test) -> Test {
-    let mut terms: Vec<Node> = Vec::new();
-    for path in &test.faults {
-        if let Some(node) = has_of(path) {
-            terms.push(node);
-        }
+fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test, Refusal> {
+    let faults: Vec<&String> = test.faults.iter().filter(|path| **path != *ABSORBED).collect();
+    let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
+    if terms.len() < faults.len() {
+        // What fails deep inside cannot be looked for; Kyverno's `orValue` takes a failure for no value.
+        scope.needs_kyverno("a precondition of a loop that may fail")?;
+        let rescued = or_value(test.node, boolean(false));
+        return Ok(Test::safe(equals(rescued, boolean(true))));
     }
     terms.push(test.node);
-    Test { node: all(terms), faults: test.faults }
-}
-
-/// `has(path)` of a path's text.
-fn has_of(path: &str) -> Option<Node> {
-    let options = ephor_cel::library::admission(ephor_cel::library::Admission::default()).syntax;
-    let node = ephor_cel::syntax::parse(path, options).ok()?;
-    match node.kind {
-        Kind::Select { operand, field, test: false } => {
-            Some(Node::new(0, Kind::Select { operand, field, test: true }))
-        }
-        _ => None,
-    }
-}
-
-/// The message of a rule that says nothing.
-pub fn is_silent(message: &Message) -> bool {
-    message.text.is_empty()
+    Ok(Test::safe(all(terms)))
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{binary, call, list, method, text};
+use crate::cel::build::{binary, call, method, text};
 use crate::cel_tree::Node;
 use crate::ir::template::{Part, Query, Rounds};
 use crate::ir::Template;
@@ -105,7 +105,6 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
         Ty::Text => node,
         Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
         Ty::List(item) if **item == Ty::Text => {
-            let _ = list;
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
         }
@@ -125,6 +124,42 @@ fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     found
 }
 
+/// The value of a query on data, whose text holds variables of the rule.
+///
+/// # Errors
+/// It cannot be said.
+pub fn resolved_in(source: &str, names: &Arc<[Str]>, data: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let mut text = source.to_string();
+    for _ in 0..16 {
+        let found = find_variables(&text);
+        let Some(first) = found.first().cloned() else { break };
+        text = with_inner(&text, first, names, scope)?;
+    }
+    let own = crate::lower::query::plain(&text, names);
+    let outside = std::mem::replace(&mut scope.data, Some(data));
+    let found = self::query(&own, scope);
+    scope.data = outside;
+    found
+}
+
+/// The text with one variable under a name of its own.
+fn with_inner(
+    text: &str,
+    at: std::ops::Range<usize>,
+    names: &Arc<[Str]>,
+    scope: &mut Scope<'_>,
+) -> Result<String, Refusal> {
+    let written = text.get(at.clone()).unwrap_or_default();
+    let query = crate::lower::query::compile(&expression(written), names);
+    let inner = self::query(&query, scope)?;
+    let number = scope.inner.len();
+    scope.inner.push(inner);
+    let (head, tail) = (text.get(..at.start).unwrap_or_default(), text.get(at.end..).unwrap_or_default());
+    put(head, tail, number).ok_or_else(|| {
+        scope.refuse("a variable inside of another one", "read it under a name of the context first")
+    })
+}
+
 fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let mut text = source.to_string();
     for _ in 0..16 {
@@ -136,14 +171,7 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
             let found = self::query(&query, scope);
             return found;
         }
-        let query = crate::lower::query::compile(&expression(&written), names);
-        let inner = self::query(&query, scope)?;
-        let number = scope.inner.len();
-        scope.inner.push(inner);
-        let (head, tail) = (text.get(..first.start).unwrap_or_default(), text.get(first.end..).unwrap_or_default());
-        text = put(head, tail, number).ok_or_else(|| {
-            scope.refuse("a variable inside of another one", "read it under a name of the context first")
-        })?;
+        text = with_inner(&text, first, names, scope)?;
     }
     // Text around variables that do not nest.
     let own = crate::lower::template::text(&Str::from(text.as_str()), names);
@@ -163,6 +191,9 @@ fn put(head: &str, tail: &str, number: usize) -> Option<String> {
     }
     if quoted('\'') {
         return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));
+    }
+    if quoted('`') {
+        return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('`')?, tail.strip_prefix('`')?));
     }
     // A part of a text in quotation marks.
     let open = head.rfind('\'')?;

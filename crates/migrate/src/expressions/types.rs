@@ -112,11 +112,6 @@ impl Ty {
         }
     }
 
-    /// Whether values are text and nothing else.
-    pub fn is_text(&self) -> bool {
-        matches!(self, Ty::Text | Ty::Quantity)
-    }
-
     /// Whether values are objects.
     pub fn is_object(&self) -> bool {
         matches!(self, Ty::Map(_) | Ty::Object(_))
