@@ -84,7 +84,9 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             };
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
             let args = vec![text("v1"), text("configmaps"), namespace.node, own.node];
-            Ok(fetched(&binding.name, "resource", "get", args, Ty::Any, faults, scope))
+            let kind = ["".into(), "v1".into(), "ConfigMap".into()];
+            let ty = Ty::of_kinds(&[kind], &scope.cx.types);
+            Ok(fetched(&binding.name, "resource", "get", args, ty, faults, scope))
         }
         BindingSource::ApiCall { call, raw } => super::api_call::api_call(&binding.name, call, raw, scope),
         BindingSource::Global { name: own, query } => {

@@ -25,7 +25,7 @@ use super::values::{plain, present, truthy, ty_of};
 use super::{Refusal, compare, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
-fn fails_alike(first: &Test, second: &Test) -> bool {
+pub fn fails_alike(first: &Test, second: &Test) -> bool {
     first.faults.iter().all(|path| **path == *ABSORBED || second.faults.contains(path))
 }
 
@@ -305,6 +305,9 @@ fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> 
         return list_membership(member, key, right, scope);
     }
     if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
+        return Ok(Test::constant(false));
+    }
+    if matches!(right, Val::Const(v) if !matches!(v, Value::List(_) | Value::Str(_))) {
         return Ok(Test::constant(false));
     }
     let there = not_null(key, scope)?;

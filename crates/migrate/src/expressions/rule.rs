@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, constant_bool, equals, not, or_value};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, not, or_value};
 use crate::cel::{WIDTH, print};
 use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
@@ -13,7 +13,7 @@ use crate::ir::shape::Pattern;
 use crate::ir::{Origin, Rule};
 use crate::value::{Str, Value};
 
-use super::conditions::{both, conditions};
+use super::conditions::{both, conditions, fails_alike};
 use super::lists::{Quantifier, is_list, quantified};
 use super::message::message;
 use super::pattern::outcome;
@@ -82,12 +82,12 @@ fn finished(
     validations: Vec<(Checked, Option<Str>, Option<Node>)>,
     scope: &Scope<'_>,
 ) -> Converted {
-    let mut admit = admit.node;
+    let (mut admit, admit_faults) = (admit.node, admit.faults);
     let mut all_of: Vec<Node> = validations.iter().map(|(one, ..)| one.test.node.clone()).collect();
     let mut messages: Vec<Option<Node>> = validations.iter().map(|(.., computed)| computed.clone()).collect();
     let mut shared = scope.shared.clone();
     // Conditions stand alone: what they share with validations is written out.
-    let mut guard = None;
+    let mut guard: Option<Node> = None;
     if constant_bool(&admit) != Some(true) {
         let needs = shared.iter().any(|one| one.keep && reads(&admit, &one.name, &shared));
         if needs {
@@ -100,9 +100,10 @@ fn finished(
         }
     }
     if let Some(guard) = guard {
-        for node in &mut all_of {
-            let other = std::mem::replace(node, boolean(true));
-            *node = any(vec![not(guard.clone()), other]);
+        for (node, (one, ..)) in all_of.iter_mut().zip(&validations) {
+            let first = Test { node: guard.clone(), faults: admit_faults.clone() };
+            let second = Test { node: std::mem::replace(node, boolean(true)), faults: one.test.faults.clone() };
+            *node = implied(first, second);
         }
     }
     let mut kept = Vec::new();
@@ -153,6 +154,14 @@ fn finished(
         });
     }
     Converted { conditions, variables, validations: out }
+}
+
+/// The second where the first holds: a failure of the first is one of the whole.
+fn implied(first: Test, second: Test) -> Node {
+    match fails_alike(&first, &second) {
+        true => any(vec![not(first.node), second.node]),
+        false => choose(first.node, second.node, boolean(true)),
+    }
 }
 
 /// An expression whose type is bool for the checker, too.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cel::build::{boolean, has, method, or_value, select, select_optional};
+use crate::cel::build::{boolean, choose, has, method, or_value, select, select_optional};
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
 use crate::kubernetes::schema::Types;
@@ -139,7 +139,12 @@ impl Path {
 
     /// The value, or else a default.
     pub fn or(&self, default: Node) -> Node {
-        if self.is_required() { self.strict() } else { or_value(self.optional(), default) }
+        match (self.is_required(), self.faults.is_empty()) {
+            (true, _) => self.strict(),
+            (_, true) => or_value(self.optional(), default),
+            // Kyverno's `orValue` would take the default for a failure, too.
+            (_, false) => choose(self.present(), self.strict(), default),
+        }
     }
 
     /// Whether it is there.
