@@ -26,7 +26,28 @@ use super::{Refusal, compare, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
 pub fn fails_alike(first: &Test, second: &Test) -> bool {
-    first.faults.iter().all(|path| **path == *ABSORBED || second.faults.contains(path))
+    first.faults.iter().all(|path| **path == *ABSORBED || always_reads(&second.node, path))
+}
+
+/// Whether every evaluation of an expression reads a path, so that it fails where the path is missing.
+fn always_reads(node: &Node, path: &str) -> bool {
+    let of = |node: &Node| always_reads(node, path);
+    match &node.kind {
+        Kind::Select { operand, test, .. } => (!test && print(node, usize::MAX) == *path) || of(operand),
+        Kind::Call { function, target: None, args } => match (&**function, &args[..]) {
+            ("_&&_" | "_||_", args) => args.iter().all(of),
+            ("_?_:_", [condition, then, other]) => of(condition) || (of(then) && of(other)),
+            ("_?._" | "_[?_]", [operand, ..]) => of(operand),
+            (_, args) => args.iter().any(of),
+        },
+        Kind::Call { function, target: Some(target), args } => match &**function {
+            "orValue" => false,
+            "all" | "exists" | "filter" | "map" | "exists_one" | "transformMap" | "optMap" => of(target),
+            _ => of(target) || args.iter().any(of),
+        },
+        Kind::List { items, .. } => items.iter().any(of),
+        _ => false,
+    }
 }
 
 /// Both, where the second is looked at only when the first holds, and a failure of the first is one of the whole.
@@ -154,8 +175,7 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         && !crate::ir::ops::truthy(v)
         && !is_list(left)
         && constant_bool(&of_right.node) == Some(false)
-        && ty_of(left) == Ty::Any
-        && let Val::Path(_) | Val::Optional { .. } = left
+        && is_plain_read(left)
     {
         return said(&left.clone().rescued(), scope);
     }
@@ -185,6 +205,15 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
     let there = truthy(left, scope)?;
     let of_left = said(&super::lists::known(left), scope)?;
     Ok(decided(there, of_left, of_right))
+}
+
+/// Whether a value is of unknown type, or comes from outside: a default of its own would say more than is known.
+fn is_plain_read(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => path.ty == Ty::Any || !path.faults.is_empty(),
+        Val::Optional { ty, .. } => *ty == Ty::Any,
+        _ => false,
+    }
 }
 
 fn decided(there: Test, left: Test, right: Test) -> Test {
@@ -500,6 +529,17 @@ fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<
     Ok(Some(if is_some { found } else { found.negated() }))
 }
 
+/// The text of the duration that a constant is.
+fn duration_of(c: &Value) -> Option<String> {
+    match c {
+        Value::Str(s) => crate::value::duration::parse_ok(s).map(|_| s.to_string()),
+        c => match as_number(c) {
+            Some(Value::Int(n)) => Some(format!("{n}s")),
+            _ => None,
+        },
+    }
+}
+
 fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     if let Val::Count(of) = key
         && let Some(found) = of_count(sign(order), of, right, scope)?
@@ -512,6 +552,7 @@ fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Re
             Ty::Quantity => c.as_str().is_some_and(|s| crate::value::quantity::Quantity::parse(s).is_some()),
             Ty::Int | Ty::Double => as_number(c).is_some(),
             Ty::Text => c.as_str().is_some_and(text_measures),
+            Ty::Duration => duration_of(c).is_some(),
             _ => false,
         };
         return match alike {
@@ -526,6 +567,10 @@ fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Re
     let (node, mut faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match (right, &ty) {
+        (Val::Const(c), Ty::Duration) => match duration_of(c) {
+            Some(written) => binary(sign(order), node, call("duration", vec![text(&written)])),
+            None => boolean(false),
+        },
         (Val::Const(c), Ty::Int | Ty::Double) => match as_number(c) {
             Some(n) => binary(sign(order), node, super::values::literal(&n)),
             None => boolean(false),

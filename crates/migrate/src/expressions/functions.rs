@@ -109,7 +109,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
                 method(self::name("time"), "now", Vec::new()),
                 function("timestamp", vec![from]),
             );
-            Ok(Val::Node { node: function("string", vec![since]), ty: Ty::Text, faults })
+            Ok(Val::Node { node: since, ty: Ty::Duration, faults })
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }

@@ -329,6 +329,10 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         Val::Path(path) if path.ty == super::types::Ty::Any => {
             Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
         }
+        Val::Optional { node, ty: super::types::Ty::Any, faults, lenient } => {
+            let ty = super::types::Ty::List(Box::new(super::types::Ty::Any));
+            Val::Optional { node, ty, faults, lenient }
+        }
         other => Val::Chain(vec![other]),
     };
     let mut inside: Option<Inside> = None;

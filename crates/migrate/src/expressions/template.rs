@@ -103,7 +103,7 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let (node, faults) = plain(val, scope)?;
     let node = match &ty {
         Ty::Text => node,
-        Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
+        Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
         Ty::List(item) if **item == Ty::Text => {
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
@@ -122,6 +122,14 @@ fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let found = resolved(&rounds.source, &rounds.names, scope);
     scope.depth -= 1;
     found
+}
+
+/// The value of an expression with variables in it.
+///
+/// # Errors
+/// It cannot be said.
+pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    resolved(&format!("{{{{{source}}}}}"), &Arc::from([]), scope)
 }
 
 /// The value of a query on data, whose text holds variables of the rule.

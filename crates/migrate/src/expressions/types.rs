@@ -29,6 +29,8 @@ pub enum Ty {
     Map(Box<Ty>),
     /// An object with fields, of one of these descriptions; with the smallest objects of its kind, whose fields are always there.
     Object(Vec<(Arc<TypeDef>, Option<Value>)>),
+    /// A duration of CEL, which is text in the old expression.
+    Duration,
     /// What the API lists: objects of this type under `items`.
     Listing(Box<Ty>),
     /// Nothing is known.
