@@ -114,7 +114,11 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         }
         other => plain(other, scope)?,
     };
-    Ok(Test { node: binary("==", node, literal(c)), faults })
+    let node = match c {
+        Value::Bool(b) => crate::cel::build::is(node, *b),
+        c => binary("==", node, literal(c)),
+    };
+    Ok(Test { node, faults })
 }
 
 fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {

@@ -362,7 +362,7 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
             Ok(Test { node: in_text(&node, &ty_of(key), s), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
-        Val::Keys(path) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
+        Val::Keys(path, _) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
             let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
             Ok(has_key(path, s, scope))
         }
@@ -405,12 +405,11 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
     let words: Vec<&str> = words.iter().map(|w| &**w).collect();
     match ty {
         Ty::Bool => {
-            let is = |b: bool| words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }));
-            match [is(true), is(false)] {
+            let holds = |b: bool| words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }));
+            match [holds(true), holds(false)] {
                 [true, true] => boolean(true),
                 [false, false] => boolean(false),
-                [true, false] => equals(node.clone(), boolean(true)),
-                [false, true] => equals(node.clone(), boolean(false)),
+                [is_true, _] => crate::cel::build::is(node.clone(), is_true),
             }
         }
         Ty::Int => {

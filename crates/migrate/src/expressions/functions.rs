@@ -141,7 +141,7 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
 fn strict(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(Path { fails: true, ..path.clone() }),
-        Val::Keys(path) => Val::Keys(Path { fails: true, ..path.clone() }),
+        Val::Keys(path, firm) => Val::Keys(Path { fails: true, ..path.clone() }, *firm),
         other => other.clone(),
     }
 }
@@ -238,7 +238,7 @@ fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
     if let (Val::Const(Value::List(items)), Val::Const(c)) = (of, item) {
         return Ok(Val::Const(Value::Bool(items.iter().any(|v| v.strict_eq(c)))));
     }
-    if let (Val::Keys(path), Val::Const(Value::Str(s))) = (of, item) {
+    if let (Val::Keys(path, _), Val::Const(Value::Str(s))) = (of, item) {
         return Ok(Val::of_test(super::conditions::has_key(path, s, scope)));
     }
     if is_list(of) {
@@ -276,19 +276,15 @@ fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             Ok(Val::Const(Value::list(keys)))
         }
         (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => Ok(match path.fails || path.is_required() {
-            true => Val::Keys(path.clone()),
+            true => Val::Keys(path.clone(), false),
             // Nothing has no keys: a fault.
-            false => Val::Node {
-                node: path.strict(),
-                ty: Ty::List(Box::new(Ty::Text)),
-                faults: path.missing(),
-            },
+            false => Val::Keys(Path { fails: true, ..path.clone() }, true),
         }),
         (Val::Or(sides), Ty::Map(_) | Ty::Object(_))
             if matches!(&sides[1], Val::Const(v) if v.is_empty()) && matches!(&sides[0], Val::Path(_)) =>
         {
             keys(&sides[0], scope).map(|_| match &sides[0] {
-                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }),
+                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }, false),
                 other => other.clone(),
             })
         }

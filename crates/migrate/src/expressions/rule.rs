@@ -106,13 +106,14 @@ fn finished(
             *node = implied(first, second);
         }
     }
+    share_repeated(&mut all_of, &mut shared);
     let mut kept = Vec::new();
     while let Some(one) = shared.pop() {
         let uses: usize = all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
             + kept.iter().map(|other: &super::scope::Shared| occurrences(&other.node, &one.name)).sum::<usize>();
         let uses = uses + in_others;
-        let is_long = print(&one.node, usize::MAX).len() > 60;
+        let is_long = print(&one.node, usize::MAX).len() > LONG;
         if uses == 0 {
             continue;
         }
@@ -154,6 +155,87 @@ fn finished(
         });
     }
     Converted { conditions, variables, validations: out }
+}
+
+/// Shorter expressions stand where they are read.
+const LONG: usize = 60;
+
+/// Gives names to long expressions that occur several times and read no item of a loop.
+fn share_repeated(all_of: &mut [Node], shared: &mut Vec<super::scope::Shared>) {
+    for _ in 0..8 {
+        let mut found: Vec<(String, Node, usize)> = Vec::new();
+        for node in all_of.iter() {
+            closed(node, &mut Vec::new(), &mut |node| {
+                let written = print(node, usize::MAX);
+                if written.len() <= LONG {
+                    return;
+                }
+                match found.iter_mut().find(|(known, ..)| *known == written) {
+                    Some((.., count)) => *count += 1,
+                    None => found.push((written, node.clone(), 1)),
+                }
+            });
+        }
+        let longest = found.into_iter().filter(|(.., count)| *count > 1).max_by_key(|(written, ..)| written.len());
+        let Some((written, node, _)) = longest else { return };
+        let wanted = super::bindings::as_name(&label(&node));
+        let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
+        let numbered = (2..).map(|n| format!("{wanted}{n}"));
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !is_taken(n)).unwrap_or_default();
+        let read = crate::cel::build::select(crate::cel::build::name("variables"), &name);
+        for other in all_of.iter_mut() {
+            *other = mapped(other, &|part| (print(part, usize::MAX) == written).then(|| read.clone()));
+        }
+        shared.push(super::scope::Shared { name: name.into(), node, keep: true });
+    }
+}
+
+/// What an expression is called: its last key, or the function that makes it.
+fn label(node: &Node) -> String {
+    match &node.kind {
+        Kind::Select { field, .. } => field.to_string(),
+        Kind::Call { function, target: Some(target), args } => match &**function {
+            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" => label(target),
+            _ if args.is_empty() => label(target),
+            other => other.to_string(),
+        },
+        Kind::Call { function, args, .. } => match (&**function, &args[..]) {
+            ("_?._" | "_[?_]" | "_[_]", [operand, key]) => match &key.kind {
+                Kind::Const(Value::Str(key)) => key.to_string(),
+                _ => label(operand),
+            },
+            (_, [first, ..]) => label(first),
+            _ => "value".into(),
+        },
+        _ => "value".into(),
+    }
+}
+
+/// Calls `f` with every part that reads no variable of a loop around it, except the whole.
+fn closed(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
+    let is_macro = |function: &str, args: &[Node]| {
+        args.len() > 1
+            && matches!(function, "all" | "exists" | "exists_one" | "filter" | "map" | "transformMap" | "optMap")
+    };
+    match &node.kind {
+        Kind::Call { function, target: Some(target), args } if is_macro(function, args) => {
+            visit(target, bound, f);
+            let (vars, bodies) = args.split_at(if &**function == "transformMap" { 2 } else { 1 });
+            let before = bound.len();
+            bound.extend(vars.iter().filter_map(Node::as_ident).cloned());
+            bodies.iter().for_each(|body| visit(body, bound, f));
+            bound.truncate(before);
+        }
+        _ => children(node, &mut |child| visit(child, bound, f)),
+    }
+}
+
+fn visit(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
+    let is_value = !matches!(node.kind, Kind::Const(_) | Kind::List { .. } | Kind::Ident(_));
+    if is_value && !bound.iter().any(|var| node.mentions(var)) {
+        f(node);
+    }
+    closed(node, bound, f);
 }
 
 /// The second where the first holds: a failure of the first is one of the whole.

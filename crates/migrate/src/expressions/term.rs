@@ -202,8 +202,8 @@ pub enum Val {
         /// The expression where what it fails for is null.
         lenient: Option<Node>,
     },
-    /// The keys of an object.
-    Keys(Path),
+    /// The keys of an object; whether a missing object is a fault that no node takes for null.
+    Keys(Path, bool),
     /// How many items a list has.
     Count(Box<Val>),
     /// A list that is built of others, item by item.
@@ -246,7 +246,7 @@ impl Val {
     pub fn rescued(self) -> Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
-            Val::Keys(path) => Val::Keys(Path { fails: false, ..path }),
+            Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
             Val::Optional { node, ty, faults, lenient: Some(lenient) } => {
                 let _ = (node, faults);
                 Val::Optional { node: lenient, ty, faults: Faults::new(), lenient: None }

@@ -184,7 +184,7 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
             faults: faults.clone(),
             lenient: lenient.clone().map(|node| select_optional(node, key)),
         },
-        Val::Keys(_) | Val::Count(_) => Val::Const(Value::Null),
+        Val::Keys(..) | Val::Count(_) => Val::Const(Value::Null),
         Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
             Some((_, found)) => found.clone(),
             None => Val::Const(Value::Null),
@@ -431,7 +431,7 @@ pub fn ty_of(val: &Val) -> Ty {
             Ty::List(Box::new(item))
         }
         Val::Record(_) => Ty::Map(Box::new(Ty::Any)),
-        Val::Keys(_) => Ty::List(Box::new(Ty::Text)),
+        Val::Keys(..) => Ty::List(Box::new(Ty::Text)),
         Val::Count(_) => Ty::Int,
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() || v.is_null() => ty_of(&sides[0]),
@@ -447,12 +447,12 @@ pub fn ty_of(val: &Val) -> Ty {
 pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     Ok(match val {
         Val::Const(v) => Test::constant(!v.is_null()),
-        Val::Path(path) | Val::Keys(path) => Test { node: path.present(), faults: path.faults.clone() },
+        Val::Path(path) | Val::Keys(path, _) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
             Test { node: method(node.clone(), "hasValue", Vec::new()), faults: faults.clone() }
         }
         Val::Loop(own) => match &own.source {
-            Val::Path(_) | Val::Optional { .. } | Val::Keys(_) => present(&own.source.clone().rescued(), scope)?,
+            Val::Path(_) | Val::Optional { .. } | Val::Keys(..) => present(&own.source.clone().rescued(), scope)?,
             _ => Test::constant(true),
         },
         Val::Or(sides) => {
@@ -512,7 +512,7 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             Test { node: test.unwrap_or_else(there), faults: faults.clone() }
         }
         Val::Count(_) => Test::constant(true),
-        Val::Loop(_) | Val::Chain(_) | Val::Keys(_) => {
+        Val::Loop(_) | Val::Chain(_) | Val::Keys(..) => {
             quantified(Quantifier::Some, val, scope, &mut |_, _| Ok(Test::constant(true)))?
         }
         Val::Tuple(items) => Test::constant(!items.is_empty()),
@@ -573,7 +573,7 @@ pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             defaulted(left, right, scope)?
         }
         Val::Count(of) => super::lists::count(of, scope)?,
-        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(_) => built(val, scope)?,
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(..) => built(val, scope)?,
     })
 }
 
