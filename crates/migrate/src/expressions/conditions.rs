@@ -385,7 +385,16 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
             let (own, mut faults) = scalar(key, scope)?;
             let (other, more) = scalar(right, scope)?;
             faults.extend(more);
-            Ok(Test { node: equals(other, own), faults })
+            let is_outside = matches!(right, Val::Path(path) if !path.faults.is_empty())
+                || matches!(right, Val::Optional { faults, .. } if !faults.is_empty());
+            if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
+                return Ok(Test { node: equals(other, own), faults });
+            }
+            // A text that comes from outside may be a list in JSON.
+            let is_json = method(other.clone(), "startsWith", vec![text("[")]);
+            let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
+            let node = choose(is_json, binary("in", own.clone(), list), equals(other, own));
+            Ok(Test { node, faults })
         }
     }
 }

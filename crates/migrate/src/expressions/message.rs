@@ -141,6 +141,13 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
     match val {
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
         Val::Path(path) if path.faults.is_empty() => {
+            // An object whose name is generated has none yet.
+            let is_name = path.steps.len() == 2 && path.last() == Some("name");
+            if is_name && path.is_required() {
+                let mut path = path.clone();
+                path.steps.iter_mut().skip(1).for_each(|step| step.required = false);
+                return as_string(path.or(text("")), &path.ty);
+            }
             if path.is_required() {
                 return match path.ty {
                     Ty::Text => Some(path.strict()),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, not, or_value};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, is, not, or_value};
 use crate::cel::{WIDTH, print};
 use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
@@ -129,7 +129,7 @@ fn finished(
     let written = |node: &Node| print(node, WIDTH);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
-        _ => vec![Named { name: "preconditions".into(), expression: written(&admit) }],
+        _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
     let variables =
         kept.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
@@ -248,7 +248,7 @@ fn implied(first: Test, second: Test) -> Node {
 
 /// An expression whose type is bool for the checker, too.
 fn boolean_text(node: &Node) -> String {
-    print(node, WIDTH)
+    print(&is(node.clone(), true), WIDTH)
 }
 
 fn is_variable(node: &Node, own: &str) -> bool {
@@ -430,7 +430,14 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         Ok(test)
     });
     scope.place = outside;
-    let test = test?;
+    let mut test = test?;
+    let position = index_name(depth);
+    if test.node.mentions(&position) {
+        test.node = with_position(&test.node, &position);
+        if unbound(&test.node, &position, false) {
+            return Err(scope.refuse("the position of an element of several lists", "use the element"));
+        }
+    }
     // The list as the test reads it.
     let inside = inside.and_then(|inside| match &test.node.kind {
         Kind::Call { target: Some(target), function, .. } if **function == *"all" => {
@@ -440,6 +447,37 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     });
     let origin = own.origin.clone();
     Ok(Checked { test, origin, inside, message: None })
+}
+
+/// The name of an element's position.
+fn index_name(depth: usize) -> String {
+    if depth == 0 { "index".into() } else { format!("index{depth}") }
+}
+
+/// The outermost loop with the position as its first variable.
+fn with_position(node: &Node, position: &str) -> Node {
+    mapped(node, &|part| match &part.kind {
+        Kind::Call { function, target: Some(target), args }
+            if matches!(&**function, "all" | "exists") && args.len() == 2 && part.mentions(position) =>
+        {
+            let mut args = args.clone();
+            args.insert(0, crate::cel::build::name(position));
+            Some(crate::cel::build::method((**target).clone(), function, args))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a name is read where no loop binds it.
+fn unbound(node: &Node, name: &str, is_bound: bool) -> bool {
+    if node.as_ident().is_some_and(|n| **n == *name) {
+        return !is_bound;
+    }
+    let binds = matches!(&node.kind, Kind::Call { target: Some(_), args, .. }
+        if args.len() == 3 && args.first().and_then(Node::as_ident).is_some_and(|n| **n == *name));
+    let mut found = false;
+    children(node, &mut |child| found |= unbound(child, name, is_bound || binds));
+    found
 }
 
 fn of_element(
@@ -454,6 +492,14 @@ fn of_element(
     let bindings = scope.bindings.len();
     scope.names.insert("element".into(), item.clone());
     scope.names.insert(numbered, item.clone());
+    let position = |name: &str| Val::Node {
+        node: crate::cel::build::name(name),
+        ty: super::types::Ty::Int,
+        faults: super::term::Faults::new(),
+    };
+    let own_position = index_name(depth);
+    scope.names.insert("elementIndex".into(), position(&own_position));
+    scope.names.insert(format!("elementIndex{depth}").into(), position(&own_position));
     scope.bindings.extend(own.bindings.iter().cloned());
     let found = (|| {
         let admit = match &own.admit {
