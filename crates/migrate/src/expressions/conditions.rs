@@ -142,6 +142,23 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         Operator::Never => Ok(Test::constant(false)),
         Operator::Equals => equal(key, right, scope),
         Operator::NotEquals => {
+            // Null is not unequal either: the constant stands for it.
+            if let Val::Const(c @ (Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_))) = right
+                && is_rescued(key)
+                && !c.as_str().is_some_and(|s| text_measures(s) || has_wildcard(s))
+            {
+                let literal = super::values::literal(c);
+                let found = match key {
+                    Val::Path(path) => Some((path.or(literal.clone()), path.faults.clone())),
+                    Val::Optional { node, faults, .. } => {
+                        Some((crate::cel::build::or_value(node.clone(), literal.clone()), faults.clone()))
+                    }
+                    _ => None,
+                };
+                if let Some((node, faults)) = found {
+                    return Ok(Test { node: binary("!=", node, literal), faults });
+                }
+            }
             let same = equal(key, right, scope)?.negated();
             Ok(both(not_null(key, scope)?, same))
         }

@@ -14,9 +14,9 @@ use super::Refusal;
 use super::rule::Inside;
 use super::scope::Scope;
 use super::template::{nested, query};
-use super::term::{Path, Val};
+use super::term::{ABSORBED, Val, has_of};
 use super::types::Ty;
-use super::values::{present, ty_of};
+use super::values::ty_of;
 
 /// A constant message, or what computes it.
 type Said = (Option<Str>, Option<Node>);
@@ -197,17 +197,21 @@ fn of_elements(hole: &crate::ir::Query, inside: &Inside, scope: &mut Scope<'_>) 
     scope.loops.push(inside.var.clone());
     let found = (|| {
         let found = query(hole, scope).ok()?;
-        let there = present(&found, scope).ok()?;
-        let _ = (there, Path::of);
         safe_text(&found, scope)
     })();
     scope.loops.pop();
     scope.names = names;
     let node = found?;
-    // What fails in a violation is left out.
-    let violating = match constant_bool(&inside.test) {
+    // What the test would fail for is in violation, too.
+    let faults = || inside.test.faults.iter().filter(|path| **path != *ABSORBED);
+    let mut terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
+    if terms.len() < faults().count() {
+        return None;
+    }
+    terms.push(inside.test.node.clone());
+    let violating = match constant_bool(&inside.test.node) {
         Some(_) => boolean(true),
-        None => not(inside.test.clone()),
+        None => not(crate::cel::build::all(terms)),
     };
     let kept = over(inside.list.clone(), "filter", &inside.var, violating);
     let mapped = over(kept, "map", &inside.var, node);

@@ -41,7 +41,7 @@ pub struct Inside {
     /// The name of an item.
     pub var: Str,
     /// What must hold of an item.
-    pub test: Node,
+    pub test: Test,
     /// The item.
     pub item: Val,
 }
@@ -420,12 +420,13 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     let mut inside: Option<Inside> = None;
     let source = list.clone();
     let test = quantified(Quantifier::Every, &source, scope, &mut |item, scope| {
-        let (test, node) = of_element(own, depth, item, object, scope)?;
+        let test = of_element(own, depth, item, object, scope)?;
         if let Val::Path(path) = item
             && path.steps.is_empty()
             && let Some(var) = path.base.as_ident()
         {
-            inside = Some(Inside { list: boolean(true), var: var.clone(), test: node, item: item.clone() });
+            let test = test.clone();
+            inside = Some(Inside { list: boolean(true), var: var.clone(), test, item: item.clone() });
         }
         Ok(test)
     });
@@ -486,7 +487,7 @@ fn of_element(
     item: &Val,
     object: &Path,
     scope: &mut Scope<'_>,
-) -> Result<(Test, Node), Refusal> {
+) -> Result<Test, Refusal> {
     let numbered: Str = format!("element{depth}").into();
     let names = scope.names.clone();
     let bindings = scope.bindings.len();
@@ -545,7 +546,7 @@ fn of_element(
             Some(true) => test.node.clone(),
             _ => any(vec![not(admit.node.clone()), test.node.clone()]),
         };
-        Ok((Test { node: node.clone(), faults: test.faults }, node))
+        Ok(Test { node, faults: test.faults })
     })();
     scope.names = names;
     scope.bindings.truncate(bindings);

@@ -271,12 +271,20 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
             item(&sides[0].clone().rescued(), at, scope)
         }
+        // A text that is split has a first part.
+        Val::Node { node, ty, faults } if at == 0 && is_split(node) => {
+            Ok(Val::Node { node: index(node.clone(), int(0)), ty: ty.item(), faults: faults.clone() })
+        }
         other => {
             let ty = ty_of(other).item();
             let (node, faults) = built(other, scope)?;
             Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults, lenient: None })
         }
     }
+}
+
+fn is_split(node: &Node) -> bool {
+    matches!(&node.kind, crate::cel_tree::Kind::Call { function, .. } if **function == *"split")
 }
 
 /// A list with lists in it taken apart.
