@@ -57,7 +57,10 @@ fn guards_stand_only_where_the_schema_lets_a_field_be_absent() {
     for (text, expected) in [
         ("{spec: {hostNetwork: false}}", "object.spec.?hostNetwork.orValue(true) == false"),
         ("{spec: {=(hostNetwork): false}}", "object.spec.?hostNetwork.orValue(false) == false"),
-        ("{spec: {containers: [{name: 'a*'}]}}", "object.spec.containers.all(container, container.name.startsWith('a'))"),
+        (
+            "{spec: {containers: [{name: 'a*'}]}}",
+            "object.spec.containers.all(container, container.name.startsWith('a'))",
+        ),
         (
             "{spec: {=(volumes): [{X(hostPath): null}]}}",
             "object.spec.?volumes.orValue([]).all(volume, !has(volume.hostPath))",
@@ -87,7 +90,11 @@ fn texts_are_compared_with_the_shortest_test_that_says_the_same() {
 fn numbers_and_quantities_are_compared_as_what_the_field_holds() {
     for (kinds, text, expected) in [
         ("Deployment", "{spec: {replicas: '>=2'}}", "object.spec.?replicas.orValue(0) >= 2"),
-        ("Service", "{spec: {=(ports): [{port: 80-90}]}}", "object.spec.ports.all(port, port.port >= 80 && port.port <= 90)"),
+        (
+            "Service",
+            "{spec: {=(ports): [{port: 80-90}]}}",
+            "object.spec.ports.all(port, port.port >= 80 && port.port <= 90)",
+        ),
         (
             "Pod",
             "{spec: {containers: [{resources: {limits: {memory: '<=1Gi'}}}]}}",
@@ -130,14 +137,26 @@ fn one_of_several_patterns_is_enough() {
 #[test]
 fn conditions_compare_with_what_the_type_of_the_key_can_be() {
     for (condition, expected) in [
-        ("{key: '{{ request.object.spec.hostNetwork || `false` }}', operator: Equals, value: true}", "!object.spec.?hostNetwork.orValue(false)"),
-        ("{key: '{{ request.object.spec.nodeName || '''' }}', operator: AnyIn, value: [a, b]}", "!(object.spec.?nodeName.orValue('') in ['a', 'b'])"),
+        (
+            "{key: '{{ request.object.spec.hostNetwork || `false` }}', operator: Equals, value: true}",
+            "!object.spec.?hostNetwork.orValue(false)",
+        ),
+        (
+            "{key: '{{ request.object.spec.nodeName || '''' }}', operator: AnyIn, value: [a, b]}",
+            "!(object.spec.?nodeName.orValue('') in ['a', 'b'])",
+        ),
         (
             "{key: '{{ request.object.spec.containers[].image }}', operator: AnyNotIn, value: ['x/*']}",
             "!object.spec.containers.exists(container, has(container.image) && !container.image.startsWith('x/'))",
         ),
-        ("{key: '{{ length(request.object.spec.containers) }}', operator: GreaterThan, value: 3}", "!(object.spec.containers.size() > 3)"),
-        ("{key: '{{ length(request.object.spec.volumes || `[]`) }}', operator: GreaterThan, value: 0}", "!(object.spec.?volumes.orValue([]).size() > 0)"),
+        (
+            "{key: '{{ length(request.object.spec.containers) }}', operator: GreaterThan, value: 3}",
+            "!(object.spec.containers.size() > 3)",
+        ),
+        (
+            "{key: '{{ length(request.object.spec.volumes || `[]`) }}', operator: GreaterThan, value: 0}",
+            "!(object.spec.?volumes.orValue([]).size() > 0)",
+        ),
         (
             "{key: '{{ request.object.spec.containers[?image == ''a''] | length(@) }}', operator: NotEquals, value: 0}",
             "object.spec.containers.all(container, container.?image.orValue('') != 'a')",
@@ -214,17 +233,28 @@ fn messages_with_variables_never_fail() {
     .unwrap();
     assert_eq!(
         converted.validations[0].message_expression.as_deref(),
-        Some("'node ' + string(object.spec.?nodeName.orValue('')) + ' of ' +\n  string(object.metadata.?name.orValue(''))")
+        Some(
+            "'node ' + string(object.spec.?nodeName.orValue('')) + ' of ' +\n  string(object.metadata.?name.orValue(''))"
+        )
     );
     assert_eq!(converted.validations[0].message, None);
 }
 
 #[test]
 fn pod_security_has_a_validation_for_each_control() {
-    let converted =
-        convert_for(Target::Kubernetes, &["Pod"], "{validate: {podSecurity: {level: baseline, version: latest}}}").unwrap();
+    let converted = convert_for(
+        Target::Kubernetes,
+        &["Pod"],
+        "{validate: {podSecurity: {level: baseline, version: latest}}}",
+    )
+    .unwrap();
     assert_eq!(converted.validations.len(), 12);
-    assert!(converted.validations.iter().any(|v| v.expression == "object.spec.?volumes.orValue([]).all(volume, !has(volume.hostPath))"));
+    assert!(
+        converted
+            .validations
+            .iter()
+            .any(|v| v.expression == "object.spec.?volumes.orValue([]).all(volume, !has(volume.hostPath))")
+    );
     assert_eq!(converted.variables.len(), 1);
 }
 

@@ -84,7 +84,15 @@ fn is_test(node: &Node) -> bool {
         ),
         Kind::Call { function, target: Some(_), .. } => matches!(
             &**function,
-            "startsWith" | "endsWith" | "contains" | "matches" | "exists" | "all" | "hasValue" | "isLessThan" | "isGreaterThan"
+            "startsWith"
+                | "endsWith"
+                | "contains"
+                | "matches"
+                | "exists"
+                | "all"
+                | "hasValue"
+                | "isLessThan"
+                | "isGreaterThan"
         ),
         _ => false,
     }

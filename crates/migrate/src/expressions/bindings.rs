@@ -12,11 +12,11 @@ use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::value::{Str, Value};
 
 use super::Refusal;
+use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Val};
 use super::types::Ty;
-use super::values::{plain, ty_of};
 
 /// The value under a name.
 ///
@@ -78,7 +78,14 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let namespace = match constant_text(namespace, scope)? {
                 Text { node, faults, is_empty: true } => {
                     let default = scope.cx.namespace.clone().unwrap_or_else(|| "default".into());
-                    Text { node: text(&default), faults: { let _ = node; faults }, is_empty: false }
+                    Text {
+                        node: text(&default),
+                        faults: {
+                            let _ = node;
+                            faults
+                        },
+                        is_empty: false,
+                    }
                 }
                 other => other,
             };
@@ -152,7 +159,8 @@ pub fn fetched(
 
 /// A name that a variable can have.
 pub fn as_name(own: &str) -> String {
-    let mut out: String = own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    let mut out: String =
+        own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if out.chars().next().is_none_or(|c| c.is_ascii_digit()) {
         out.insert(0, '_');
     }
@@ -198,8 +206,6 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
             let node = crate::cel::build::or_value(node.clone(), other);
             Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
         }
-        other => {
-            Ok(other.clone())
-        }
+        other => Ok(other.clone()),
     }
 }

@@ -8,10 +8,10 @@ use crate::cel_tree::Node;
 use crate::ir::expr::Cmp;
 use crate::value::Value;
 
+use super::forms::{literal, plain, present, ty_of};
 use super::scope::Scope;
 use super::term::{Faults, Test, Val};
 use super::types::Ty;
-use super::values::{literal, plain, present, ty_of};
 use super::{Refusal, conditions};
 
 /// A comparison.

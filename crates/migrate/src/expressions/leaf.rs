@@ -3,7 +3,9 @@
 //! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of that type, and no more: a
 //! quantity is compared as one, a truth value never as text. Semantics: `docs/patterns.md`, "Scalars".
 
-use crate::cel::build::{all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text};
+use crate::cel::build::{
+    all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
+};
 use crate::cel_tree::Node;
 use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
 use crate::value::Value;
@@ -21,13 +23,11 @@ pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             over(value.clone(), "all", "item", inner)
         }
         (Ty::Map(_) | Ty::Object(_), _) => boolean(false),
-        (Ty::Bool, _) => {
-            match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
-                [true, true] => boolean(true),
-                [false, false] => boolean(false),
-                [is_true, _] => is(value.clone(), is_true),
-            }
-        }
+        (Ty::Bool, _) => match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
+            [true, true] => boolean(true),
+            [false, false] => boolean(false),
+            [is_true, _] => is(value.clone(), is_true),
+        },
         (_, Value::Bool(b)) => match ty {
             Ty::Any => equals(value.clone(), boolean(*b)),
             _ => boolean(false),
@@ -192,9 +192,7 @@ pub fn quantity_order(op: TermOp, value: &Node, written: &str) -> Node {
         TermOp::Less => method(left, "isLessThan", vec![right]),
         TermOp::GreaterOrEqual => not(method(left, "isLessThan", vec![right])),
         TermOp::LessOrEqual => not(method(left, "isGreaterThan", vec![right])),
-        TermOp::Equal | TermOp::NotEqual => {
-            binary(sign(op), method(left, "compareTo", vec![right]), int(0))
-        }
+        TermOp::Equal | TermOp::NotEqual => binary(sign(op), method(left, "compareTo", vec![right]), int(0)),
     }
 }
 

@@ -9,12 +9,12 @@ use crate::cel::build::{
 use crate::cel_tree::{Kind, Node};
 use crate::value::Value;
 
+use super::Refusal;
+use super::forms::{present, ty_of};
 use super::pattern::chained;
 use super::scope::Scope;
 use super::term::{Faults, Loop, Path, Test, Val, outside};
 use super::types::Ty;
-use super::values::{present, ty_of};
-use super::Refusal;
 
 /// Some item, or every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,9 @@ pub fn quantified<'c>(
                 faults: faults.into_iter().chain(outside(test.faults, &var)).collect(),
             })
         }
-        Val::Const(_) | Val::Record(_) | Val::Count(_) => Err(scope.refuse("a loop over what is no list", "use a list")),
+        Val::Const(_) | Val::Record(_) | Val::Count(_) => {
+            Err(scope.refuse("a loop over what is no list", "use a list"))
+        }
     }
 }
 
@@ -190,11 +192,11 @@ fn of_loop<'c>(
     if matches!(&own.source, Val::Loop(_) | Val::Or(_)) && !own.values {
         // A loop over a loop is a loop inside of a loop.
         return quantified(quantifier, &own.source, scope, &mut |item, scope| {
-            let (node, _) = super::values::plain(&known(item), scope)?;
-            let keep = own.keep.as_ref().map(|keep| Test {
-                node: renamed(&keep.node, &own.var, &node),
-                faults: keep.faults.clone(),
-            });
+            let (node, _) = super::forms::plain(&known(item), scope)?;
+            let keep = own
+                .keep
+                .as_ref()
+                .map(|keep| Test { node: renamed(&keep.node, &own.var, &node), faults: keep.faults.clone() });
             let body = substituted(&own.body, &own.var, &node);
             of_item(quantifier, own.flat, keep.as_ref(), &body, scope, asked)
         });
@@ -234,7 +236,7 @@ fn of_item<'c>(
 
 /// A tree with an expression in the place of a name.
 fn renamed(node: &Node, var: &str, by: &Node) -> Node {
-    super::rule::mapped(node, &|node| match &node.kind {
+    super::shared::mapped(node, &|node| match &node.kind {
         Kind::Ident(name) if **name == *var => Some(by.clone()),
         // A loop with a variable of this name has another one.
         Kind::Call { function, target: Some(target), args }
@@ -297,7 +299,9 @@ fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusa
 fn map_source(val: &Val) -> (Node, Faults) {
     let empty = || crate::cel::build::object(Vec::new());
     match val {
-        Val::Path(path) | Val::Keys(path, _) if path.fails || path.is_required() => (path.strict(), path.missing()),
+        Val::Path(path) | Val::Keys(path, _) if path.fails || path.is_required() => {
+            (path.strict(), path.missing())
+        }
         Val::Path(path) | Val::Keys(path, _) => (path.or(empty()), path.faults.clone()),
         Val::Optional { node, faults, .. } => {
             (crate::cel::build::or_value(node.clone(), empty()), faults.clone())
@@ -439,7 +443,7 @@ fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults),
     let there = present(&own.body, scope)?;
     faults.extend(there.faults);
     keep = all(vec![keep, there.node]);
-    let (body, more) = super::values::plain(&known(&own.body), scope)?;
+    let (body, more) = super::forms::plain(&known(&own.body), scope)?;
     faults.extend(more);
     Ok((keep, body, faults))
 }
@@ -448,7 +452,7 @@ fn items(parts: &[Val], scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
     let mut faults = Faults::new();
     let mut nodes = Vec::new();
     for part in parts {
-        let (node, more) = super::values::plain(part, scope)?;
+        let (node, more) = super::forms::plain(part, scope)?;
         faults.extend(more);
         nodes.push(node);
     }

@@ -11,12 +11,12 @@ use crate::ir::template::Part;
 use crate::value::Str;
 
 use super::Refusal;
+use super::forms::ty_of;
 use super::rule::Inside;
 use super::scope::Scope;
 use super::template::{nested, query};
 use super::term::{ABSORBED, Val, has_of};
 use super::types::Ty;
-use super::values::ty_of;
 
 /// A constant message, or what computes it.
 type Said = (Option<Str>, Option<Node>);
@@ -176,7 +176,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 let ty = ty_of(&sides[0]);
                 let rescued = sides[0].clone().rescued();
                 let (node, faults) =
-                    super::values::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
+                    super::forms::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
                 if faults.is_empty() { as_string(node, &ty) } else { None }
             }
             _ => None,

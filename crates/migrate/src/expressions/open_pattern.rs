@@ -14,8 +14,8 @@ use crate::value::{Map, Value};
 
 use super::Refusal;
 use super::pattern::outcome;
-use super::rule::mapped;
 use super::scope::Scope;
+use super::shared::mapped;
 use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Test};
 
@@ -74,7 +74,8 @@ impl Filled {
                 Value::from(self.mark(&found, scope)?)
             }
             Template::List(items) => {
-                let items: Result<Vec<Value>, Refusal> = items.iter().map(|t| self.document(t, scope)).collect();
+                let items: Result<Vec<Value>, Refusal> =
+                    items.iter().map(|t| self.document(t, scope)).collect();
                 Value::list(items?)
             }
             Template::Object(pairs) => {
@@ -88,7 +89,9 @@ impl Filled {
                 }
                 Value::Map(map)
             }
-            Template::Fail(why) => return Err(scope.refuse(format!("a reference that fails ({why})"), "correct it")),
+            Template::Fail(why) => {
+                return Err(scope.refuse(format!("a reference that fails ({why})"), "correct it"));
+            }
         })
     }
 

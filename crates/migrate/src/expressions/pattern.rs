@@ -13,12 +13,12 @@ use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
 
+use super::Refusal;
 use super::leaf;
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
 use super::texts;
 use super::types::Ty;
-use super::Refusal;
 
 /// What a pattern says.
 #[derive(Clone, Debug)]
@@ -164,7 +164,9 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         let found = of_entry(entry, map, path, absent, scope)?;
         match entry.anchor {
             // What always holds is no condition.
-            Anchor::Condition if constant_bool(&found.pass) == Some(true) => others.push(Outcome::plain(found.pass)),
+            Anchor::Condition if constant_bool(&found.pass) == Some(true) => {
+                others.push(Outcome::plain(found.pass))
+            }
             Anchor::Condition => conditions.push(found.pass),
             _ => others.push(found),
         }
@@ -256,7 +258,8 @@ fn same_lists(
             _ => false,
         };
         let Shape::List(ListShape::Each(item, _)) = &entry.shape else { continue };
-        if !is_anchor || !matches!(below.ty, Ty::List(_)) || !entry.key.to_lowercase().ends_with("containers") {
+        if !is_anchor || !matches!(below.ty, Ty::List(_)) || !entry.key.to_lowercase().ends_with("containers")
+        {
             continue;
         }
         scope.loops.push(var.clone());
@@ -267,9 +270,11 @@ fn same_lists(
             lists.push((i, below, print(&found.ok, usize::MAX)));
         }
     }
-    let Some(test) = lists.iter().map(|(.., test)| test).find(|test| {
-        lists.iter().filter(|(.., other)| other == *test).count() > 1
-    }) else {
+    let Some(test) = lists
+        .iter()
+        .map(|(.., test)| test)
+        .find(|test| lists.iter().filter(|(.., other)| other == *test).count() > 1)
+    else {
         return Ok(None);
     };
     let test = test.clone();
@@ -277,7 +282,9 @@ fn same_lists(
         lists.into_iter().filter(|(.., other)| *other == test).map(|(i, path, _)| (i, path)).collect();
     // Those that are always there come first, then as they are written in pods.
     alike.sort_by_key(|(_, path)| (!path.is_required(), reversed(path.last().unwrap_or_default())));
-    let Some(Entry { shape, .. }) = alike.first().and_then(|(i, _)| map.entries.get(*i)) else { return Ok(None) };
+    let Some(Entry { shape, .. }) = alike.first().and_then(|(i, _)| map.entries.get(*i)) else {
+        return Ok(None);
+    };
     let paths: Vec<Path> = alike.iter().map(|(_, path)| path.clone()).collect();
     let (list, ty) = chained(&paths);
     let is_all = paths.iter().any(|p| p.last() == Some("containers"));
@@ -346,9 +353,10 @@ fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> R
         ListShape::Each(map, _) => of_map(map, &item, false, scope),
         ListShape::Scalars(leaf, _) => Ok(Outcome::plain(of_leaf(leaf, &item, false))),
         ListShape::Empty(_) => Ok(Outcome::plain(boolean(false))),
-        ListShape::Positions(_) => {
-            Err(scope.refuse("a list pattern that is compared position by position", "write a condition for each position"))
-        }
+        ListShape::Positions(_) => Err(scope.refuse(
+            "a list pattern that is compared position by position",
+            "write a condition for each position",
+        )),
     };
     scope.loops.pop();
     let found = found?;

@@ -33,9 +33,7 @@ pub fn has_of(path: &str) -> Option<Node> {
 
 /// Faults as they are seen outside of a loop: paths of its items cannot be named there.
 pub fn outside(faults: Faults, var: &str) -> Faults {
-    let is_inner = |path: &str| {
-        path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']))
-    };
+    let is_inner = |path: &str| path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']));
     faults.into_iter().map(|path| if is_inner(&path) { format!("?{path}") } else { path }).collect()
 }
 

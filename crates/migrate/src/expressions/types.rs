@@ -40,7 +40,9 @@ pub enum Ty {
 impl PartialEq for Ty {
     fn eq(&self, other: &Ty) -> bool {
         match (self, other) {
-            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) | (Ty::Listing(a), Ty::Listing(b)) => a == b,
+            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) | (Ty::Listing(a), Ty::Listing(b)) => {
+                a == b
+            }
             (Ty::Object(a), Ty::Object(b)) => {
                 let names = |all: &[(Arc<TypeDef>, Option<Value>)]| -> Vec<Str> {
                     all.iter().map(|(def, _)| def.name.clone()).collect()
@@ -89,10 +91,9 @@ impl Ty {
                     };
                     found = Some(match found {
                         None => own,
-                        Some(before) => FieldOf {
-                            required: before.required && own.required,
-                            ty: both(before.ty, own.ty),
-                        },
+                        Some(before) => {
+                            FieldOf { required: before.required && own.required, ty: both(before.ty, own.ty) }
+                        }
                     });
                 }
                 found.unwrap_or(FieldOf { ty: Ty::Any, required: false })
@@ -155,9 +156,9 @@ fn common(a: Option<Value>, b: Option<Value>) -> Option<Value> {
     let (a, b) = (a?, b?);
     match (a.as_map(), b.as_map()) {
         (Some(left), Some(right)) => {
-            let both = left.iter().filter_map(|(k, v)| {
-                Some((k.clone(), common(Some(v.clone()), right.get(k).cloned())?))
-            });
+            let both = left
+                .iter()
+                .filter_map(|(k, v)| Some((k.clone(), common(Some(v.clone()), right.get(k).cloned())?)));
             Some(Value::Map(both.collect()))
         }
         _ => Some(a),
