@@ -115,7 +115,7 @@ pub fn words_of(value: &Node, ty: &Ty, words: &[&str]) -> Node {
     // Numbers are never equal to texts that are none.
     let has_wild = words.iter().any(|word| crate::value::wildcard::has_wildcard(word));
     let is_other = matches!(ty, Ty::Any | Ty::IntOrText | Ty::Int | Ty::Double | Ty::Quantity);
-    if is_other && words.iter().any(|word| *word == "?*") {
+    if is_other && words.contains(&"?*") {
         return match ty {
             Ty::Any | Ty::IntOrText => binary("!=", value.clone(), text("")),
             _ => boolean(true),

@@ -152,7 +152,7 @@ pub fn resolved_in(
         text = with_inner(&text, first, names, scope)?;
     }
     let own = crate::lower::query::plain(&text, names);
-    let outside = std::mem::replace(&mut scope.data, Some(data));
+    let outside = scope.data.replace(data);
     let found = self::query(&own, scope);
     scope.data = outside;
     found
