@@ -109,12 +109,12 @@ fn finished(
         }
     }
     share_repeated(&mut all_of, &mut shared);
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     while let Some(one) = shared.pop() {
         let uses: usize =
             all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + kept
+            + retained
                 .iter()
                 .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
                 .sum::<usize>();
@@ -124,21 +124,21 @@ fn finished(
             continue;
         }
         if uses > 1 || is_long || one.keep {
-            kept.push(one);
+            retained.push(one);
             continue;
         }
         all_of.iter_mut().for_each(|node| *node = replaced(node, &one.name, &one.node));
         messages.iter_mut().flatten().for_each(|node| *node = replaced(node, &one.name, &one.node));
-        kept.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
+        retained.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
     }
-    kept.reverse();
+    retained.reverse();
     let written = |node: &Node| print(node, WIDTH);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
         _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
     let variables =
-        kept.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
+        retained.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {
@@ -259,9 +259,9 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         Val::Path(path) if path.ty == super::types::Ty::Any => {
             Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
         }
-        Val::Optional { node, ty: super::types::Ty::Any, faults, lenient } => {
+        Val::Optional { node, ty: super::types::Ty::Any, faults, rescued } => {
             let ty = super::types::Ty::List(Box::new(super::types::Ty::Any));
-            Val::Optional { node, ty, faults, lenient }
+            Val::Optional { node, ty, faults, rescued }
         }
         other => Val::Chain(vec![other]),
     };
