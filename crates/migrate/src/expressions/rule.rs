@@ -201,12 +201,57 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
             for own in loops.iter() {
                 all.push(of_loop(own, 0, &root::object(scope), scope)?);
             }
-            Ok(all)
+            Ok(joined(all, scope))
         }
         Check::PodSecurity(own) => pod_security::controls(own, scope),
         Check::Assert(_) => Err(scope.refuse("expressions in CEL", "keep them as they are written")),
         Check::Nothing => Ok(plain(Test::constant(true), &scope.place)),
     }
+}
+
+/// Loops that require the same of the containers of several lists are one loop.
+fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
+    let parts = loops.iter().map(|one| container_loop(&one.test.node)).collect::<Option<Vec<_>>>();
+    let Some(mut parts) = parts.filter(|parts| parts.len() > 1) else { return loops };
+    let text = |args: &[Node]| args.iter().map(|arg| print(arg, usize::MAX)).collect::<Vec<_>>();
+    let Some((_, _, args)) = parts.first().cloned() else { return loops };
+    if parts.iter().any(|(_, _, own)| text(own) != text(&args)) {
+        return loops;
+    }
+    // As they are written in pods.
+    parts.sort_by_key(|(list, _, _)| (list != "containers", super::pattern::reversed(list)));
+    let is_all = parts.iter().any(|(list, ..)| list == "containers");
+    let lists = parts.into_iter().map(|(_, list, _)| list);
+    let Some(sum) = lists.reduce(|before, list| crate::cel::build::binary("+", before, list)) else {
+        return loops;
+    };
+    let list = scope.share(if is_all { "allContainers" } else { "otherContainers" }, sum, false);
+    let faults = loops.iter().flat_map(|one| one.test.faults.iter().cloned()).collect();
+    let Some(first) = loops.into_iter().next() else { return Vec::new() };
+    let node = crate::cel::build::method(list.clone(), "all", args);
+    let inside = first.inside.map(|inside| Inside { list, ..inside });
+    vec![Checked { test: Test { node, faults }, inside, ..first }]
+}
+
+/// A test of all items of a list of containers: the list's name, the list, and the variable with the test.
+fn container_loop(node: &Node) -> Option<(String, Node, Vec<Node>)> {
+    let Kind::Call { function, target: Some(list), args } = &node.kind else { return None };
+    let mut read = &**list;
+    if let Kind::Call { function, target: Some(inner), .. } = &read.kind
+        && **function == *"orValue"
+    {
+        read = inner;
+    }
+    let name = match &read.kind {
+        Kind::Select { field, .. } => field.to_string(),
+        Kind::Call { args, .. } => match &args.last()?.kind {
+            Kind::Const(Value::Str(field)) => field.to_string(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_list = **function == *"all" && name.to_lowercase().ends_with("containers") && args.len() == 2;
+    is_list.then(|| (name, (**list).clone(), args.clone()))
 }
 
 /// What a pattern requires of a value that is there.
