@@ -241,7 +241,7 @@ impl<'d> Domain<'d> {
             let Some(Value::Map(map)) = &mut choice.value else { continue };
             for (key, value) in others.iter().map(|(k, v)| (k, v)).chain(wanted.iter()) {
                 let has_other = def.is_some_and(|def| {
-                    instead_of(&def.name, key).iter().any(|other| map.get(*other).is_some())
+                    instead_of(&def.name, key).iter().any(|other| map.get(other).is_some())
                 });
                 if map.get(key).is_none() && !read(key) && !has_other {
                     map.insert::<Str>(key.clone(), value.clone());

@@ -119,7 +119,7 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
         return Some((path, Value::list(all)));
     }
     if let Value::Map(map) = found {
-        let key = KEYS.into_iter().find(|key| map.get(*key).is_some())?;
+        let key = KEYS.into_iter().find(|key| map.get(key).is_some())?;
         path.push(PathPart::Key(key.into()));
         found = map.get(key)?;
     }

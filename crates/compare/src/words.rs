@@ -40,13 +40,16 @@ pub struct Languages {
 /// The texts of languages, each found once.
 #[derive(Debug, Default)]
 pub struct Words {
-    known: RefCell<HashMap<(Languages, usize), Option<Rc<[Str]>>>>,
+    known: RefCell<HashMap<(Languages, usize), Texts>>,
 }
+
+/// Texts, or none where they are too many.
+type Texts = Option<Rc<[Str]>>;
 
 impl Words {
     /// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
     /// languages are too many, or too large.
-    pub fn of(&self, languages: Languages, each: usize) -> Option<Rc<[Str]>> {
+    pub fn of(&self, languages: Languages, each: usize) -> Texts {
         let key = (languages, each);
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();

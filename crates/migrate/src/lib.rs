@@ -4,3 +4,12 @@
 //! `admissionregistration.k8s.io`, each compared with its origin by `ephor-compare`; what cannot be said in CEL is refused by
 //! name and place. Nothing is dropped silently.
 #![forbid(unsafe_code)]
+
+use ephor_cel::ast as cel_tree;
+use ephor_ir as ir;
+use ephor_kubernetes as kubernetes;
+use ephor_lower as lower;
+use ephor_value as value;
+
+pub mod cel;
+pub mod expressions;

@@ -1,0 +1,128 @@
+//! Validate rules of the IR → expressions in CEL.
+//!
+//! In: a rule as it was lowered (`ephor_lower::policy::policy_as_lowered`; the optimiser's nodes are not read) and the kinds it
+//! is about. Out: [`Converted`], the expressions of a ValidatingPolicy or ValidatingAdmissionPolicy that is violated by the same
+//! requests, or a [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
+//! `docs/jmespath.md`, `docs/validate.md` on one side, `docs/cel.md` on the other.
+
+mod api_call;
+mod bindings;
+mod compare;
+mod conditions;
+mod forms;
+mod functions;
+mod leaf;
+mod lists;
+mod membership;
+mod message;
+mod open_pattern;
+mod ordering;
+mod pattern;
+mod pod_security;
+mod root;
+mod rule;
+mod scope;
+mod shared;
+mod template;
+mod term;
+mod texts;
+mod types;
+mod values;
+
+use std::sync::Arc;
+
+use crate::ir::{Origin, Rule};
+use crate::kubernetes::schema::Types;
+use crate::value::Str;
+
+/// Which dialect of CEL is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// That of `policies.kyverno.io`, with Kyverno's libraries.
+    Kyverno,
+    /// That of Kubernetes' own admission policies.
+    Kubernetes,
+}
+
+/// What is known of the requests that a rule is about.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The dialect.
+    pub target: Target,
+    /// The kinds: group, version, kind. A path is required where all of them require it.
+    pub kinds: Vec<[Str; 3]>,
+    /// Their schemas.
+    pub types: Arc<Types>,
+    /// The namespace of a namespaced policy.
+    pub namespace: Option<Str>,
+    /// The operations that the new policy is for.
+    pub operations: Vec<Str>,
+}
+
+impl Context {
+    /// A cluster-wide policy for objects of these kinds that are created and updated.
+    pub fn new(target: Target, kinds: Vec<[Str; 3]>, types: Arc<Types>) -> Context {
+        Context { target, kinds, types, namespace: None, operations: vec!["CREATE".into(), "UPDATE".into()] }
+    }
+}
+
+/// An expression under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name.
+    pub name: Str,
+    /// The expression, laid out.
+    pub expression: String,
+}
+
+/// What must be true of the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validation {
+    /// The expression, laid out.
+    pub expression: String,
+    /// The message of a violation, where it is the same for all objects.
+    pub message: Option<Str>,
+    /// What computes the message; it never fails. With it, `message` is none.
+    pub message_expression: Option<String>,
+    /// What it was written for in the old policy.
+    pub origin: Origin,
+}
+
+/// A rule in CEL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// What must be true of a request for the rule to apply: its preconditions.
+    pub conditions: Vec<Named>,
+    /// What validations read as `variables.NAME`, in the order in which they must be declared; conditions read none.
+    pub variables: Vec<Named>,
+    /// The validations, in the order of the rule.
+    pub validations: Vec<Validation>,
+}
+
+/// A construct that cannot be said in CEL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error("{place}: {construct} cannot be written in CEL; {nearest}", place = place.path)]
+pub struct Refusal {
+    /// What it is: `function random`, `roles in match`.
+    pub construct: Str,
+    /// Where it is written.
+    pub place: Origin,
+    /// The nearest rewrite.
+    pub nearest: Str,
+}
+
+impl Refusal {
+    /// The refusal of a construct at a place.
+    pub fn new(construct: impl Into<Str>, place: Origin, nearest: impl Into<Str>) -> Refusal {
+        Refusal { construct: construct.into(), place, nearest: nearest.into() }
+    }
+}
+
+/// The expressions of a validate rule.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
+    rule::convert(rule, context)
+}
