@@ -66,7 +66,7 @@ impl Run<'_> {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,
             (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
-            (true, true) if old.verdict != new.verdict => DifferenceKind::Errors,
+            (true, true) if self.options.errors && old.verdict != new.verdict => DifferenceKind::Errors,
             _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
             _ => return None,
         };

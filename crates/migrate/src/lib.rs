@@ -9,4 +9,21 @@ use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_value as value;
 
+mod actions;
+pub mod constraints;
+mod draft;
 pub mod expressions;
+mod files;
+mod kept;
+mod names;
+mod original;
+mod policy;
+mod proof;
+pub mod text;
+mod validating;
+
+pub use expressions::Refusal;
+pub use files::{File, Outcome, Part, Refused, document, file};
+pub use original::Original;
+pub use policy::{Document, Migrated, Note, Options, To, migrate};
+pub use proof::{Limits, Proof, prove};

@@ -1,0 +1,181 @@
+//! Files of policies → files of migrated ones.
+//!
+//! In: the text of a file. Out: [`File`]: each document kept, moved or refused. Documents that are not of a deprecated kind are kept byte for byte,
+//! so a second migration changes nothing; a policy that is refused stays as it was, so that a folder of migrated files still protects what
+//! the old one did.
+
+use std::time::{Duration, Instant};
+
+use ephor_compare::SideError;
+use ephor_document::split::split;
+use ephor_document::{Duplicates, yaml};
+use ephor_policies::load::{Reader, argument_for};
+use ephor_sources::files::SourceText;
+
+use crate::expressions::Refusal;
+use crate::original::Original;
+use crate::policy::{Migrated, Options, migrate};
+use crate::proof::{Limits, Proof, prove};
+use crate::value::Value;
+
+/// The separator of documents.
+const SEPARATOR: &str = "---\n";
+
+/// What came of a file.
+#[derive(Debug)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Its documents.
+    pub parts: Vec<Part>,
+}
+
+/// A document of a file.
+#[derive(Debug)]
+pub struct Part {
+    /// The line on which it begins.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// Kind and name, where it has some.
+    pub id: (String, String),
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long that took.
+    pub time: Duration,
+}
+
+/// What came of a document.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is of no kind that is migrated.
+    Kept,
+    /// It moved; and whether what takes its place means the same.
+    Moved(Box<Migrated>, Box<Result<Proof, SideError>>),
+    /// It has parts that cannot be said in CEL.
+    Refused(Vec<Refused>),
+    /// It is of a kind that is migrated, and cannot be read.
+    Unreadable(String),
+}
+
+/// A construct that cannot be said in CEL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `file:line`.
+    pub place: String,
+    /// What it is.
+    pub construct: String,
+    /// The nearest rewrite.
+    pub nearest: String,
+}
+
+impl File {
+    /// The file as it is written: the old text, if nothing moved.
+    pub fn migrated(&self) -> String {
+        let texts: Vec<String> = self.parts.iter().flat_map(Part::texts).collect();
+        match self.has_moved() {
+            true => texts.join(SEPARATOR),
+            false => self.text.clone(),
+        }
+    }
+
+    /// Whether a document moved.
+    pub fn has_moved(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.outcome, Outcome::Moved(..)))
+    }
+
+    /// Whether it has policies, migrated or not.
+    pub fn has_policies(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part.outcome, Outcome::Kept) || is_policy(&part.id.0))
+    }
+}
+
+impl Part {
+    fn texts(&self) -> Vec<String> {
+        match &self.outcome {
+            Outcome::Moved(migrated, _) => migrated.documents.iter().map(|d| d.text.clone()).collect(),
+            _ => vec![format!("{}\n", self.text.trim_start_matches(SEPARATOR).trim_end())],
+        }
+    }
+}
+
+/// Whether a kind is one of a policy, or belongs to some.
+fn is_policy(kind: &str) -> bool {
+    kind.ends_with("Policy") || kind.ends_with("PolicyBinding") || kind == "PolicyException"
+}
+
+/// Migrates the documents of a file.
+///
+/// # Errors
+/// The text cannot be cut into documents.
+pub fn file(
+    name: &str,
+    text: &str,
+    options: &Options,
+    limits: Limits,
+) -> Result<File, ephor_document::split::SeparatorError> {
+    let parts = split(text)?;
+    let parts = parts.into_iter().map(|part| document(name, part.text, part.line, options, limits));
+    Ok(File { name: name.into(), text: text.into(), parts: parts.collect() })
+}
+
+/// Migrates a document.
+pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Part {
+    let start = Instant::now();
+    let value = yaml::parse(text, Duplicates::LastWins);
+    let read = |path: &[&str]| value.as_ref().map_or(String::new(), |v| v.text_at(path).to_string());
+    let id = (read(&["kind"]), read(&["metadata", "name"]));
+    let outcome = match value.as_ref().is_ok_and(is_migrated) {
+        true => outcome(name, text, line, options, limits),
+        false => Outcome::Kept,
+    };
+    Part { line, text: text.into(), id, outcome, time: start.elapsed() }
+}
+
+/// Whether a document is of a kind that is migrated.
+fn is_migrated(document: &Value) -> bool {
+    let kind = document.text_at(&["kind"]);
+    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+        && matches!(kind, "ClusterPolicy" | "Policy")
+        // Assertions of test suites name a policy without its rules.
+        && document.at(&["spec", "rules"]).is_some()
+}
+
+fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
+    let source = SourceText { name: name.into(), text: text.into() };
+    let mut loaded = argument_for(&[source], Reader::Scan);
+    let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
+    let Some(policy) = loaded.policies.first_mut() else {
+        return Outcome::Unreadable(problem.unwrap_or_else(|| "no policy".into()));
+    };
+    policy.line += line - 1;
+    if let Some(why) = policy.refused.as_ref().or(policy.uncompiled.as_ref()) {
+        return Outcome::Unreadable(why.clone());
+    }
+    match migrate(policy, options) {
+        Ok(migrated) => {
+            let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
+            let proof = prove(name, text, &new.join(SEPARATOR), limits);
+            Outcome::Moved(Box::new(migrated), Box::new(proof))
+        }
+        Err(refusals) => {
+            let original = Original {
+                file: policy.source.clone(),
+                line: policy.line,
+                text: policy.text.clone(),
+                value: policy.document.clone(),
+            };
+            Outcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
+        }
+    }
+}
+
+fn refused(original: &Original, refusal: &Refusal) -> Refused {
+    Refused {
+        place: original.place(&refusal.place.path),
+        construct: refusal.construct.to_string(),
+        nearest: refusal.nearest.to_string(),
+    }
+}

@@ -1,0 +1,314 @@
+//! ClusterPolicies and Policies → policies in CEL.
+//!
+//! In: a policy as it was loaded. Out: [`Migrated`]: one document where all rules match the same, else one for each distinct match, or the
+//! constructs that cannot be said. A policy moves as a whole or not at all: what is left behind would be dropped silently.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ephor_policies::load::LoadedPolicy;
+
+use crate::actions::{self, Part};
+use crate::constraints::{Condition, Matching, Operations, add_condition, matching};
+use crate::draft::{Draft, merge};
+use crate::expressions::{Context, Refusal, Target, convert};
+use crate::ir::rule::Body;
+use crate::ir::{Origin, Policy, Rule};
+use crate::kubernetes::{Kinds, Types};
+use crate::names::{Names, dns};
+use crate::original::{Named, Original};
+use crate::value::{Str, Value};
+use crate::{kept, validating};
+
+/// Which kinds of policies are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum To {
+    /// Those of `policies.kyverno.io`.
+    #[default]
+    Kyverno,
+    /// Kubernetes' own, which have no libraries of Kyverno.
+    Kubernetes,
+}
+
+/// What a migration may know and write.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which kinds of policies are written.
+    pub to: To,
+    /// The kinds that clusters have.
+    pub kinds: Arc<Kinds>,
+    /// Their schemas.
+    pub types: Arc<Types>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { to: To::default(), kinds: Kinds::built_in().clone(), types: Types::built_in().clone() }
+    }
+}
+
+/// A document that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What a reader should know about a migration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// `file:line` in the old policy.
+    pub place: String,
+    /// What it is.
+    pub text: String,
+}
+
+/// What takes the place of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Migrated {
+    /// The documents, in the order of the rules.
+    pub documents: Vec<Document>,
+    /// What a reader should know.
+    pub notes: Vec<Note>,
+    /// For each rule its name and the policies that have it now.
+    pub rules: Vec<(String, Vec<String>)>,
+}
+
+/// A rule, and what is known of its policy.
+pub(crate) struct Source<'s> {
+    pub original: &'s Original,
+    pub policy: &'s Policy,
+    /// The document with defaults.
+    pub document: &'s Value,
+    pub options: &'s Options,
+}
+
+/// What takes the place of a ClusterPolicy or Policy.
+///
+/// # Errors
+/// What cannot be said in CEL, a refusal for each rule that has some.
+pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec<Refusal>> {
+    let original = Original {
+        file: loaded.source.clone(),
+        line: loaded.line,
+        text: loaded.text.clone(),
+        value: ephor_document::yaml_value(&loaded.text).unwrap_or_else(|_| loaded.document.clone()),
+    };
+    let policy = ephor_lower::policy::policy_as_lowered(&loaded.document);
+    let source = Source { original: &original, policy: &policy, document: &loaded.document, options };
+    let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
+    for (at, rule) in policy.rules.iter().enumerate() {
+        match of_rule(&source, at, rule, &mut notes) {
+            Ok(own) => drafts.extend(own),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let drafts = merge(drafts);
+    if drafts.is_empty() {
+        return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
+    }
+    Ok(documents(&source, drafts, notes))
+}
+
+/// What concerns all rules and has no counterpart.
+fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
+    let mut out = Vec::new();
+    if source.policy.apply_one && source.policy.rules.len() > 1 {
+        out.push(Refusal::new(
+            "`applyRules: One`",
+            Origin::new("spec.applyRules"),
+            "add to each rule a precondition that the rules before it do not apply",
+        ));
+    }
+    for (at, rule) in source.policy.rules.iter().enumerate() {
+        let Some(properties) = &rule.properties else { continue };
+        if properties.written.any_text(&|text| text.contains("{{")) {
+            out.push(Refusal::new(
+                "`reportProperties` with variables",
+                Origin::new(format!("spec.rules[{at}].reportProperties")),
+                "write an auditAnnotation with an expression, or leave them out",
+            ));
+        }
+    }
+    out
+}
+
+/// The drafts of a rule: one, or several where a policy cannot have them all.
+fn of_rule(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Arc<Rule>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let generated = generated(source.policy, rule);
+    let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
+    let found = matching(rule, operations(source, at), &source.options.kinds)?;
+    let in_policy = source.options.to == To::Kyverno && found.is_pods;
+    let mut out = Vec::new();
+    let controllers = match in_policy {
+        true => actions::controllers(&kinds),
+        false => None,
+    };
+    let ephemeral = in_policy.then(|| of_ephemeral(&found)).flatten();
+    out.extend(one(source, at, rule, found, controllers, notes)?);
+    if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
+        for mut draft in one(source, at, rule, found, None, notes)? {
+            let suffix = draft.suffix.map(|suffix| format!("-{suffix}")).unwrap_or_default();
+            draft.suffix = Some(format!("ephemeral-containers{suffix}"));
+            out.push(draft);
+        }
+    }
+    if !in_policy {
+        for (_, rule) in generated {
+            let found = matching(rule, operations(source, at), &source.options.kinds)?;
+            let none = found.is_pods.then(Vec::new);
+            out.extend(one(source, at, rule, found, none, notes)?);
+        }
+    }
+    Ok(out)
+}
+
+/// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL needs the subresource, and has no pod controllers
+/// then.
+fn of_ephemeral(pods: &Matching) -> Option<Matching> {
+    let mut out = Matching { is_pods: false, ..pods.clone() };
+    out.rules
+        .retain(|rule| rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*"));
+    for rule in &mut out.rules {
+        rule.resources.names = vec!["pods/ephemeralcontainers".into()];
+        rule.operations = vec!["UPDATE".into()];
+    }
+    (!out.rules.is_empty()).then_some(out)
+}
+
+/// The rules that were generated from a rule, with the kinds that have them.
+fn generated<'p>(policy: &'p Policy, rule: &Rule) -> Vec<(&'p [Str], &'p Rule)> {
+    let own = policy.by_kind.iter().flat_map(|own| own.rules.iter().map(move |rule| (&*own.kinds, &**rule)));
+    own.filter(|(_, other)| other.generated.is_some() && other.origin.path == rule.origin.path).collect()
+}
+
+/// The operations of a rule whose match names none: deletions only where the rule names them elsewhere.
+fn operations(source: &Source<'_>, at: usize) -> Operations {
+    let rules = source.document.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+    let names_deletions = |rule: &Value| {
+        ["preconditions", "validate", "context"]
+            .iter()
+            .filter_map(|key| rule.get(key))
+            .any(|part| part.any_text(&|text| text.contains("DELETE")))
+    };
+    match rules.get(at).is_some_and(names_deletions) {
+        true => Operations::WritesAndDeletions,
+        false => Operations::Writes,
+    }
+}
+
+/// The drafts of a rule for the requests that it matches.
+fn one(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    found: Matching,
+    controllers: Option<Vec<String>>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    for text in &found.notes {
+        let place = source.original.place(&format!("spec.rules[{at}].match"));
+        let note = Note { place, text: text.clone() };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let parts = actions::parts(source.policy, rule, &found)?;
+    let draft = match &rule.body {
+        Body::Validate { .. } if rule.expressions.is_some() => kept::draft(source, at, rule)?,
+        Body::Validate { .. } => of_validate(source, at, rule, &found)?,
+        other => return Err(not_yet(rule, other)),
+    };
+    let mut out = Vec::new();
+    for Part { action, namespaces, conditions, suffix } in parts {
+        let mut own = Draft { action, suffix, controllers: controllers.clone(), ..draft.clone() };
+        own.matching = found.clone();
+        own.matching.namespaces.extend(namespaces);
+        let mut all = requests(source.document);
+        for condition in std::mem::take(&mut own.matching.conditions).into_iter().chain(conditions) {
+            add_condition(&mut all, condition);
+        }
+        for condition in std::mem::take(&mut own.conditions) {
+            add_condition(&mut all, condition);
+        }
+        own.conditions = all;
+        out.push(own);
+    }
+    Ok(out)
+}
+
+/// `webhookConfiguration.matchConditions`, which are in CEL already.
+fn requests(document: &Value) -> Vec<Condition> {
+    let written = document.at(&["spec", "webhookConfiguration", "matchConditions"]).and_then(Value::as_list);
+    let one = |c: &Value| Condition {
+        name: c.text_at(&["name"]).into(),
+        expression: c.text_at(&["expression"]).into(),
+        is_kept: true,
+    };
+    written.unwrap_or_default().iter().map(one).collect()
+}
+
+fn not_yet(rule: &Rule, body: &Body) -> Refusal {
+    let (construct, section) = match body {
+        Body::Mutate(_) => ("a rule that changes objects", "mutate"),
+        Body::Generate(_) => ("a rule that generates objects", "generate"),
+        Body::VerifyImages(_) | Body::ValidateImages(_) => ("a rule that verifies images", "verifyImages"),
+        Body::Manifests(_) => ("signatures of manifests", "validate.manifests"),
+        _ => ("a rule", ""),
+    };
+    Refusal::new(construct, rule.origin.key(section), "keep the ClusterPolicy for it")
+}
+
+/// A validate rule with patterns or conditions.
+fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) -> Result<Draft, Refusal> {
+    let context = Context {
+        target: match source.options.to {
+            To::Kyverno => Target::Kyverno,
+            To::Kubernetes => Target::Kubernetes,
+        },
+        kinds: found.kinds.clone(),
+        types: source.options.types.clone(),
+        namespace: source.policy.namespace.clone(),
+    };
+    let converted = convert(rule, &context)?;
+    Ok(validating::draft(source, at, rule, converted))
+}
+
+/// The documents of drafts.
+fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migrated {
+    let mut out = Migrated { notes, ..Migrated::default() };
+    let name = source.original.value.text_at(&["metadata", "name"]);
+    let mut names = Names::default();
+    for draft in &drafts {
+        let is_one = drafts.iter().filter(|other| other.suffix == draft.suffix).count() == 1;
+        let rule = draft.rules.first().map(|(_, name)| name.as_str()).unwrap_or_default();
+        let suffix = draft.suffix.as_deref().map(|suffix| format!("-{suffix}")).unwrap_or_default();
+        let own = match is_one {
+            true if suffix.is_empty() => name.to_string(),
+            true => names.free(&dns(&format!("{name}{suffix}"))),
+            false => names.free(&dns(&format!("{name}-{rule}{suffix}"))),
+        };
+        let namespace = source.policy.namespace.as_deref();
+        let named = Named { name: &own, namespace, replaces: (own != name).then_some(name) };
+        for (_, rule) in &draft.rules {
+            match out.rules.iter_mut().find(|(known, _)| known == rule) {
+                Some((_, policies)) => policies.push(own.clone()),
+                None => out.rules.push((rule.clone(), vec![own.clone()])),
+            }
+        }
+        out.documents.push(validating::document(source, draft, &named));
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! Whether a migrated policy means the same as its origin.
+//!
+//! In: the texts of both. Out: [`Proof`]: the answer of `ephor-compare`. Two kinds of differences are no difference between policies in
+//! practice and are counted apart: objects that exist in files only, and deletions, on which rules of ClusterPolicies are evaluated unless they name
+//! operations. A violation because of an error is a violation.
+
+use std::time::{Duration, Instant};
+
+use ephor_compare::{Answer, Chosen, Comparison, Difference, Options, Side, SideError, Universe, compare};
+use ephor_policies::load::{Policies, Reader, argument_for};
+use ephor_sources::files::SourceText;
+
+/// What a proof may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest time for one policy.
+    pub time: Option<Duration>,
+    /// The most objects that are evaluated for one rule.
+    pub objects: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { time: None, objects: Options::default().objects }
+    }
+}
+
+/// The answer about a policy and what takes its place.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The answer, without what is counted apart.
+    pub answer: Answer,
+    /// The differences.
+    pub differences: Vec<Difference>,
+    /// On how many kinds of objects they differ in files only.
+    pub in_files: usize,
+    /// Whether only the old policy is evaluated on deletions.
+    pub deletions: bool,
+    /// Whether only the old policy allows updates of objects that are violations already.
+    pub existing: bool,
+    /// Why agreement on ReplicationControllers is no proof, where it is none.
+    pub controllers: Option<String>,
+    /// How many objects were evaluated.
+    pub objects: usize,
+}
+
+/// A kind of pod controllers whose pod templates policies in CEL see as pods, where they see those of other kinds by their paths: the name and
+/// image of each container decide whether there is one.
+const BY_EXTRACTION: &str = "ReplicationController";
+
+/// The name of its resource among the controllers of a policy.
+pub(crate) const EXTRACTED: &str = "replicationcontrollers.v1.";
+
+/// The most objects of that kind that are evaluated for one rule.
+const MOST_EXTRACTED: usize = 2_000;
+
+/// The policies of a text.
+fn policies(name: &str, text: &str) -> Policies {
+    argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
+}
+
+/// Compares a policy with what takes its place.
+///
+/// # Errors
+/// A side cannot be used.
+pub fn prove(file: &str, old: &str, new: &str, limits: Limits) -> Result<Proof, SideError> {
+    let before = Side::new(policies(file, old), file)?;
+    let after = Side::new(policies("migrated", new), "the migrated policy")?;
+    let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
+    let options = Options { objects: limits.objects.max(1), deadline, errors: false, ..Options::default() };
+    let selects_deletions = new.contains("DELETE");
+    if !new.contains(EXTRACTED) {
+        return Ok(judged(compare(&before, &after, options), selects_deletions));
+    }
+    let others = Options { kinds: Chosen::Without(BY_EXTRACTION), ..options };
+    let own = Options {
+        kinds: Chosen::Only(BY_EXTRACTION),
+        objects: options.objects.min(MOST_EXTRACTED),
+        evaluations: options.evaluations.min(5 * MOST_EXTRACTED),
+        ..options
+    };
+    let mut proof = judged(compare(&before, &after, others), selects_deletions);
+    let extracted = judged(compare(&before, &after, own), selects_deletions);
+    proof.objects += extracted.objects;
+    proof.differences.extend(extracted.differences);
+    match extracted.answer {
+        Answer::Differs => proof.answer = Answer::Differs,
+        Answer::Tested(why) => proof.controllers = Some(why.join("; ")),
+        _ => {}
+    }
+    Ok(proof)
+}
+
+/// Counts apart what is no difference in practice.
+fn judged(found: Comparison, selects_deletions: bool) -> Proof {
+    let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
+    for one in found.differences {
+        match one.universe {
+            Universe::Files => in_files += 1,
+            _ if one.environment.operation == "DELETE" && !selects_deletions => deletions = true,
+            _ => differences.push(one),
+        }
+    }
+    let answer = match found.answer {
+        Answer::Differs if differences.is_empty() => {
+            match (found.reasons.is_empty(), found.relative_to.is_empty()) {
+                (true, true) => Answer::Proved,
+                (true, false) => Answer::ProvedRelative(found.relative_to),
+                (false, _) => Answer::Tested(found.reasons),
+            }
+        }
+        other => other,
+    };
+    Proof {
+        answer,
+        differences,
+        in_files,
+        deletions,
+        existing: found.existing.is_some(),
+        controllers: None,
+        objects: found.objects,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const OLD: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: \
+                       [ConfigMap]}}]}, validate: {deny: {conditions: [{key: '{{request.object.data.a || `x`}}', operator: Equals, value: b}]}}}]}}";
+
+    fn new(expression: &str) -> String {
+        format!(
+            "{{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {{name: p}}, spec: {{validationActions: [Audit], matchConstraints: {{resourceRules: \
+             [{{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}}]}}, validations: [{{expression: \"{expression}\"}}]}}}}"
+        )
+    }
+
+    #[test]
+    fn a_policy_that_means_the_same_is_proved_and_deletions_are_counted_apart() {
+        let proof =
+            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'b'"), Limits::default()).unwrap();
+        assert_eq!((proof.answer, proof.differences.len()), (Answer::Proved, 0));
+    }
+
+    #[test]
+    fn a_policy_that_means_something_else_differs_on_an_object() {
+        let proof =
+            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'c'"), Limits::default()).unwrap();
+        assert_eq!(proof.answer, Answer::Differs);
+        assert_eq!(proof.differences.first().unwrap().object.text_at(&["data", "a"]), "b");
+    }
+}
