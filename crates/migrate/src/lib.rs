@@ -5,11 +5,14 @@
 //! name and place. Nothing is dropped silently.
 #![forbid(unsafe_code)]
 
+use ephor_cel::ast as cel_tree;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
+use ephor_lower as lower;
 use ephor_value as value;
 
 mod actions;
+pub mod cel;
 pub mod constraints;
 mod draft;
 pub mod expressions;

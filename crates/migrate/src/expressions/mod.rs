@@ -5,6 +5,26 @@
 //! requests, or a [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
 //! `docs/jmespath.md`, `docs/validate.md` on one side, `docs/cel.md` on the other.
 
+mod api_call;
+mod bindings;
+mod compare;
+mod conditions;
+mod functions;
+mod leaf;
+mod lists;
+mod message;
+mod open_pattern;
+mod pattern;
+mod pod_security;
+mod root;
+mod rule;
+mod scope;
+mod template;
+mod term;
+mod texts;
+mod types;
+mod values;
+
 use std::sync::Arc;
 
 use crate::ir::{Origin, Rule};
@@ -31,6 +51,15 @@ pub struct Context {
     pub types: Arc<Types>,
     /// The namespace of a namespaced policy.
     pub namespace: Option<Str>,
+    /// The operations that the new policy is for.
+    pub operations: Vec<Str>,
+}
+
+impl Context {
+    /// A cluster-wide policy for objects of these kinds that are created and updated.
+    pub fn new(target: Target, kinds: Vec<[Str; 3]>, types: Arc<Types>) -> Context {
+        Context { target, kinds, types, namespace: None, operations: vec!["CREATE".into(), "UPDATE".into()] }
+    }
 }
 
 /// An expression under a name.
@@ -60,7 +89,7 @@ pub struct Validation {
 pub struct Converted {
     /// What must be true of a request for the rule to apply: its preconditions.
     pub conditions: Vec<Named>,
-    /// What conditions and validations read as `variables.NAME`, in the order in which they must be declared.
+    /// What validations read as `variables.NAME`, in the order in which they must be declared; conditions read none.
     pub variables: Vec<Named>,
     /// The validations, in the order of the rule.
     pub validations: Vec<Validation>,
@@ -90,6 +119,6 @@ impl Refusal {
 ///
 /// # Errors
 /// The first construct that cannot be said in CEL.
-pub fn convert(rule: &Rule, _context: &Context) -> Result<Converted, Refusal> {
-    Err(Refusal::new("a rule", rule.origin.clone(), "keep the ClusterPolicy"))
+pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
+    rule::convert(rule, context)
 }

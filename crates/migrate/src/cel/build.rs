@@ -1,0 +1,227 @@
+//! What trees are built with. Macros stand as calls of their names, as they are written.
+
+use crate::cel_tree::{Kind, Node};
+use crate::value::{Str, Value};
+
+/// A literal.
+pub fn constant(value: impl Into<Value>) -> Node {
+    Node::constant(0, value.into())
+}
+
+/// A text.
+pub fn text(text: &str) -> Node {
+    constant(Value::from(text))
+}
+
+/// A whole number.
+pub fn int(n: i64) -> Node {
+    constant(Value::Int(n))
+}
+
+/// A truth value.
+pub fn boolean(b: bool) -> Node {
+    constant(Value::Bool(b))
+}
+
+/// A name.
+pub fn name(name: &str) -> Node {
+    Node::ident(0, name)
+}
+
+/// A list.
+pub fn list(items: Vec<Node>) -> Node {
+    Node::new(0, Kind::List { items, optional: Vec::new() })
+}
+
+/// An object.
+pub fn object(entries: Vec<(Node, Node)>) -> Node {
+    let entry = |(key, value)| crate::cel_tree::Entry { at: 0, key, value, optional: false };
+    Node::new(0, Kind::Map(entries.into_iter().map(entry).collect()))
+}
+
+/// A list of texts.
+pub fn texts<'t>(items: impl IntoIterator<Item = &'t str>) -> Node {
+    list(items.into_iter().map(text).collect())
+}
+
+/// `function(args)`
+pub fn call(function: &str, args: Vec<Node>) -> Node {
+    Node::call(0, function, args)
+}
+
+/// `target.function(args)`
+pub fn method(target: Node, function: &str, args: Vec<Node>) -> Node {
+    Node::method(0, function, target, args)
+}
+
+/// `left op right`, by the operator as it is written.
+pub fn binary(operator: &str, left: Node, right: Node) -> Node {
+    let function = if operator == "in" { "@in".to_string() } else { format!("_{operator}_") };
+    call(&function, vec![left, right])
+}
+
+/// `left == right`
+pub fn equals(left: Node, right: Node) -> Node {
+    binary("==", left, right)
+}
+
+/// Whether a name can be a field behind a dot.
+pub fn is_field(name: &str) -> bool {
+    let mut chars = name.chars();
+    let is_word = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_word && !matches!(name, "in" | "true" | "false" | "null")
+}
+
+/// `base.field`, or `base['field']` for what cannot stand behind a dot.
+pub fn select(base: Node, field: &str) -> Node {
+    match is_field(field) {
+        true => Node::new(0, Kind::Select { operand: Box::new(base), field: field.into(), test: false }),
+        false => call("_[_]", vec![base, text(field)]),
+    }
+}
+
+/// `base.?field`, or `base[?'field']`.
+pub fn select_optional(base: Node, field: &str) -> Node {
+    let function = if is_field(field) { "_?._" } else { "_[?_]" };
+    call(function, vec![base, text(field)])
+}
+
+/// `base[index]`
+pub fn index(base: Node, index: Node) -> Node {
+    call("_[_]", vec![base, index])
+}
+
+/// `has(base.field)`, or `'field' in base`.
+pub fn has(base: Node, field: &str) -> Node {
+    match is_field(field) {
+        true => Node::new(0, Kind::Select { operand: Box::new(base), field: field.into(), test: true }),
+        false => binary("in", text(field), base),
+    }
+}
+
+/// `optional.orValue(default)`
+pub fn or_value(optional: Node, default: Node) -> Node {
+    method(optional, "orValue", vec![default])
+}
+
+/// `range.name(var, body)`
+pub fn over(range: Node, macro_name: &str, var: &str, body: Node) -> Node {
+    method(range, macro_name, vec![name(var), body])
+}
+
+/// `condition ? then : other`
+pub fn choose(condition: Node, then: Node, other: Node) -> Node {
+    match constant_bool(&condition) {
+        Some(true) => then,
+        Some(false) => other,
+        None => call("_?_:_", vec![condition, then, other]),
+    }
+}
+
+/// The truth value that a node is, if it is one.
+pub fn constant_bool(node: &Node) -> Option<bool> {
+    match &node.kind {
+        Kind::Const(Value::Bool(b)) => Some(*b),
+        _ => None,
+    }
+}
+
+/// The operands of a call of an operator.
+pub fn operands<'n>(node: &'n Node, function: &str) -> Option<&'n [Node]> {
+    match &node.kind {
+        Kind::Call { function: own, target: None, args } if **own == *function => Some(args),
+        _ => None,
+    }
+}
+
+/// The negation, moved inside where that is as short.
+pub fn not(node: Node) -> Node {
+    let opposite = |function: &str| {
+        Some(match function {
+            "_==_" => "_!=_",
+            "_!=_" => "_==_",
+            _ => return None,
+        })
+    };
+    match node.kind {
+        Kind::Const(Value::Bool(b)) => boolean(!b),
+        Kind::Call { function, target: None, mut args } => match (&*function, opposite(&function)) {
+            ("!_", _) if args.len() == 1 => args.remove(0),
+            (_, Some(other)) => call(other, args),
+            ("_&&_" | "_||_", _) if args.iter().all(|arg| is_negated(arg) || chain(arg)) => {
+                let other = if &*function == "_&&_" { "_||_" } else { "_&&_" };
+                call(other, args.into_iter().map(not).collect())
+            }
+            _ => call("!_", vec![call(&function, args)]),
+        },
+        kind => call("!_", vec![Node::new(0, kind)]),
+    }
+}
+
+/// Whether the negation of a node is not longer.
+fn is_negated(node: &Node) -> bool {
+    ["!_", "_!=_", "_==_"].iter().any(|function| operands(node, function).is_some())
+}
+
+fn chain(node: &Node) -> bool {
+    ["_&&_", "_||_"].iter().any(|f| operands(node, f).is_some_and(|args| args.iter().all(is_negated)))
+}
+
+/// All of the terms.
+pub fn all(terms: Vec<Node>) -> Node {
+    joined("_&&_", true, terms)
+}
+
+/// One of the terms.
+pub fn any(terms: Vec<Node>) -> Node {
+    joined("_||_", false, terms)
+}
+
+/// `unit`: what no terms are; its opposite decides.
+fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
+    let mut flat = Vec::new();
+    terms.into_iter().for_each(|term| flatten(function, term, &mut flat));
+    if let Some(at) = flat.iter().position(|term| constant_bool(term) == Some(!unit)) {
+        // What stands before it may fail, unless it is the only one.
+        if at == 0 {
+            return boolean(!unit);
+        }
+        flat.truncate(at + 1);
+    }
+    let mut terms: Vec<Node> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
+    for term in flat.into_iter().filter(|term| constant_bool(term) != Some(unit)) {
+        let written = super::print(&term, usize::MAX);
+        if !known.contains(&written) {
+            known.push(written);
+            terms.push(term);
+        }
+    }
+    balanced(function, &mut terms).unwrap_or_else(|| boolean(unit))
+}
+
+/// The terms of a chain.
+pub fn flatten(function: &str, node: Node, out: &mut Vec<Node>) {
+    match node.kind {
+        Kind::Call { function: own, target: None, args } if *own == *function => {
+            args.into_iter().for_each(|arg| flatten(function, arg, out));
+        }
+        kind => out.push(Node::new(0, kind)),
+    }
+}
+
+/// A chain as the parser builds it.
+fn balanced(function: &str, terms: &mut Vec<Node>) -> Option<Node> {
+    if terms.len() < 2 {
+        return terms.pop();
+    }
+    let mut right = terms.split_off((terms.len() - 1) / 2 + 1);
+    let (left, right) = (balanced(function, terms)?, balanced(function, &mut right)?);
+    Some(call(function, vec![left, right]))
+}
+
+/// The names that a tree mentions.
+pub fn mentions(node: &Node, name: &Str) -> bool {
+    node.mentions(name)
+}

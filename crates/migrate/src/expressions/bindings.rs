@@ -1,0 +1,198 @@
+//! Context entries → variables.
+//!
+//! In: a name that an expression reads. Out: the value of the entry of that name; what comes from outside is read through
+//! Kyverno's libraries, once, under the entry's name. Semantics: `docs/variables.md`, "Entries".
+
+use std::sync::Arc;
+
+use crate::cel::build::{call, method, name, object, text};
+use crate::cel_tree::Node;
+use crate::ir::Template;
+use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::value::{Str, Value};
+
+use super::Refusal;
+use super::scope::{MAX_DEPTH, Scope};
+use super::template::{as_text, query, template};
+use super::term::{Faults, Path, Val};
+use super::types::Ty;
+use super::values::{plain, ty_of};
+
+/// The value under a name.
+///
+/// # Errors
+/// There is none, or it cannot be said.
+pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    if let Some(known) = scope.names.get(key) {
+        return Ok(known.clone());
+    }
+    let Some(at) = scope.bindings.iter().rposition(|b| *b.name == *key) else {
+        return Err(scope.refuse(format!("the unknown name `{key}`"), "declare it in the context"));
+    };
+    let Some(binding) = scope.bindings.get(at).cloned() else {
+        return Err(scope.refuse(format!("the unknown name `{key}`"), "declare it in the context"));
+    };
+    scope.depth += 1;
+    if scope.depth > MAX_DEPTH {
+        return Err(scope.refuse("context entries that read each other", "break the cycle"));
+    }
+    // An entry reads those before it.
+    let behind = scope.bindings.split_off(at);
+    let outside = std::mem::replace(&mut scope.place, binding.origin.clone());
+    let found = of(&binding, scope);
+    scope.place = outside;
+    scope.bindings.extend(behind);
+    scope.depth -= 1;
+    let found = found?;
+    scope.names.insert(key.into(), found.clone());
+    Ok(found)
+}
+
+fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match &binding.source {
+        BindingSource::Variable { value, query, default, .. } => {
+            let value = match value {
+                None => None,
+                Some(value) => Some(template(value, scope)?),
+            };
+            let found = match (query, value) {
+                (None, Some(value)) => value,
+                (None, None) => return Err(scope.refuse("a variable without a value", "give it one")),
+                (Some(own), value) => queried(own, value, scope)?,
+            };
+            match default {
+                None => Ok(found),
+                Some(default) => {
+                    let default = template(default, scope)?;
+                    with_default(&found, &default, scope)
+                }
+            }
+        }
+        BindingSource::ConfigMap { name: own, namespace, .. } => {
+            scope.needs_kyverno("a ConfigMap in the context")?;
+            let own = constant_text(own, scope)?;
+            let namespace = match constant_text(namespace, scope)? {
+                Text { node, faults, is_empty: true } => {
+                    let default = scope.cx.namespace.clone().unwrap_or_else(|| "default".into());
+                    Text { node: text(&default), faults: { let _ = node; faults }, is_empty: false }
+                }
+                other => other,
+            };
+            let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
+            let args = vec![text("v1"), text("configmaps"), namespace.node, own.node];
+            Ok(fetched(&binding.name, "resource", "get", args, Ty::Any, faults, scope))
+        }
+        BindingSource::ApiCall { call, raw } => super::api_call::api_call(&binding.name, call, raw, scope),
+        BindingSource::Global { name: own, query } => {
+            scope.needs_kyverno("a global context entry")?;
+            let (entry, projection) = match own.split_once('.') {
+                Some((entry, projection)) => (entry, projection),
+                None => (&**own, ""),
+            };
+            let args = vec![text(entry), text(projection)];
+            let found = fetched(&binding.name, "globalContext", "get", args, Ty::Any, Faults::new(), scope);
+            match query {
+                None => Ok(found),
+                Some(own) => queried(own, Some(found), scope),
+            }
+        }
+        BindingSource::Image { reference, query, .. } => {
+            scope.needs_kyverno("facts about an image")?;
+            let reference = template(reference, scope)?;
+            let (node, faults) = as_text(&reference, scope)?;
+            let found = fetched(&binding.name, "image", "getMetadata", vec![node], Ty::Any, faults, scope);
+            match query {
+                None => Ok(found),
+                Some(own) => queried(own, Some(found), scope),
+            }
+        }
+    }
+}
+
+/// A text as an expression.
+struct Text {
+    node: Node,
+    faults: Faults,
+    is_empty: bool,
+}
+
+fn constant_text(own: &Template, scope: &mut Scope<'_>) -> Result<Text, Refusal> {
+    let found = template(own, scope)?;
+    let is_empty = matches!(&found, Val::Const(v) if v.is_empty());
+    let (node, faults) = as_text(&found, scope)?;
+    Ok(Text { node, faults, is_empty })
+}
+
+/// A call of a library, under a name of its own where no loop is around it.
+pub fn fetched(
+    own: &Str,
+    library: &str,
+    function: &str,
+    args: Vec<Node>,
+    ty: Ty,
+    faults: Faults,
+    scope: &mut Scope<'_>,
+) -> Val {
+    let found = method(name(library), function, args);
+    let is_inside = scope.loops.iter().any(|var| found.mentions(var));
+    let base = if is_inside { call("dyn", vec![found]) } else { scope.share(&as_name(own), found, true) };
+    let mut faults = faults;
+    // Whether it answers is not known.
+    faults.insert(crate::cel::print(&base, usize::MAX));
+    Val::Path(Path { faults, ..Path::of(base, ty) })
+}
+
+/// A name that a variable can have.
+pub fn as_name(own: &str) -> String {
+    let mut out: String = own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if out.chars().next().is_none_or(|c| c.is_ascii_digit()) {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// What a query finds in a value, or in the rule's data.
+///
+/// # Errors
+/// It cannot be said.
+pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let ready;
+    let own = match own {
+        QuerySource::Ready(own) => own,
+        QuerySource::Dynamic { text: Template::Rounds(rounds), names } if data.is_none() => {
+            ready = crate::lower::query::plain(&rounds.source, names);
+            &ready
+        }
+        QuerySource::Dynamic { .. } => {
+            return Err(scope.refuse("a query whose text is computed", "write the query"));
+        }
+    };
+    let outside = std::mem::replace(&mut scope.data, data);
+    let found = query(own, scope);
+    scope.data = outside;
+    found
+}
+
+/// A value, or the default where it is missing or null.
+fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match found {
+        Val::Const(Value::Null) => Ok(default.clone()),
+        Val::Path(path) if !path.is_required() => {
+            let (other, mut faults) = plain(default, scope)?;
+            faults.extend(path.faults.iter().cloned());
+            let ty = ty_of(found).common(ty_of(default));
+            let ty = if ty_of(default) == Ty::Any { path.ty.clone() } else { ty };
+            Ok(Val::Node { node: path.or(other), ty, faults })
+        }
+        Val::Optional { node, ty, faults } => {
+            let (other, more) = plain(default, scope)?;
+            let faults = faults.iter().cloned().chain(more).collect();
+            let node = crate::cel::build::or_value(node.clone(), other);
+            Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
+        }
+        other => {
+            let _ = object;
+            Ok(other.clone())
+        }
+    }
+}

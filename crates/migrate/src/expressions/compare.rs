@@ -1,0 +1,136 @@
+//! Comparisons of JMESPath.
+//!
+//! In: two values, of which either may be missing (null). Out: the test. `==` is exact; what is ordered must be numbers, else the
+//! result is null, which is false. Semantics: `docs/jmespath.md`, "Values".
+
+use crate::cel::build::{all, binary, boolean, call, method, not, text};
+use crate::cel_tree::Node;
+use crate::ir::expr::Cmp;
+use crate::value::Value;
+
+use super::scope::Scope;
+use super::term::{Faults, Test, Val};
+use super::types::Ty;
+use super::values::{literal, plain, present, truthy, ty_of};
+use super::{Refusal, conditions};
+
+/// A comparison.
+///
+/// # Errors
+/// It cannot be said.
+pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    if let (Val::Const(a), Val::Const(b)) = (left, right) {
+        return Ok(Test::constant(crate::ir::ops::compare(op, a, b).unwrap_or(false)));
+    }
+    match op {
+        Cmp::Eq => equal(left, right, scope),
+        Cmp::Ne => Ok(equal(left, right, scope)?.negated()),
+        Cmp::Lt => ordered("<", left, right, scope),
+        Cmp::Le => ordered("<=", left, right, scope),
+        Cmp::Gt => ordered(">", left, right, scope),
+        Cmp::Ge => ordered(">=", left, right, scope),
+    }
+}
+
+fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    match (left, right) {
+        (Val::Const(c), other) | (other, Val::Const(c)) => equal_constant(other, c, scope),
+        (Val::Path(a), Val::Path(b)) if !a.is_required() || !b.is_required() => {
+            // None is none.
+            let side = |path: &super::term::Path| match path.is_required() {
+                true => method_of_optional(path.strict()),
+                false => path.optional(),
+            };
+            let faults = a.faults.iter().chain(&b.faults).cloned().collect();
+            Ok(Test { node: binary("==", side(a), side(b)), faults })
+        }
+        (a, b) => {
+            let there = conditions::both(present(a, scope)?, present(b, scope)?);
+            let (x, mut faults) = plain(a, scope)?;
+            let (y, more) = plain(b, scope)?;
+            faults.extend(more);
+            let same = Test { node: binary("==", x, y), faults };
+            Ok(conditions::both(there, same))
+        }
+    }
+}
+
+fn method_of_optional(node: Node) -> Node {
+    method(crate::cel::build::name("optional"), "of", vec![node])
+}
+
+/// Whether a value is a constant.
+pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    if c.is_null() {
+        return Ok(present(val, scope)?.negated());
+    }
+    if let (Val::Node { node, ty: Ty::Bool, faults }, Value::Bool(b)) = (val, c) {
+        let test = Test { node: node.clone(), faults: faults.clone() };
+        return Ok(if *b { test } else { test.negated() });
+    }
+    let ty = ty_of(val);
+    let fits = match (&ty, c) {
+        (Ty::Any, _) => true,
+        (Ty::Text | Ty::Quantity | Ty::IntOrText, Value::Str(_)) => true,
+        (Ty::Bool, Value::Bool(_)) => true,
+        (Ty::Int | Ty::Double | Ty::IntOrText, Value::Int(_) | Value::Float(_)) => true,
+        (Ty::List(_), Value::List(_)) | (Ty::Map(_) | Ty::Object(_), Value::Map(_)) => true,
+        _ => false,
+    };
+    if !fits {
+        return Ok(Test::constant(false));
+    }
+    let other = match c {
+        Value::Str(s) => text(if s.is_empty() { "none" } else { "" }),
+        Value::Bool(b) => boolean(!b),
+        Value::Int(0) => crate::cel::build::int(-1),
+        Value::Float(f) if *f == 0.0 => crate::cel::build::int(-1),
+        Value::Int(_) | Value::Float(_) => crate::cel::build::int(0),
+        _ => crate::cel::build::constant(Value::Null),
+    };
+    let (node, faults): (Node, Faults) = match val {
+        Val::Path(path) => (path.or(other), path.faults.clone()),
+        Val::Optional { node, faults, .. } => {
+            (crate::cel::build::or_value(node.clone(), other), faults.clone())
+        }
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            if let Val::Const(d) = right
+                && !d.strict_eq(c)
+                && crate::ir::ops::truthy(c)
+            {
+                // What is false is replaced by something else.
+                return equal_constant(left, c, scope);
+            }
+            plain(val, scope)?
+        }
+        other => plain(other, scope)?,
+    };
+    Ok(Test { node: binary("==", node, literal(c)), faults })
+}
+
+fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let is_number = |ty: Ty| matches!(ty, Ty::Int | Ty::Double);
+    if !is_number(ty_of(left)) || !is_number(ty_of(right)) {
+        let known = |ty: Ty| !matches!(ty, Ty::Any | Ty::IntOrText);
+        if known(ty_of(left)) && known(ty_of(right)) {
+            return Ok(Test::constant(false));
+        }
+        return Err(scope.refuse("an ordering of values of unknown types", "compare numbers"));
+    }
+    let there = conditions::both(present(left, scope)?, present(right, scope)?);
+    let (x, mut faults) = plain(&super::lists::known(left), scope)?;
+    let (y, more) = plain(&super::lists::known(right), scope)?;
+    faults.extend(more);
+    Ok(conditions::both(there, Test { node: binary(sign, x, y), faults }))
+}
+
+/// Whether both values are true.
+///
+/// # Errors
+/// It cannot be said.
+pub fn both_true(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let (left, right) = (truthy(left, scope)?, truthy(right, scope)?);
+    let _ = (all, call, not);
+    Ok(conditions::both(left, right))
+}

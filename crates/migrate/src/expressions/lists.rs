@@ -1,0 +1,409 @@
+//! Lists: what is said of their items, how many there are, and the list itself.
+//!
+//! In: a list as a value. Out: `exists`, `all`, `size`, or the list as an expression. Loops over loops become one test inside the
+//! other; a list is built only where it is needed as one.
+
+use crate::cel::build::{
+    all, any, binary, boolean, constant, constant_bool, int, list, method, name, not, over,
+};
+use crate::cel_tree::Node;
+use crate::value::Value;
+
+use super::pattern::chained;
+use super::scope::Scope;
+use super::term::{Faults, Loop, Path, Test, Val};
+use super::types::Ty;
+use super::values::{present, ty_of};
+use super::Refusal;
+
+/// Some item, or every one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantifier {
+    /// Some item.
+    Some,
+    /// Every item.
+    Every,
+}
+
+impl Quantifier {
+    fn macro_name(self) -> &'static str {
+        match self {
+            Quantifier::Some => "exists",
+            Quantifier::Every => "all",
+        }
+    }
+
+    /// What is said of no items.
+    fn of_none(self) -> bool {
+        self == Quantifier::Every
+    }
+
+    /// The test where a condition selects items.
+    fn among(self, condition: Node, test: Node) -> Node {
+        match self {
+            Quantifier::Some => all(vec![condition, test]),
+            Quantifier::Every => any(vec![not(condition), test]),
+        }
+    }
+}
+
+/// What is asked of an item.
+pub type Asked<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
+
+/// Whether a value is a list, as far as is known.
+pub fn is_list(val: &Val) -> bool {
+    match val {
+        Val::Const(v) => v.as_list().is_some(),
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) => true,
+        Val::Or(sides) => is_list(&sides[0]),
+        other => matches!(ty_of(other), Ty::List(_)),
+    }
+}
+
+/// What is said of the items of a list; one that is missing where that is no fault has none.
+///
+/// # Errors
+/// The value is no list.
+pub fn quantified<'c>(
+    quantifier: Quantifier,
+    val: &Val,
+    scope: &mut Scope<'c>,
+    asked: Asked<'_, 'c>,
+) -> Result<Test, Refusal> {
+    match val {
+        Val::Const(Value::Null) => Ok(Test::constant(quantifier.of_none())),
+        Val::Const(Value::List(items)) => {
+            let values: Vec<Val> = items.iter().cloned().map(Val::Const).collect();
+            unrolled(quantifier, &values, scope, asked)
+        }
+        Val::Chain(parts) => match container_lists(parts, scope) {
+            Some(joined) => quantified(quantifier, &joined, scope, asked),
+            None => {
+                let mut tests = Vec::new();
+                for part in parts {
+                    tests.push(match is_list(part) {
+                        true => quantified(quantifier, part, scope, asked)?,
+                        false => asked_of(quantifier, part, scope, asked)?,
+                    });
+                }
+                Ok(joined_tests(quantifier, tests))
+            }
+        },
+        Val::Tuple(items) => unrolled(quantifier, items, scope, asked),
+        Val::Or(sides) => match &sides[1] {
+            Val::Const(v) if v.is_empty() => {
+                quantified(quantifier, &sides[0].clone().rescued(), scope, asked)
+            }
+            _ => Err(scope.refuse("a list with another list as its default", "use one list")),
+        },
+        Val::Loop(own) => of_loop(quantifier, own, scope, asked),
+        Val::Path(_) | Val::Node { .. } | Val::Optional { .. } => {
+            let (source, faults) = source(val);
+            let label = label_of(val);
+            let var = scope.item_name(label.as_deref());
+            let item = Val::Path(Path::of(name(&var), ty_of(val).item()));
+            scope.loops.push(var.clone());
+            let test = asked(&item, scope);
+            scope.loops.pop();
+            let test = test?;
+            Ok(Test {
+                node: looped(quantifier, source, &var, test.node),
+                faults: faults.into_iter().chain(test.faults).collect(),
+            })
+        }
+        Val::Const(_) | Val::Record(_) => Err(scope.refuse("a loop over what is no list", "use a list")),
+    }
+}
+
+fn looped(quantifier: Quantifier, source: Node, var: &str, test: Node) -> Node {
+    match (constant_bool(&test), quantifier) {
+        (Some(b), _) if b == quantifier.of_none() => boolean(b),
+        (Some(_), Quantifier::Some) => binary(">", method(source, "size", Vec::new()), int(0)),
+        (Some(_), Quantifier::Every) => binary("==", method(source, "size", Vec::new()), int(0)),
+        _ => over(source, quantifier.macro_name(), var, test),
+    }
+}
+
+fn joined_tests(quantifier: Quantifier, tests: Vec<Test>) -> Test {
+    let faults = tests.iter().flat_map(|t| t.faults.iter().cloned()).collect();
+    let nodes = tests.into_iter().map(|t| t.node).collect();
+    let node = match quantifier {
+        Quantifier::Some => any(nodes),
+        Quantifier::Every => all(nodes),
+    };
+    Test { node, faults }
+}
+
+fn unrolled<'c>(
+    quantifier: Quantifier,
+    items: &[Val],
+    scope: &mut Scope<'c>,
+    asked: Asked<'_, 'c>,
+) -> Result<Test, Refusal> {
+    let mut tests = Vec::new();
+    for item in items {
+        tests.push(asked_of(quantifier, item, scope, asked)?);
+    }
+    Ok(joined_tests(quantifier, tests))
+}
+
+/// What is said of a value that counts only when it is there.
+fn asked_of<'c>(
+    quantifier: Quantifier,
+    item: &Val,
+    scope: &mut Scope<'c>,
+    asked: Asked<'_, 'c>,
+) -> Result<Test, Refusal> {
+    let there = present(item, scope)?;
+    let known = known(item);
+    let test = asked(&known, scope)?;
+    if constant_bool(&there.node) == Some(true) {
+        return Ok(test);
+    }
+    // A test that a missing value does not pass needs no other.
+    if quantifier == Quantifier::Some && constant_bool(&test.node) == Some(true) {
+        return Ok(there);
+    }
+    let faults = there.faults.into_iter().chain(test.faults).collect();
+    Ok(Test { node: quantifier.among(there.node, test.node), faults })
+}
+
+/// A value that is known to be there.
+pub fn known(val: &Val) -> Val {
+    match val {
+        Val::Path(path) => Val::Path(path.known()),
+        Val::Optional { node, ty, faults } => Val::Node {
+            node: method(node.clone(), "value", Vec::new()),
+            ty: ty.clone(),
+            faults: faults.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+fn of_loop<'c>(
+    quantifier: Quantifier,
+    own: &Loop,
+    scope: &mut Scope<'c>,
+    asked: Asked<'_, 'c>,
+) -> Result<Test, Refusal> {
+    let (source, faults) = source_of(own, scope)?;
+    scope.loops.push(own.var.clone());
+    let inner = match own.flat {
+        true => quantified(quantifier, &own.body.clone().rescued(), scope, asked),
+        false => asked_of(quantifier, &own.body, scope, asked),
+    };
+    scope.loops.pop();
+    let inner = inner?;
+    let test = match &own.keep {
+        None => inner,
+        Some(keep) => Test {
+            node: quantifier.among(keep.node.clone(), inner.node),
+            faults: keep.faults.iter().cloned().chain(inner.faults).collect(),
+        },
+    };
+    Ok(Test {
+        node: looped(quantifier, source, &own.var, test.node),
+        faults: faults.into_iter().chain(test.faults).collect(),
+    })
+}
+
+/// The expression of a loop's source.
+fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    match &own.source {
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Or(_) => built(&own.source, scope),
+        other if own.values => {
+            // The keys of an object; its values are read by them.
+            let (node, faults) = map_source(other);
+            Ok((node, faults))
+        }
+        other => Ok(source(other)),
+    }
+}
+
+fn map_source(val: &Val) -> (Node, Faults) {
+    let empty = || crate::cel::build::object(Vec::new());
+    match val {
+        Val::Path(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
+        Val::Path(path) => (path.or(empty()), path.faults.clone()),
+        Val::Optional { node, faults, .. } => {
+            (crate::cel::build::or_value(node.clone(), empty()), faults.clone())
+        }
+        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
+        _ => (empty(), Faults::new()),
+    }
+}
+
+/// The expression of a list as it is read, empty where it is missing and that is no fault.
+pub fn source(val: &Val) -> (Node, Faults) {
+    match val {
+        Val::Path(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
+        Val::Path(path) => (path.or(list(Vec::new())), path.faults.clone()),
+        Val::Optional { node, faults, .. } => {
+            (crate::cel::build::or_value(node.clone(), list(Vec::new())), faults.clone())
+        }
+        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
+        Val::Const(v) => (constant(v.clone()), Faults::new()),
+        _ => (list(Vec::new()), Faults::new()),
+    }
+}
+
+/// What the items of a list are called by.
+pub fn label_of(val: &Val) -> Option<String> {
+    match val {
+        Val::Path(path) => path.last().map(String::from).or_else(|| match &path.base.kind {
+            crate::cel_tree::Kind::Select { field, .. } => Some(field.to_string()),
+            _ => None,
+        }),
+        Val::Node { node, .. } | Val::Optional { node, .. } => match &node.kind {
+            crate::cel_tree::Kind::Select { field, .. } => Some(field.to_string()),
+            _ => None,
+        },
+        Val::Loop(own) => label_of(&own.body),
+        Val::Or(sides) => label_of(&sides[0]),
+        _ => None,
+    }
+}
+
+/// The lists of a pod's containers as one; other lists stay apart.
+fn container_lists(parts: &[Val], scope: &mut Scope<'_>) -> Option<Val> {
+    let paths: Option<Vec<Path>> = parts
+        .iter()
+        .map(|part| match part {
+            Val::Path(path) if matches!(path.ty, Ty::List(_)) => Some(Path { fails: false, ..path.clone() }),
+            _ => None,
+        })
+        .collect();
+    let mut paths = paths.filter(|paths| paths.len() > 1)?;
+    let types_fit = paths.iter().all(|p| matches!(p.ty.item(), Ty::Object(_)));
+    if !types_fit {
+        return None;
+    }
+    paths.sort_by_key(|p| (!p.is_required(), super::pattern::reversed(p.last().unwrap_or_default())));
+    let is_containers = paths.iter().any(|p| p.last() == Some("containers"));
+    let (node, ty) = chained(&paths);
+    let node = match scope.loops.is_empty() {
+        true => scope.share(if is_containers { "allContainers" } else { "items" }, node, false),
+        false => node,
+    };
+    Some(Val::Node { node, ty, faults: Faults::new() })
+}
+
+/// A list as an expression.
+///
+/// # Errors
+/// It cannot be built.
+pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    match val {
+        Val::Or(sides) => match &sides[1] {
+            Val::Const(v) if v.is_empty() => built(&sides[0].clone().rescued(), scope),
+            _ => Err(scope.refuse("a list with another list as its default", "use one list")),
+        },
+        Val::Chain(parts) => {
+            if let Some(joined) = container_lists(parts, scope) {
+                return Ok(source(&joined));
+            }
+            let mut faults = Faults::new();
+            let mut sum: Option<Node> = None;
+            for part in parts {
+                let (own, more) = match is_list(part) {
+                    true => built(&part.clone().rescued(), scope)?,
+                    false => items(std::slice::from_ref(part), scope)?,
+                };
+                faults.extend(more);
+                sum = Some(match sum {
+                    None => own,
+                    Some(before) => binary("+", before, own),
+                });
+            }
+            Ok((sum.unwrap_or_else(|| list(Vec::new())), faults))
+        }
+        Val::Tuple(parts) => items(parts, scope),
+        Val::Loop(own) => {
+            let (mut node, mut faults) = source_of(own, scope)?;
+            scope.loops.push(own.var.clone());
+            let inner = loop_parts(own, scope);
+            scope.loops.pop();
+            let (keep, body, more) = inner?;
+            faults.extend(more);
+            if constant_bool(&keep) != Some(true) {
+                node = over(node, "filter", &own.var, keep);
+            }
+            if body.as_ident() != Some(&own.var) {
+                node = over(node, "map", &own.var, body);
+            }
+            if own.flat {
+                node = method(node, "flatten", Vec::new());
+            }
+            Ok((node, faults))
+        }
+        other => Ok(source(other)),
+    }
+}
+
+/// Which items count, and what stands for one.
+fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults), Refusal> {
+    let (mut keep, mut faults) = match &own.keep {
+        None => (boolean(true), Faults::new()),
+        Some(keep) => (keep.node.clone(), keep.faults.clone()),
+    };
+    if own.flat {
+        let (body, more) = built(&own.body.clone().rescued(), scope)?;
+        faults.extend(more);
+        return Ok((keep, body, faults));
+    }
+    let there = present(&own.body, scope)?;
+    faults.extend(there.faults);
+    keep = all(vec![keep, there.node]);
+    let (body, more) = super::values::plain(&known(&own.body), scope)?;
+    faults.extend(more);
+    Ok((keep, body, faults))
+}
+
+fn items(parts: &[Val], scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    let mut faults = Faults::new();
+    let mut nodes = Vec::new();
+    for part in parts {
+        let (node, more) = super::values::plain(part, scope)?;
+        faults.extend(more);
+        nodes.push(node);
+    }
+    Ok((list(nodes), faults))
+}
+
+/// How many items a list has.
+///
+/// # Errors
+/// It cannot be built.
+pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    if let Val::Loop(own) = val
+        && !own.flat
+    {
+        let (mut node, mut faults) = source_of(own, scope)?;
+        scope.loops.push(own.var.clone());
+        let inner = present(&own.body, scope);
+        scope.loops.pop();
+        let there = inner?;
+        faults.extend(there.faults);
+        let mut keep = vec![there.node];
+        if let Some(own) = &own.keep {
+            keep.insert(0, own.node.clone());
+            faults.extend(own.faults.iter().cloned());
+        }
+        let keep = all(keep);
+        if constant_bool(&keep) != Some(true) {
+            node = over(node, "filter", &own.var, keep);
+        }
+        return Ok((method(node, "size", Vec::new()), faults));
+    }
+    let (node, faults) = built(val, scope)?;
+    Ok((method(node, "size", Vec::new()), faults))
+}
+
+/// A value that is known to be there, unless a missing one fails: then it is read as it stands.
+pub fn known_unless_failing(val: &Val) -> Val {
+    match val {
+        Val::Path(path) if path.fails => val.clone(),
+        other => known(other),
+    }
+}

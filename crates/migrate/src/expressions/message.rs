@@ -1,0 +1,181 @@
+//! Messages: constant ones, and expressions that never fail.
+//!
+//! In: the message of a rule. Out: a text, or an expression that puts what is read of the object into the text; what is missing
+//! becomes an empty text. An element of a loop becomes the elements that are in violation.
+
+use crate::cel::build::{binary, boolean, call, constant_bool, method, not, or_value, over, text};
+use crate::cel_tree::Node;
+use crate::ir::Template;
+use crate::ir::rule::Message;
+use crate::ir::template::Part;
+use crate::value::Str;
+use crate::value::variables::{expression, find_all_variables};
+
+use super::Refusal;
+use super::rule::Inside;
+use super::scope::Scope;
+use super::template::query;
+use super::term::{Path, Val};
+use super::types::Ty;
+use super::values::{present, ty_of};
+
+/// A constant message, or what computes it.
+type Said = (Option<Str>, Option<Node>);
+
+/// The message of a validation.
+///
+/// # Errors
+/// Never so far: what cannot be read is left out.
+pub fn message(
+    own: &Message,
+    rule: &str,
+    inside: Option<&Inside>,
+    scope: &mut Scope<'_>,
+) -> Result<Said, Refusal> {
+    if own.text.is_empty() {
+        return Ok((Some(format!("validation error: rule {rule} failed").into()), None));
+    }
+    if let Template::Const(v) = &own.template {
+        return Ok((v.as_str().map(|s| Str::from(s.trim_end())), None));
+    }
+    let mut parts: Vec<Node> = Vec::new();
+    let mut literal = String::new();
+    for part in pieces(own) {
+        match part {
+            Part::Literal(s) => literal.push_str(&s),
+            Part::Hole(hole) => {
+                let found = match inside {
+                    Some(inside) if mentions_element(&hole.text) => of_elements(&hole, inside, scope),
+                    None if mentions_element(&hole.text) => None,
+                    _ => of_value(&hole, scope),
+                };
+                let Some(node) = found else { continue };
+                if !literal.is_empty() {
+                    parts.push(text(&std::mem::take(&mut literal)));
+                }
+                parts.push(node);
+            }
+        }
+    }
+    let literal = literal.trim_end().to_string();
+    if parts.is_empty() {
+        return Ok((Some(literal.into()), None));
+    }
+    if !literal.is_empty() {
+        parts.push(text(&literal));
+    }
+    let sum = parts.into_iter().reduce(|before, node| binary("+", before, node));
+    Ok((None, sum))
+}
+
+fn mentions_element(expression: &str) -> bool {
+    expression.contains("element")
+}
+
+/// The message as literal pieces and variables.
+fn pieces(own: &Message) -> Vec<Part> {
+    match &own.template {
+        Template::Text(text) => text.parts.to_vec(),
+        Template::Whole(hole) => vec![Part::Hole(hole.query.clone())],
+        _ => {
+            let source = &own.text;
+            let mut parts = Vec::new();
+            let mut at = 0;
+            for range in find_all_variables(source) {
+                parts.push(Part::Literal(source.get(at..range.start).unwrap_or_default().into()));
+                let written = source.get(range.clone()).unwrap_or_default();
+                parts.push(Part::Hole(crate::lower::query::compile(&expression(written), &own.names)));
+                at = range.end;
+            }
+            parts.push(Part::Literal(source.get(at..).unwrap_or_default().into()));
+            parts
+        }
+    }
+}
+
+/// What is read, as a text that never fails.
+fn of_value(hole: &crate::ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
+    let shared = scope.shared.len();
+    let found = query(hole, scope).ok()?;
+    let node = safe_text(&found, scope);
+    if node.is_none() {
+        scope.shared.truncate(shared);
+    }
+    node
+}
+
+/// A value as a text that never fails.
+fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
+    let as_string = |node: Node, ty: &Ty| match ty {
+        Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
+        Ty::Object(_) | Ty::Map(_) | Ty::List(_) => None,
+        _ => Some(call("string", vec![node])),
+    };
+    match val {
+        Val::Const(v) => Some(text(&crate::value::print::display(v))),
+        Val::Path(path) if path.faults.is_empty() => {
+            if path.is_required() {
+                return match path.ty {
+                    Ty::Text => Some(path.strict()),
+                    ref ty => as_string(path.strict(), ty),
+                };
+            }
+            let default = match path.ty {
+                Ty::List(_) => crate::cel::build::list(Vec::new()),
+                _ => text(""),
+            };
+            as_string(path.or(default), &path.ty)
+        }
+        Val::Node { node, ty, faults } if faults.is_empty() => match ty {
+            Ty::Text => Some(call("string", vec![node.clone()])),
+            ty => as_string(node.clone(), ty),
+        },
+        Val::Optional { node, ty, faults } if faults.is_empty() => {
+            let default = match ty {
+                Ty::List(_) => crate::cel::build::list(Vec::new()),
+                _ => text(""),
+            };
+            as_string(or_value(node.clone(), default), ty)
+        }
+        Val::Or(sides) => match &sides[1] {
+            Val::Const(_) => {
+                let ty = ty_of(&sides[0]);
+                let rescued = sides[0].clone().rescued();
+                let (node, faults) =
+                    super::values::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
+                if faults.is_empty() { as_string(node, &ty) } else { None }
+            }
+            _ => None,
+        },
+        Val::Loop(_) | Val::Chain(_) if ty_of(val).item() == Ty::Text => {
+            let (node, faults) = super::lists::built(&val.clone().rescued(), scope).ok()?;
+            if faults.is_empty() { as_string(node, &Ty::List(Box::new(Ty::Text))) } else { None }
+        }
+        _ => None,
+    }
+}
+
+/// What is read of the elements that are in violation, one after the other.
+fn of_elements(hole: &crate::ir::Query, inside: &Inside, scope: &mut Scope<'_>) -> Option<Node> {
+    let names = scope.names.clone();
+    scope.names.insert("element".into(), inside.item.clone());
+    scope.names.insert("element0".into(), inside.item.clone());
+    scope.loops.push(inside.var.clone());
+    let found = (|| {
+        let found = query(hole, scope).ok()?;
+        let there = present(&found, scope).ok()?;
+        let _ = (there, Path::of);
+        safe_text(&found, scope)
+    })();
+    scope.loops.pop();
+    scope.names = names;
+    let node = found?;
+    // What fails in a violation is left out.
+    let violating = match constant_bool(&inside.test) {
+        Some(_) => boolean(true),
+        None => not(inside.test.clone()),
+    };
+    let kept = over(inside.list.clone(), "filter", &inside.var, violating);
+    let mapped = over(kept, "map", &inside.var, node);
+    Some(method(mapped, "join", vec![text(", ")]))
+}

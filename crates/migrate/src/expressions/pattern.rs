@@ -1,0 +1,407 @@
+//! Patterns → tests of the object.
+//!
+//! In: a shape, and the path it is about. Out: whether the object passes the pattern, and whether it does not fail it, which
+//! includes that an anchor says that the pattern does not apply. Semantics: `docs/patterns.md`, `engine::shape`.
+
+use crate::cel::build::{all, any, boolean, constant_bool, equals, index, name, not, over, text};
+use crate::cel_tree::Node;
+use crate::ir::pattern::Leaf;
+use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
+use crate::value::Value;
+use crate::value::wildcard::has_wildcard;
+
+use super::leaf;
+use super::scope::{MAX_DEPTH, Scope};
+use super::term::Path;
+use super::texts;
+use super::types::Ty;
+use super::Refusal;
+
+/// What a pattern says.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The object looks like it.
+    pub pass: Node,
+    /// It does, or the pattern does not apply.
+    pub ok: Node,
+    /// Whether there is a difference.
+    pub skips: bool,
+}
+
+impl Outcome {
+    fn plain(node: Node) -> Outcome {
+        Outcome { pass: node.clone(), ok: node, skips: false }
+    }
+}
+
+/// What a pattern says of the value of a path; `absent`: what it says when the path is missing.
+///
+/// # Errors
+/// Position by position lists, and patterns that nest too deeply.
+pub fn outcome(shape: &Shape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    scope.depth += 1;
+    if scope.depth > MAX_DEPTH {
+        return Err(scope.refuse("a pattern that nests so deeply", "split it into several rules"));
+    }
+    let found = match shape {
+        Shape::Leaf(leaf) => Ok(Outcome::plain(of_leaf(leaf, path, absent))),
+        Shape::Map(map) => of_map(map, path, absent, scope),
+        Shape::List(list) => of_list(list, path, absent, scope),
+    };
+    scope.depth -= 1;
+    found
+}
+
+/// A test of a value that may be missing.
+fn guarded(path: &Path, absent: bool, test: Node) -> Node {
+    let present = path.present();
+    match (constant_bool(&test), absent) {
+        (Some(b), _) if b == absent => boolean(absent),
+        (Some(true), false) => present,
+        (Some(false), true) => not(present),
+        (_, true) => any(vec![not(present), test]),
+        (_, false) => all(vec![present, test]),
+    }
+}
+
+fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
+    if path.is_required() {
+        return leaf::test(leaf, &path.strict(), &path.ty);
+    }
+    let strict = leaf::test(leaf, &path.strict(), &path.ty);
+    if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) {
+        return guarded(path, absent, strict);
+    }
+    match leaf::example(leaf, &path.ty, absent) {
+        Some(default) => {
+            let value = path.or(default);
+            let test = leaf::test(leaf, &value, &path.ty);
+            // A value that is read several times is not written several times.
+            let written = crate::cel::print(&value, usize::MAX);
+            if crate::cel::print(&test, usize::MAX).matches(&written).count() > 1 {
+                return guarded(path, absent, strict);
+            }
+            test
+        }
+        None => guarded(path, absent, strict),
+    }
+}
+
+/// Whether a pattern says "does not apply" somewhere.
+fn has_conditions(shape: &Shape) -> bool {
+    let in_map = |map: &MapShape| {
+        map.entries
+            .iter()
+            .any(|e| matches!(e.anchor, Anchor::Condition | Anchor::Global) || has_conditions(&e.shape))
+    };
+    match shape {
+        Shape::Leaf(_) => false,
+        Shape::Map(map) => in_map(map),
+        Shape::List(ListShape::Each(map, _)) => in_map(map),
+        Shape::List(ListShape::Positions(shapes)) => shapes.iter().any(has_conditions),
+        Shape::List(_) => false,
+    }
+}
+
+/// What a plain key that is missing comes to.
+fn missing(shape: &Shape) -> bool {
+    match shape {
+        Shape::Leaf(leaf) => leaf.source.as_str() != Some("*") && leaf.matches(&Value::Null),
+        _ => false,
+    }
+}
+
+/// What an entry says when its key is missing.
+fn when_missing(entry: &Entry) -> bool {
+    match entry.anchor {
+        Anchor::Condition => false,
+        Anchor::None | Anchor::AddIfAbsent => missing(&entry.shape),
+        Anchor::Global | Anchor::Equality | Anchor::Existence | Anchor::Negation => true,
+    }
+}
+
+fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    let is_simple = !has_conditions(&Shape::Map(Box::new(map.clone())));
+    // Without the object, each entry says what the whole says: their paths are guarded alone.
+    let is_uniform = is_simple
+        && !map.expand
+        && !map.entries.is_empty()
+        && map.entries.iter().all(|entry| when_missing(entry) == absent);
+    let is_open = !path.is_required() && !is_uniform;
+    let inner = if is_open { path.known() } else { path.clone() };
+    let found = entries(map, &inner, absent, scope)?;
+    if !is_open {
+        return Ok(found);
+    }
+    let pass = guarded(path, absent, found.pass);
+    let ok = if found.skips { guarded(path, absent, found.ok) } else { pass.clone() };
+    Ok(Outcome { pass, ok, skips: found.skips })
+}
+
+fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    let (first, second) = map.entries.split_at(map.first.min(map.entries.len()));
+    let mut conditions = Vec::new();
+    let mut others: Vec<Outcome> = Vec::new();
+    let mut merged: Vec<usize> = Vec::new();
+    if let Some((together, test)) = same_lists(map, path, scope)? {
+        merged = together;
+        others.push(Outcome::plain(test));
+    }
+    for (i, entry) in first.iter().enumerate() {
+        if merged.contains(&i) {
+            continue;
+        }
+        let found = of_entry(entry, map, path, absent, scope)?;
+        match entry.anchor {
+            Anchor::Condition => conditions.push(found.pass),
+            _ => others.push(found),
+        }
+    }
+    let mut rest = Vec::new();
+    for (i, entry) in second.iter().enumerate() {
+        if !merged.contains(&(i + first.len())) {
+            rest.push(of_entry(entry, map, path, absent, scope)?);
+        }
+    }
+    let skips = !conditions.is_empty() || others.iter().chain(&rest).any(|o| o.skips);
+    // Entries of the first group.
+    let ok_first: Vec<Node> = others.iter().map(|o| o.ok.clone()).collect();
+    let decides = conditions.is_empty() && others.iter().any(|o| o.skips);
+    let applied = match decides {
+        true => any(others.iter().map(|o| o.pass.clone()).collect()),
+        false => boolean(true),
+    };
+    // Entries of the second one: the first that does not pass says what the whole is.
+    let pass_second = all(rest.iter().map(|o| o.pass.clone()).collect());
+    let mut ok_second = boolean(true);
+    for o in rest.iter().rev() {
+        ok_second = match o.skips {
+            false => all(vec![o.pass.clone(), ok_second]),
+            true => all(vec![o.ok.clone(), any(vec![not(o.pass.clone()), ok_second])]),
+        };
+    }
+    let met = all(conditions);
+    let mut parts = vec![met.clone()];
+    parts.extend(ok_first.iter().cloned());
+    parts.extend([applied.clone(), pass_second]);
+    let pass = all(parts);
+    if !skips {
+        return Ok(Outcome::plain(pass));
+    }
+    let mut checked = ok_first;
+    checked.push(any(vec![not(applied), ok_second]));
+    Ok(Outcome { pass, ok: any(vec![not(met), all(checked)]), skips })
+}
+
+fn of_entry(
+    entry: &Entry,
+    map: &MapShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<Outcome, Refusal> {
+    if map.expand {
+        return of_label(entry, path, absent, scope);
+    }
+    let below = path.key(&entry.key, &scope.cx.types);
+    match entry.anchor {
+        Anchor::Negation => Ok(Outcome::plain(not(below.present()))),
+        Anchor::Condition => outcome(&entry.shape, &below, false, scope),
+        Anchor::Equality => outcome(&entry.shape, &below, true, scope),
+        Anchor::Existence => existence(entry, &below, scope),
+        Anchor::Global => {
+            let found = outcome(&entry.shape, &below, true, scope)?;
+            Ok(Outcome { pass: found.pass, ok: boolean(true), skips: true })
+        }
+        Anchor::None | Anchor::AddIfAbsent => {
+            if let Shape::Leaf(leaf) = &entry.shape
+                && leaf.source.as_str() == Some("*")
+            {
+                return Ok(Outcome::plain(below.present()));
+            }
+            outcome(&entry.shape, &below, missing(&entry.shape), scope)
+        }
+    }
+}
+
+/// Lists under the same object that must look alike become one: their number, and the test.
+fn same_lists(
+    map: &MapShape,
+    path: &Path,
+    scope: &mut Scope<'_>,
+) -> Result<Option<(Vec<usize>, Node)>, Refusal> {
+    if map.expand {
+        return Ok(None);
+    }
+    let types = scope.cx.types.clone();
+    let is_list = |(_, entry): &(usize, &Entry)| {
+        let below = path.key(&entry.key, &types);
+        let is_anchor = match entry.anchor {
+            Anchor::Equality => true,
+            Anchor::None => below.is_required(),
+            _ => false,
+        };
+        let is_each = matches!(&entry.shape, Shape::List(ListShape::Each(..)));
+        is_anchor && is_each && matches!(below.ty, Ty::List(_)) && !has_conditions(&entry.shape)
+    };
+    let lists: Vec<(usize, &Entry)> = map.entries.iter().enumerate().filter(is_list).collect();
+    let Some((_, first)) = lists.first() else { return Ok(None) };
+    let mut alike: Vec<(usize, &Entry)> =
+        lists.iter().filter(|(_, entry)| entry.shape == first.shape).copied().collect();
+    if alike.len() < 2 {
+        return Ok(None);
+    }
+    // Those that are always there come first, then as they are written in pods.
+    alike.sort_by_key(|(_, entry)| (!path.key(&entry.key, &types).is_required(), reversed(&entry.key)));
+    let paths: Vec<Path> = alike.iter().map(|(_, entry)| path.key(&entry.key, &types)).collect();
+    let (list, ty) = chained(&paths);
+    let is_containers = paths.iter().any(|p| p.last() == Some("containers"));
+    let label = if is_containers { "allContainers" } else { "items" };
+    let list = if scope.loops.is_empty() { scope.share(label, list, false) } else { list };
+    let mut joined = Path::of(list, ty);
+    joined.faults = path.faults.clone();
+    let found = of_items(&first.shape, &joined, label, scope)?;
+    Ok(Some((alike.iter().map(|(i, _)| *i).collect(), found.ok)))
+}
+
+/// `initContainers` before `ephemeralContainers`.
+pub fn reversed(key: &str) -> std::cmp::Reverse<String> {
+    std::cmp::Reverse(key.to_string())
+}
+
+/// Lists as one.
+pub fn chained(paths: &[Path]) -> (Node, Ty) {
+    let mut node: Option<Node> = None;
+    let mut ty: Option<Ty> = None;
+    for path in paths {
+        let own = path.or(crate::cel::build::list(Vec::new()));
+        node = Some(match node {
+            None => own,
+            Some(before) => crate::cel::build::binary("+", before, own),
+        });
+        ty = Some(match ty {
+            None => path.ty.clone(),
+            Some(before) => before.common(path.ty.clone()),
+        });
+    }
+    (node.unwrap_or_else(|| crate::cel::build::list(Vec::new())), ty.unwrap_or(Ty::Any))
+}
+
+fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    if let ListShape::Empty(_) = list {
+        return Ok(Outcome::plain(guarded(path, absent, boolean(false))));
+    }
+    let label = path.last().unwrap_or("items").to_string();
+    if absent && !path.is_required() {
+        // Nothing of a list that is empty fails.
+        let mut joined = path.clone();
+        joined.base = path.or(crate::cel::build::list(Vec::new()));
+        joined.steps.clear();
+        return of_items(&Shape::List(list.clone()), &joined, &label, scope);
+    }
+    let found = of_items(&Shape::List(list.clone()), &path.known(), &label, scope)?;
+    if path.is_required() {
+        return Ok(found);
+    }
+    Ok(Outcome {
+        pass: guarded(path, absent, found.pass),
+        ok: guarded(path, absent, found.ok),
+        skips: found.skips,
+    })
+}
+
+/// What a list pattern says of the items of a list that is there.
+fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    let Shape::List(list) = shape else { return Ok(Outcome::plain(boolean(false))) };
+    let var = scope.item_name(Some(label));
+    let item = Path::of(name(&var), path.ty.item());
+    let source = path.strict();
+    scope.loops.push(var.clone());
+    let found = match list {
+        ListShape::Each(map, _) => of_map(map, &item, false, scope),
+        ListShape::Scalars(leaf, _) => Ok(Outcome::plain(of_leaf(leaf, &item, false))),
+        ListShape::Empty(_) => Ok(Outcome::plain(boolean(false))),
+        ListShape::Positions(_) => {
+            Err(scope.refuse("a list pattern that is compared position by position", "write a condition for each position"))
+        }
+    };
+    scope.loops.pop();
+    let found = found?;
+    let every = |node: Node| match constant_bool(&node) {
+        Some(true) => boolean(true),
+        _ => over(source.clone(), "all", &var, node),
+    };
+    let ok = every(found.ok.clone());
+    if !found.skips {
+        return Ok(Outcome::plain(ok));
+    }
+    let is_empty = equals(source.clone(), crate::cel::build::list(Vec::new()));
+    let some = over(source.clone(), "exists", &var, found.pass);
+    Ok(Outcome { pass: all(vec![ok.clone(), any(vec![is_empty, some])]), ok, skips: true })
+}
+
+/// For each pattern of the list some item must match.
+fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    let Shape::List(list) = &entry.shape else { return Ok(Outcome::plain(not(path.present()))) };
+    let source = path.or(crate::cel::build::list(Vec::new()));
+    let mut tests = Vec::new();
+    for pattern in list.existence() {
+        let Some(map) = pattern else { return Ok(Outcome::plain(not(path.present()))) };
+        let var = scope.item_name(path.last());
+        let item = Path::of(name(&var), path.ty.item());
+        scope.loops.push(var.clone());
+        let found = of_map(map, &item, false, scope);
+        scope.loops.pop();
+        tests.push(over(source.clone(), "exists", &var, found?.pass));
+    }
+    let found = all(tests);
+    Ok(Outcome::plain(match path.is_required() {
+        true => found,
+        false => any(vec![not(path.present()), found]),
+    }))
+}
+
+/// A label or annotation whose key may hold wildcards: it stands for the smallest key that it matches. Others than strings are
+/// left out.
+fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+    let Shape::Leaf(leaf) = &entry.shape else { return Ok(Outcome::plain(boolean(true))) };
+    if leaf.source.as_str().is_none() {
+        return Ok(Outcome::plain(boolean(true)));
+    }
+    if !has_wildcard(&entry.key) {
+        let plain = MapShape { entries: Box::new([]), first: 0, expand: false, source: Value::Null };
+        return of_entry(entry, &plain, path, absent, scope);
+    }
+    let _ = text;
+    let map = path.strict();
+    let (key, other) = (scope.unused("key"), scope.unused("other"));
+    let is_it = |var: &str| texts::matches(&name(var), &entry.key);
+    let smallest = not(over(
+        map.clone(),
+        "exists",
+        &other,
+        all(vec![is_it(&other), crate::cel::build::binary("<", name(&other), name(&key))]),
+    ));
+    let value = index(map.clone(), name(&key));
+    let fits = leaf::test(leaf, &value, &Ty::Text);
+    let some = |test: Node| over(map.clone(), "exists", &key, all(vec![is_it(&key), test]));
+    let of_smallest = |test: Node| match constant_bool(&test) {
+        Some(true) => some(boolean(true)),
+        Some(false) => boolean(false),
+        None => some(all(vec![smallest.clone(), test])),
+    };
+    let test = match entry.anchor {
+        Anchor::Negation => not(some(boolean(true))),
+        Anchor::Condition => of_smallest(fits),
+        Anchor::None | Anchor::AddIfAbsent if leaf.source.as_str() == Some("*") => some(boolean(true)),
+        Anchor::None | Anchor::AddIfAbsent => match missing(&entry.shape) {
+            false => of_smallest(fits),
+            true => not(of_smallest(not(fits))),
+        },
+        Anchor::Equality | Anchor::Global | Anchor::Existence => not(of_smallest(not(fits))),
+    };
+    Ok(match entry.anchor {
+        Anchor::Global => Outcome { pass: test, ok: boolean(true), skips: true },
+        _ => Outcome::plain(test),
+    })
+}

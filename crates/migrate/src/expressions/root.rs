@@ -1,0 +1,152 @@
+//! What expressions of rules read, under the names that CEL has for it.
+//!
+//! In: a path from the root of a rule's data: `request`, `element`, names of the context. Out: the value. Semantics:
+//! `docs/variables.md`, "Data of a rule".
+
+use crate::cel::build::{boolean, call, choose, equals, name, select, text};
+use crate::cel_tree::{Kind, Node};
+use crate::ir::condition::Prepared;
+use crate::ir::{Operator, operator};
+use crate::value::{Str, Value};
+
+use super::bindings;
+use super::scope::Scope;
+use super::term::{Faults, Path, Test, Val};
+use super::types::Ty;
+use super::{Refusal, values};
+
+/// The value of a path from the root.
+///
+/// # Errors
+/// There is nothing like it in CEL.
+pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let Some((first, rest)) = keys.split_first() else {
+        return Err(scope.refuse("the whole of the data", "name what is read"));
+    };
+    let (start, rest) = match &**first {
+        "request" => request(rest, scope)?,
+        "serviceAccountName" | "serviceAccountNamespace" => {
+            scope.needs_kyverno("the name of the service account")?;
+            let user = select(select(name("request"), "userInfo"), "username");
+            let account = call("parseServiceAccount", vec![user]);
+            let field = if **first == *"serviceAccountName" { "Name" } else { "Namespace" };
+            (Val::Node { node: select(account, field), ty: Ty::Text, faults: Faults::new() }, rest)
+        }
+        "images" if !scope.names.contains_key("images") => {
+            return Err(scope.refuse("the parsed images of an object (`images`)", "read the images of the containers"));
+        }
+        key => match values::inner_of(key, super::template::INNER, scope) {
+            Some(inner) => (inner.clone(), rest),
+            None => (bindings::named(key, scope)?, rest),
+        },
+    };
+    rest.iter().try_fold(start, |val, key| values::member(&val, key, scope))
+}
+
+/// Part of a request, and what is left of the path.
+fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]), Refusal> {
+    let Some((first, rest)) = keys.split_first() else {
+        return Err(scope.refuse("the whole of the request", "name what is read"));
+    };
+    let of = |field: &str| select(name("request"), field);
+    let plain = |node: Node| Val::Node { node, ty: Ty::Text, faults: Faults::new() };
+    let found = match &**first {
+        "object" => Val::Path(object(scope)),
+        "oldObject" => {
+            // Nothing is known to be there: on creations it is empty.
+            let mut path = Path::of(name("oldObject"), scope.object.clone());
+            if scope.cx.operations.iter().any(|o| **o != *"UPDATE" && **o != *"DELETE") {
+                path.ty = optional_type(&path.ty);
+            }
+            Val::Path(path)
+        }
+        "operation" => plain(of("operation")),
+        "name" => plain(of("name")),
+        "namespace" => Val::Path(text_path("namespace")),
+        "subResource" => Val::Path(text_path("subResource")),
+        "userInfo" => match rest.split_first() {
+            Some((key, rest)) => {
+                let user = of("userInfo");
+                let found = match &**key {
+                    "username" => plain(select(user, "username")),
+                    "uid" => plain(select(user, "uid")),
+                    "groups" => {
+                        let mut path = Path::of(user, Ty::Any).key("groups", &scope.cx.types);
+                        path.ty = Ty::List(Box::new(Ty::Text));
+                        Val::Path(path)
+                    }
+                    _ => return Err(scope.refuse("details of the user", "use the name or the groups")),
+                };
+                return Ok((found, rest));
+            }
+            None => return Err(scope.refuse("the whole of the user", "use the name or the groups")),
+        },
+        "kind" | "resource" | "requestKind" | "requestResource" => {
+            let part = rest.first().map_or("kind", |key| &**key);
+            return Ok((plain(select(of(first), part)), rest.get(1..).unwrap_or_default()));
+        }
+        "roles" | "clusterRoles" => {
+            return Err(scope.refuse("roles of the user", "use groups, or a list of bindings"));
+        }
+        "dryRun" => Val::Node { node: of("dryRun"), ty: Ty::Bool, faults: Faults::new() },
+        other => return Err(scope.refuse(format!("`request.{other}`"), "use another field of the request")),
+    };
+    Ok((found, rest))
+}
+
+/// The object of the request; the former one where the rule is about deletions alone.
+pub fn object(scope: &Scope<'_>) -> Path {
+    let is_deletion = |o: &Str| **o == *"DELETE";
+    let base = match scope.cx.operations.iter().filter(|o| is_deletion(o)).count() {
+        0 => name("object"),
+        n if n == scope.cx.operations.len() => name("oldObject"),
+        _ => {
+            let deletes = equals(select(name("request"), "operation"), text("DELETE"));
+            choose(deletes, name("oldObject"), name("object"))
+        }
+    };
+    Path::of(base, scope.object.clone())
+}
+
+fn text_path(field: &str) -> Path {
+    let mut path = Path::of(name("request"), Ty::Any);
+    path.steps.push(super::term::Step { key: field.into(), required: false });
+    path.ty = Ty::Text;
+    path
+}
+
+/// The same fields, none of which is known to be there at the first level.
+fn optional_type(ty: &Ty) -> Ty {
+    match ty {
+        Ty::Object(all) => {
+            Ty::Object(all.iter().map(|(def, _)| (def.clone(), None)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether an expression is the operation of the request.
+pub fn is_operation(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Select { operand, field, test: false } => {
+            **field == *"operation" && operand.as_ident().is_some_and(|name| **name == *"request")
+        }
+        _ => false,
+    }
+}
+
+/// What a condition on the operation says of those that the policy is for.
+pub fn operation(op: Operator, right: &Value, scope: &Scope<'_>) -> Test {
+    let prepared = Prepared::new(op, right.clone());
+    let all = &scope.cx.operations;
+    let fit = |o: &&Str| operator::holds(op, &Value::Str((**o).clone()), &prepared);
+    let (yes, no): (Vec<&Str>, Vec<&Str>) = all.iter().partition(|o| fit(o));
+    let own = select(name("request"), "operation");
+    Test::safe(match (&yes[..], &no[..]) {
+        ([], _) => boolean(false),
+        (_, []) => boolean(true),
+        ([one], _) => equals(own, text(one)),
+        (_, [other]) => crate::cel::build::not(equals(own, text(other))),
+        (yes, _) => call("@in", vec![own, crate::cel::build::texts(yes.iter().map(|o| &***o))]),
+    })
+}

@@ -1,0 +1,442 @@
+//! A rule → conditions and validations.
+//!
+//! In: a rule with its check. Out: expressions that are violated by the same requests; what they share stands under names.
+
+use std::sync::Arc;
+
+use crate::cel::build::{all, any, boolean, choose, constant_bool, int, name, not, over, select};
+use crate::cel::{WIDTH, print};
+use crate::cel_tree::{Kind, Node};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays};
+use crate::ir::rule::{Body, Message};
+use crate::ir::shape::Pattern;
+use crate::ir::{Origin, Rule};
+use crate::value::{Str, Value};
+
+use super::conditions::{both, conditions};
+use super::lists::{Quantifier, is_list, quantified};
+use super::message::message;
+use super::pattern::outcome;
+use super::scope::Scope;
+use super::term::{Path, Test, Val};
+use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template, values};
+
+/// A check as an expression, and what it was written for.
+pub struct Checked {
+    /// What must hold.
+    pub test: Test,
+    /// Its place.
+    pub origin: Origin,
+    /// The loop that it is about, for messages.
+    pub inside: Option<Inside>,
+    /// A message of its own.
+    pub message: Option<String>,
+}
+
+/// The loop around a check.
+#[derive(Clone)]
+pub struct Inside {
+    /// The list.
+    pub list: Node,
+    /// The name of an item.
+    pub var: Str,
+    /// What must hold of an item.
+    pub test: Node,
+    /// The item.
+    pub item: Val,
+}
+
+/// Converts a rule.
+///
+/// # Errors
+/// A construct that cannot be said.
+pub fn convert(rule: &Rule, cx: &Context) -> Result<Converted, Refusal> {
+    let mut scope = Scope::new(cx, rule.origin.clone());
+    scope.bindings = rule.bindings.to_vec();
+    if let Some(why) = &rule.broken {
+        return Err(scope.refuse(format!("a rule that cannot be run ({why})"), "correct it"));
+    }
+    let Body::Validate { check, message: own } = &rule.body else {
+        return Err(scope.refuse("a rule that does not validate", "migrate it to the policy of its kind"));
+    };
+    let admit = match &rule.admit {
+        None => Test::constant(true),
+        Some(own) => conditions(own, &mut scope)?,
+    };
+    let checks = checked(check, &mut scope)?;
+    let mut validations: Vec<(Checked, Option<Str>, Option<Node>)> = Vec::new();
+    for one in checks {
+        let (text, computed) = match &one.message {
+            Some(text) => (Some(Str::from(text.as_str())), None),
+            None => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
+        };
+        validations.push((one, text, computed));
+    }
+    Ok(finished(rule, admit, validations, &scope))
+}
+
+/// The expressions as they are written: shared ones stay under their names where they are long or occur twice.
+fn finished(
+    rule: &Rule,
+    admit: Test,
+    validations: Vec<(Checked, Option<Str>, Option<Node>)>,
+    scope: &Scope<'_>,
+) -> Converted {
+    let mut admit = admit.node;
+    let mut all_of: Vec<Node> = validations.iter().map(|(one, ..)| one.test.node.clone()).collect();
+    let mut messages: Vec<Option<Node>> = validations.iter().map(|(.., computed)| computed.clone()).collect();
+    let mut shared = scope.shared.clone();
+    // Conditions stand alone: what they share with validations is written out.
+    let mut guard = None;
+    if constant_bool(&admit) != Some(true) {
+        let needs = shared.iter().any(|one| one.keep && reads(&admit, &one.name, &shared));
+        if needs {
+            guard = Some(admit.clone());
+            admit = boolean(true);
+        } else {
+            for one in shared.iter().rev() {
+                admit = replaced(&admit, &one.name, &one.node);
+            }
+        }
+    }
+    if let Some(guard) = guard {
+        for node in &mut all_of {
+            let other = std::mem::replace(node, boolean(true));
+            *node = any(vec![not(guard.clone()), other]);
+        }
+    }
+    let mut kept = Vec::new();
+    while let Some(one) = shared.pop() {
+        let uses: usize = all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
+        let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
+            + kept.iter().map(|other: &super::scope::Shared| occurrences(&other.node, &one.name)).sum::<usize>();
+        let uses = uses + in_others;
+        let is_long = print(&one.node, usize::MAX).len() > 60;
+        if uses == 0 {
+            continue;
+        }
+        if uses > 1 || is_long || one.keep {
+            kept.push(one);
+            continue;
+        }
+        all_of.iter_mut().for_each(|node| *node = replaced(node, &one.name, &one.node));
+        messages.iter_mut().flatten().for_each(|node| *node = replaced(node, &one.name, &one.node));
+        kept.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
+    }
+    kept.reverse();
+    let written = |node: &Node| print(node, WIDTH);
+    let conditions = match constant_bool(&admit) {
+        Some(true) => Vec::new(),
+        _ => vec![Named { name: "preconditions".into(), expression: written(&admit) }],
+    };
+    let variables =
+        kept.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
+    let mut out: Vec<Validation> = Vec::new();
+    for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
+        if constant_bool(&node) == Some(true) {
+            continue;
+        }
+        out.push(Validation {
+            expression: boolean_text(&node),
+            message: text,
+            message_expression: computed.map(|node| written(&node)),
+            origin: one.origin,
+        });
+    }
+    if out.is_empty() {
+        // Nothing is ever violated.
+        out.push(Validation {
+            expression: "true".into(),
+            message: None,
+            message_expression: None,
+            origin: rule.origin.clone(),
+        });
+    }
+    Converted { conditions, variables, validations: out }
+}
+
+/// An expression whose type is bool for the checker, too.
+fn boolean_text(node: &Node) -> String {
+    print(node, WIDTH)
+}
+
+fn is_variable(node: &Node, own: &str) -> bool {
+    match &node.kind {
+        Kind::Select { operand, field, test: false } => {
+            **field == *own && operand.as_ident().is_some_and(|n| **n == *"variables")
+        }
+        _ => false,
+    }
+}
+
+fn reads(node: &Node, own: &str, shared: &[super::scope::Shared]) -> bool {
+    occurrences(node, own) > 0
+        || shared.iter().any(|other| {
+            *other.name != *own && occurrences(node, &other.name) > 0 && occurrences(&other.node, own) > 0
+        })
+}
+
+/// How often a variable is read.
+pub fn occurrences(node: &Node, own: &str) -> usize {
+    if is_variable(node, own) {
+        return 1;
+    }
+    let mut sum = 0;
+    children(node, &mut |child| sum += occurrences(child, own));
+    sum
+}
+
+fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
+    match &node.kind {
+        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => {}
+        Kind::Select { operand, .. } => f(operand),
+        Kind::Call { target, args, .. } => {
+            target.iter().for_each(|t| f(t));
+            args.iter().for_each(f);
+        }
+        Kind::List { items, .. } => items.iter().for_each(f),
+        Kind::Map(entries) => entries.iter().for_each(|e| {
+            f(&e.key);
+            f(&e.value);
+        }),
+        Kind::Struct { fields, .. } => fields.iter().for_each(|e| f(&e.value)),
+    }
+}
+
+/// The tree with an expression in the place of a variable.
+pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
+    if is_variable(node, own) {
+        return by.clone();
+    }
+    let of = |node: &Node| replaced(node, own, by);
+    let kind = match &node.kind {
+        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
+        Kind::Select { operand, field, test } => {
+            Kind::Select { operand: Box::new(of(operand)), field: field.clone(), test: *test }
+        }
+        Kind::Call { function, target, args } => Kind::Call {
+            function: function.clone(),
+            target: target.as_ref().map(|t| Box::new(of(t))),
+            args: args.iter().map(of).collect(),
+        },
+        Kind::List { items, optional } => {
+            Kind::List { items: items.iter().map(of).collect(), optional: optional.clone() }
+        }
+        Kind::Map(entries) => Kind::Map(
+            entries
+                .iter()
+                .map(|e| crate::cel_tree::Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
+                .collect(),
+        ),
+        Kind::Struct { name, fields } => Kind::Struct {
+            name: name.clone(),
+            fields: fields
+                .iter()
+                .map(|e| crate::cel_tree::Entry { value: of(&e.value), ..e.clone() })
+                .collect(),
+        },
+    };
+    Node::new(node.at, kind)
+}
+
+fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
+    vec![Checked { test, origin: origin.clone(), inside: None, message: None }]
+}
+
+/// What a check requires.
+fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
+    match check {
+        Check::Deny(own) => Ok(plain(conditions(own, scope)?.negated(), &own.origin)),
+        Check::Pattern(overlay, origin) => {
+            let outside = std::mem::replace(&mut scope.place, origin.clone());
+            let test = of_overlay(overlay, &root::object(scope), scope);
+            scope.place = outside;
+            Ok(plain(test?, origin))
+        }
+        Check::AnyPattern(overlays, origin) => {
+            let outside = std::mem::replace(&mut scope.place, origin.clone());
+            let test = of_overlays(overlays, &root::object(scope), scope);
+            scope.place = outside;
+            Ok(plain(test?, origin))
+        }
+        Check::ForEach(loops) => {
+            let mut all = Vec::new();
+            for own in loops.iter() {
+                all.push(of_loop(own, 0, &root::object(scope), scope)?);
+            }
+            Ok(all)
+        }
+        Check::PodSecurity(own) => pod_security::controls(own, scope),
+        Check::Assert(_) => Err(scope.refuse("expressions in CEL", "keep them as they are written")),
+        Check::Nothing => Ok(plain(Test::constant(true), &scope.place)),
+    }
+}
+
+/// What a pattern requires of a value that is there.
+fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let pattern: Arc<Pattern> = match overlay {
+        Overlay::Ready(pattern) => pattern.clone(),
+        Overlay::Broken(why) => return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it")),
+        Overlay::Dynamic(own) => return super::open_pattern::test(own, path, scope),
+    };
+    let found = outcome(&pattern.root, path, false, scope)?;
+    Ok(Test::safe(found.ok))
+}
+
+fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let patterns = match overlays {
+        Overlays::Ready(patterns) => patterns,
+        Overlays::Broken(why) => return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them")),
+        Overlays::Dynamic(_) => {
+            return Err(scope.refuse("variables in anyPattern", "write a deny rule with conditions"));
+        }
+    };
+    let mut passes = Vec::new();
+    let mut skips = Vec::new();
+    for pattern in patterns.iter() {
+        let found = outcome(&pattern.root, path, false, scope)?;
+        skips.push(if found.skips { found.ok.clone() } else { boolean(false) });
+        passes.push(found.pass);
+    }
+    if passes.is_empty() {
+        return Ok(Test::constant(true));
+    }
+    // One passes, or none applies.
+    passes.push(all(skips));
+    Ok(Test::safe(any(passes)))
+}
+
+/// What a loop requires.
+fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) -> Result<Checked, Refusal> {
+    let outside = std::mem::replace(&mut scope.place, own.origin.clone());
+    let list = template::query(&own.list, scope)?.rescued();
+    let list = match list {
+        // What is no list is a list of one.
+        Val::Const(Value::Null) => Val::Const(Value::list(Vec::new())),
+        Val::Const(v) if v.as_list().is_none() => Val::Const(Value::list(vec![v])),
+        other if is_list(&other) => other,
+        Val::Path(path) if path.ty == super::types::Ty::Any => {
+            Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
+        }
+        other => Val::Chain(vec![other]),
+    };
+    let mut inside: Option<Inside> = None;
+    let source = list.clone();
+    let test = quantified(Quantifier::Every, &source, scope, &mut |item, scope| {
+        let (test, node) = of_element(own, depth, item, object, scope)?;
+        if let Val::Path(path) = item
+            && path.steps.is_empty()
+            && let Some(var) = path.base.as_ident()
+        {
+            inside = Some(Inside { list: boolean(true), var: var.clone(), test: node, item: item.clone() });
+        }
+        Ok(test)
+    });
+    scope.place = outside;
+    let test = test?;
+    // The list as the test reads it.
+    let inside = inside.and_then(|inside| match &test.node.kind {
+        Kind::Call { target: Some(target), function, .. } if **function == *"all" => {
+            Some(Inside { list: (**target).clone(), ..inside })
+        }
+        _ => None,
+    });
+    let origin = own.origin.clone();
+    Ok(Checked { test, origin, inside, message: None })
+}
+
+fn of_element(
+    own: &ForEach,
+    depth: usize,
+    item: &Val,
+    object: &Path,
+    scope: &mut Scope<'_>,
+) -> Result<(Test, Node), Refusal> {
+    let numbered: Str = format!("element{depth}").into();
+    let names = scope.names.clone();
+    let bindings = scope.bindings.len();
+    scope.names.insert("element".into(), item.clone());
+    scope.names.insert(numbered, item.clone());
+    scope.bindings.extend(own.bindings.iter().cloned());
+    let found = (|| {
+        let admit = match &own.admit {
+            None => Test::constant(true),
+            // An element whose preconditions fail is skipped.
+            Some(admit) => {
+                let test = conditions(admit, scope)?;
+                match test.faults.is_empty() {
+                    true => test,
+                    false => guarded(test),
+                }
+            }
+        };
+        let is_object = match item {
+            Val::Path(path) => path.ty.is_object() || path.ty == super::types::Ty::Any,
+            _ => false,
+        };
+        let scoped = own.element_scope.unwrap_or(is_object);
+        let inner = match (scoped, item) {
+            (true, Val::Path(path)) => path.clone(),
+            (true, _) => return Err(scope.refuse("patterns on elements that are no objects", "use conditions")),
+            (false, _) => object.clone(),
+        };
+        let test = match &own.check {
+            Check::Deny(conditions_of) => conditions(conditions_of, scope)?.negated(),
+            Check::Pattern(overlay, origin) => {
+                let outside = std::mem::replace(&mut scope.place, origin.clone());
+                let test = of_overlay(overlay, &inner, scope);
+                scope.place = outside;
+                test?
+            }
+            Check::AnyPattern(overlays, _) => of_overlays(overlays, &inner, scope)?,
+            Check::ForEach(loops) => {
+                let mut tests = Vec::new();
+                for own in loops.iter() {
+                    tests.push(of_loop(own, depth + 1, &inner, scope)?.test);
+                }
+                tests.into_iter().rev().reduce(|rest, first| both(first, rest)).unwrap_or(Test::constant(true))
+            }
+            _ => Test::constant(true),
+        };
+        let node = match constant_bool(&admit.node) {
+            Some(true) => test.node.clone(),
+            _ if admit.faults.is_empty() || true => any(vec![not(admit.node.clone()), test.node.clone()]),
+            _ => choose(admit.node.clone(), test.node.clone(), boolean(true)),
+        };
+        Ok((Test { node: node.clone(), faults: test.faults }, node))
+    })();
+    scope.names = names;
+    scope.bindings.truncate(bindings);
+    let _ = (int as fn(i64) -> Node, name as fn(&str) -> Node, over as fn(Node, &str, &str, Node) -> Node);
+    let _ = (select as fn(Node, &str) -> Node, values::ty_of as fn(&Val) -> super::types::Ty);
+    found
+}
+
+/// A test that does not hold where it would fail: what it reads is looked for first.
+fn guarded(test: Test) -> Test {
+    let mut terms: Vec<Node> = Vec::new();
+    for path in &test.faults {
+        if let Some(node) = has_of(path) {
+            terms.push(node);
+        }
+    }
+    terms.push(test.node);
+    Test { node: all(terms), faults: test.faults }
+}
+
+/// `has(path)` of a path's text.
+fn has_of(path: &str) -> Option<Node> {
+    let options = ephor_cel::library::admission(ephor_cel::library::Admission::default()).syntax;
+    let node = ephor_cel::syntax::parse(path, options).ok()?;
+    match node.kind {
+        Kind::Select { operand, field, test: false } => {
+            Some(Node::new(0, Kind::Select { operand, field, test: true }))
+        }
+        _ => None,
+    }
+}
+
+/// The message of a rule that says nothing.
+pub fn is_silent(message: &Message) -> bool {
+    message.text.is_empty()
+}

@@ -1,0 +1,144 @@
+//! What a conversion knows and collects: types, names of loops, shared expressions, refusals.
+
+use std::collections::BTreeMap;
+
+use crate::cel::build::{name, select};
+use crate::cel::print;
+use crate::cel_tree::Node;
+use crate::ir::Origin;
+use crate::value::Str;
+
+use super::term::Val;
+use super::types::Ty;
+use super::{Context, Refusal, Target};
+
+/// A shared expression.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// Its name.
+    pub name: Str,
+    /// The expression.
+    pub node: Node,
+    /// It stays under its name though it is short.
+    pub keep: bool,
+}
+
+/// The state of a conversion.
+pub struct Scope<'c> {
+    /// What is known of the requests.
+    pub cx: &'c Context,
+    /// The type of the object.
+    pub object: Ty,
+    /// Where the piece that is converted is written.
+    pub place: Origin,
+    /// Names of loops around it.
+    pub loops: Vec<Str>,
+    /// Values by name: of `element`, and of the rule's context.
+    pub names: BTreeMap<Str, Val>,
+    /// Shared expressions in the order of their declaration.
+    pub shared: Vec<Shared>,
+    /// How deep templates and bindings nest.
+    pub depth: usize,
+    /// Inner variables of texts whose variables nest.
+    pub inner: Vec<Val>,
+    /// What queries of context entries are about, where that is not the rule's data.
+    pub data: Option<Val>,
+    /// The context entries in scope.
+    pub bindings: Vec<std::sync::Arc<crate::ir::rule::Binding>>,
+}
+
+/// Rules that nest deeper are refused.
+pub const MAX_DEPTH: usize = 128;
+
+impl<'c> Scope<'c> {
+    /// At the start of a rule.
+    pub fn new(cx: &'c Context, place: Origin) -> Scope<'c> {
+        Scope {
+            cx,
+            object: Ty::of_kinds(&cx.kinds, &cx.types),
+            place,
+            loops: Vec::new(),
+            names: BTreeMap::new(),
+            shared: Vec::new(),
+            depth: 0,
+            inner: Vec::new(),
+            data: None,
+            bindings: Vec::new(),
+        }
+    }
+
+    /// A refusal at the place of the piece.
+    pub fn refuse(&self, construct: impl Into<Str>, nearest: impl Into<Str>) -> Refusal {
+        Refusal::new(construct, self.place.clone(), nearest)
+    }
+
+    /// Refuses what needs Kyverno's libraries where these are not to be used.
+    ///
+    /// # Errors
+    /// The target has none.
+    pub fn needs_kyverno(&self, construct: &str) -> Result<(), Refusal> {
+        match self.cx.target {
+            Target::Kyverno => Ok(()),
+            Target::Kubernetes => {
+                Err(self.refuse(construct, "migrate it to a ValidatingPolicy of Kyverno (`--to vpol`)"))
+            }
+        }
+    }
+
+    /// A name for the items of a list, from the name of the list.
+    pub fn item_name(&self, list: Option<&str>) -> Str {
+        let of = |list: &str| match list {
+            "containers" | "initContainers" | "ephemeralContainers" | "allContainers" => "container".to_string(),
+            "env" | "envFrom" | "command" | "args" | "add" | "drop" => match list {
+                "command" | "args" => "arg".to_string(),
+                "add" | "drop" => "capability".to_string(),
+                other => other.to_string(),
+            },
+            other => match (other.strip_suffix("ies"), other.strip_suffix("sses"), other.strip_suffix('s')) {
+                (Some(stem), ..) => format!("{stem}y"),
+                (_, Some(stem), _) => format!("{stem}ss"),
+                (_, _, Some(stem)) if stem.len() > 1 => stem.to_string(),
+                _ => "item".to_string(),
+            },
+        };
+        let wanted = list.filter(|l| l.chars().all(|c| c.is_ascii_alphabetic())).map_or("item".into(), of);
+        self.unused(&wanted)
+    }
+
+    /// A name that no loop around has.
+    pub fn unused(&self, wanted: &str) -> Str {
+        let taken = |name: &str| {
+            self.loops.iter().any(|own| **own == *name) || RESERVED.contains(&name)
+        };
+        let numbered = (2..).map(|n| format!("{wanted}{n}"));
+        std::iter::once(wanted.to_string()).chain(numbered).find(|name| !taken(name)).unwrap_or_default().into()
+    }
+
+    /// An expression under a name of its own, as others read it.
+    pub fn share(&mut self, wanted: &str, node: Node, keep: bool) -> Node {
+        let written = print(&node, usize::MAX);
+        let known = self.shared.iter_mut().find(|shared| print(&shared.node, usize::MAX) == written);
+        let own = match known {
+            Some(shared) => {
+                shared.keep |= keep;
+                shared.name.clone()
+            }
+            None => {
+                let is_taken = |name: &str| self.shared.iter().any(|shared| *shared.name == *name);
+                let numbered = (2..).map(|n| format!("{wanted}{n}"));
+                let own = std::iter::once(wanted.to_string()).chain(numbered).find(|n| !is_taken(n));
+                let own: Str = own.unwrap_or_default().into();
+                self.shared.push(Shared { name: own.clone(), node, keep });
+                own
+            }
+        };
+        select(name("variables"), &own)
+    }
+}
+
+/// Names that expressions have already.
+const RESERVED: &[&str] = &[
+    "object", "oldObject", "request", "variables", "params", "namespaceObject", "resource", "http", "image", "json", "yaml",
+    "namespace", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "return",
+    "var", "void", "while", "in", "true", "false", "null", "images", "cel", "math", "time", "user",
+];

@@ -1,0 +1,183 @@
+//! Templates: values with variables in them.
+//!
+//! In: a template of the IR. Out: its value. Texts that are resolved in rounds are read from the inside: an inner variable that
+//! stands in quotation marks, or as a key, becomes a value of its own. Semantics: `docs/variables.md`, "Variables".
+
+use std::sync::Arc;
+
+use crate::cel::build::{binary, call, list, method, text};
+use crate::cel_tree::Node;
+use crate::ir::template::{Part, Query, Rounds};
+use crate::ir::Template;
+use crate::value::variables::{expression, find_variables};
+use crate::value::{Str, Value};
+
+use super::scope::{MAX_DEPTH, Scope};
+use super::term::{Faults, Val};
+use super::types::Ty;
+use super::values::{plain, ty_of, value};
+use super::Refusal;
+
+/// The name of an inner variable in the text around it.
+pub const INNER: &str = "inner variable ";
+/// The same where it is a key.
+pub const INNER_KEY: &str = "inner key ";
+
+/// The value of a template.
+///
+/// # Errors
+/// It cannot be said.
+pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match own {
+        Template::Const(v) => Ok(Val::Const(v.clone())),
+        Template::Whole(hole) => query(&hole.query, scope),
+        Template::Text(text) => {
+            let mut parts = Vec::new();
+            for part in text.parts.iter() {
+                parts.push(match part {
+                    Part::Literal(s) => Val::Const(Value::Str(s.clone())),
+                    Part::Hole(own) => query(own, scope)?,
+                });
+            }
+            concatenated(&parts, scope)
+        }
+        Template::Rounds(rounds) => in_rounds(rounds, scope),
+        Template::List(items) => {
+            let items: Result<Vec<Val>, Refusal> = items.iter().map(|t| template(t, scope)).collect();
+            Ok(Val::Tuple(items?))
+        }
+        Template::Object(pairs) => {
+            let mut all = Vec::new();
+            for (key, own) in pairs.iter() {
+                let Template::Const(Value::Str(key)) = key else {
+                    return Err(scope.refuse("a variable in a key", "write the key"));
+                };
+                all.push((key.clone(), template(own, scope)?));
+            }
+            Ok(Val::Record(all))
+        }
+        Template::Fail(why) => Err(scope.refuse(format!("a reference that fails ({why})"), "correct it")),
+    }
+}
+
+/// The value of a query.
+///
+/// # Errors
+/// It cannot be said.
+pub fn query(own: &Query, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match &own.expr {
+        Ok(expr) => value(expr, &mut Vec::new(), scope),
+        Err(why) => Err(scope.refuse(format!("an expression that is none ({why})"), "correct it")),
+    }
+}
+
+/// Texts one after the other; what is no text is written as JSON.
+fn concatenated(parts: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    if let [one] = parts
+        && ty_of(one) == Ty::Text
+    {
+        return Ok(one.clone());
+    }
+    let mut sum: Option<Node> = None;
+    let mut faults = Faults::new();
+    for part in parts {
+        let (node, more) = as_text(part, scope)?;
+        faults.extend(more);
+        sum = Some(match sum {
+            None => node,
+            Some(before) => binary("+", before, node),
+        });
+    }
+    Ok(Val::Node { node: sum.unwrap_or_else(|| text("")), ty: Ty::Text, faults })
+}
+
+/// A value as it stands in a text.
+///
+/// # Errors
+/// It has no text in CEL.
+pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    if let Val::Const(v) = val {
+        return Ok((text(&crate::value::print::display(v)), Faults::new()));
+    }
+    let ty = ty_of(val);
+    let (node, faults) = plain(val, scope)?;
+    let node = match &ty {
+        Ty::Text => node,
+        Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
+        Ty::List(item) if **item == Ty::Text => {
+            let _ = list;
+            let joined = method(node, "join", vec![text("\",\"")]);
+            binary("+", binary("+", text("[\""), joined), text("\"]"))
+        }
+        _ => return Err(scope.refuse("an object in a text", "name its fields")),
+    };
+    Ok((node, faults))
+}
+
+/// A text whose variables nest.
+fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    scope.depth += 1;
+    if scope.depth > MAX_DEPTH {
+        return Err(scope.refuse("variables that nest so deeply", "split the text"));
+    }
+    let found = resolved(&rounds.source, &rounds.names, scope);
+    scope.depth -= 1;
+    found
+}
+
+fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let mut text = source.to_string();
+    for _ in 0..16 {
+        let found = find_variables(&text);
+        let Some(first) = found.first().cloned() else { break };
+        let written = text.get(first.clone()).unwrap_or_default().to_string();
+        if first == (0..text.len()) {
+            let query = crate::lower::query::compile(&expression(&written), names);
+            let found = self::query(&query, scope);
+            return found;
+        }
+        let query = crate::lower::query::compile(&expression(&written), names);
+        let inner = self::query(&query, scope)?;
+        let number = scope.inner.len();
+        scope.inner.push(inner);
+        let (head, tail) = (text.get(..first.start).unwrap_or_default(), text.get(first.end..).unwrap_or_default());
+        text = put(head, tail, number).ok_or_else(|| {
+            scope.refuse("a variable inside of another one", "read it under a name of the context first")
+        })?;
+    }
+    // Text around variables that do not nest.
+    let own = crate::lower::template::text(&Str::from(text.as_str()), names);
+    match own {
+        Template::Rounds(_) => {
+            Err(scope.refuse("variables that touch or are escaped", "separate them"))
+        }
+        other => template(&other, scope),
+    }
+}
+
+/// The text with an inner variable under its name: in quotation marks it is a value, behind a dot in quotation marks a key.
+fn put(head: &str, tail: &str, number: usize) -> Option<String> {
+    let quoted = |quote: char| head.ends_with(quote) && tail.starts_with(quote);
+    if quoted('"') && head.trim_end_matches('"').ends_with('.') {
+        return Some(format!("{}\"{INNER_KEY}{number}\"{}", head.strip_suffix('"')?, tail.strip_prefix('"')?));
+    }
+    if quoted('\'') {
+        return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));
+    }
+    // A part of a text in quotation marks.
+    let open = head.rfind('\'')?;
+    let inside = head.get(open + 1..)?;
+    let opens = head.matches('\'').count() % 2 == 1;
+    let close = tail.find('\'')?;
+    let rest = tail.get(..close)?;
+    if !opens {
+        // The variable is a value as it stands.
+        return None;
+    }
+    let quote = |s: &str| if s.is_empty() { String::new() } else { format!("'{s}'") };
+    let parts: Vec<String> = [quote(inside), format!("\"{INNER}{number}\""), quote(rest)]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect();
+    Some(format!("{}join('', [{}]){}", head.get(..open)?, parts.join(", "), tail.get(close + 1..)?))
+}

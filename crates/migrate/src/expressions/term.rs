@@ -1,0 +1,218 @@
+//! Values of expressions: what is read, of which type, and whether it can be missing.
+//!
+//! A value of JMESPath can be missing (a fault) or null; the value here says which, and gives its tree in the form that the place
+//! needs: as it stands, which fails in CEL where the old expression failed, or as an optional.
+
+use std::collections::BTreeSet;
+
+use crate::cel::build::{boolean, has, method, or_value, select, select_optional};
+use crate::cel::print;
+use crate::cel_tree::Node;
+use crate::kubernetes::schema::Types;
+use crate::value::{Str, Value};
+
+use super::types::Ty;
+
+/// What an expression fails for: paths that may not be there, by their text.
+pub type Faults = BTreeSet<String>;
+
+/// A truth value, and what it fails for.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The expression.
+    pub node: Node,
+    /// What it fails for.
+    pub faults: Faults,
+}
+
+impl Test {
+    /// An expression that never fails.
+    pub fn safe(node: Node) -> Test {
+        Test { node, faults: Faults::new() }
+    }
+
+    /// A constant.
+    pub fn constant(b: bool) -> Test {
+        Test::safe(boolean(b))
+    }
+
+    /// The opposite.
+    pub fn negated(self) -> Test {
+        Test { node: crate::cel::build::not(self.node), faults: self.faults }
+    }
+}
+
+/// A step of a path.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The key.
+    pub key: Str,
+    /// Whether it is always there.
+    pub required: bool,
+}
+
+/// A path below a value that is there.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// The value.
+    pub base: Node,
+    /// What the base fails for.
+    pub faults: Faults,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The type of what is found.
+    pub ty: Ty,
+    /// A missing step is a fault, not null.
+    pub fails: bool,
+}
+
+impl Path {
+    /// The value itself.
+    pub fn of(base: Node, ty: Ty) -> Path {
+        Path { base, faults: Faults::new(), steps: Vec::new(), ty, fails: true }
+    }
+
+    /// One step further.
+    #[must_use]
+    pub fn key(&self, key: &str, types: &Types) -> Path {
+        let field = self.ty.field(key, types);
+        let mut path = self.clone();
+        path.steps.push(Step { key: key.into(), required: field.required });
+        path.ty = field.ty;
+        path
+    }
+
+    /// Whether it is always there.
+    pub fn is_required(&self) -> bool {
+        self.steps.iter().all(|step| step.required)
+    }
+
+    /// The path as it stands.
+    pub fn strict(&self) -> Node {
+        self.steps.iter().fold(self.base.clone(), |node, step| select(node, &step.key))
+    }
+
+    /// What the path fails for as it stands.
+    pub fn missing(&self) -> Faults {
+        let mut faults = self.faults.clone();
+        let mut node = self.base.clone();
+        for step in &self.steps {
+            node = select(node, &step.key);
+            if !step.required {
+                faults.insert(print(&node, usize::MAX));
+            }
+        }
+        faults
+    }
+
+    /// The path as an optional; as it stands where it is always there.
+    pub fn optional(&self) -> Node {
+        let mut is_open = false;
+        self.steps.iter().fold(self.base.clone(), |node, step| {
+            is_open |= !step.required;
+            if is_open { select_optional(node, &step.key) } else { select(node, &step.key) }
+        })
+    }
+
+    /// The value, or else a default.
+    pub fn or(&self, default: Node) -> Node {
+        if self.is_required() { self.strict() } else { or_value(self.optional(), default) }
+    }
+
+    /// Whether it is there.
+    pub fn present(&self) -> Node {
+        let Some((last, parents)) = self.steps.split_last() else { return boolean(true) };
+        if self.is_required() {
+            return boolean(true);
+        }
+        let parent = Path { steps: parents.to_vec(), ..self.clone() };
+        match (parent.is_required(), last.required) {
+            (true, _) => has(parent.strict(), &last.key),
+            (false, true) => parent.present(),
+            (false, false) => method(self.optional(), "hasValue", Vec::new()),
+        }
+    }
+
+    /// The same path, known to be there.
+    #[must_use]
+    pub fn known(&self) -> Path {
+        let mut path = self.clone();
+        path.steps.iter_mut().for_each(|step| step.required = true);
+        path
+    }
+
+    /// The last key.
+    pub fn last(&self) -> Option<&str> {
+        self.steps.last().map(|step| &*step.key)
+    }
+}
+
+/// The form of a value.
+#[derive(Clone, Debug)]
+pub enum Val {
+    /// A constant; null too.
+    Const(Value),
+    /// A path.
+    Path(Path),
+    /// A value that is always there when the expression does not fail.
+    Node {
+        /// The expression.
+        node: Node,
+        /// Its type.
+        ty: Ty,
+        /// What it fails for.
+        faults: Faults,
+    },
+    /// An optional: none is null.
+    Optional {
+        /// The expression.
+        node: Node,
+        /// The type of what is inside.
+        ty: Ty,
+        /// What it fails for.
+        faults: Faults,
+    },
+    /// A list that is built of others, item by item.
+    Loop(Box<Loop>),
+    /// Several lists, one after the other.
+    Chain(Vec<Val>),
+    /// A list of values, of which some may be null.
+    Tuple(Vec<Val>),
+    /// An object of values.
+    Record(Vec<(Str, Val)>),
+    /// The first when it is true, else the second.
+    Or(Box<[Val; 2]>),
+}
+
+/// A list: the items of another list that a test keeps, each replaced by a value; nulls are left out.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// Where the items come from.
+    pub source: Val,
+    /// The name for an item.
+    pub var: Str,
+    /// Which items are kept.
+    pub keep: Option<Test>,
+    /// What stands for an item.
+    pub body: Val,
+    /// Whether the value is a list whose items are taken apart.
+    pub flat: bool,
+    /// Whether the source is an object, of which the values count.
+    pub values: bool,
+}
+
+impl Val {
+    /// A truth value.
+    pub fn of_test(test: Test) -> Val {
+        Val::Node { node: test.node, ty: Ty::Bool, faults: test.faults }
+    }
+
+    /// Missing steps are null from here on.
+    #[must_use]
+    pub fn rescued(self) -> Val {
+        match self {
+            Val::Path(path) => Val::Path(Path { fails: false, ..path }),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What is known of the values at a path: the schemas of the kinds that a rule is about.
+//!
+//! In: a type and a key. Out: the type of the field and whether it is always there. Where the kinds disagree, nothing is known.
+
+use std::sync::Arc;
+
+use crate::kubernetes::admitted::smallest;
+use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
+use crate::value::{Str, Value};
+
+/// The type of a value.
+#[derive(Clone, Debug)]
+pub enum Ty {
+    /// Text.
+    Text,
+    /// Text of a quantity.
+    Quantity,
+    /// A number or text.
+    IntOrText,
+    /// A whole number.
+    Int,
+    /// A number.
+    Double,
+    /// A truth value.
+    Bool,
+    /// A list.
+    List(Box<Ty>),
+    /// An object with any keys.
+    Map(Box<Ty>),
+    /// An object with fields, of one of these descriptions; with the smallest objects of its kind, whose fields are always there.
+    Object(Vec<(Arc<TypeDef>, Option<Value>)>),
+    /// Nothing is known.
+    Any,
+}
+
+impl PartialEq for Ty {
+    fn eq(&self, other: &Ty) -> bool {
+        match (self, other) {
+            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) => a == b,
+            (Ty::Object(a), Ty::Object(b)) => {
+                let names = |all: &[(Arc<TypeDef>, Option<Value>)]| -> Vec<Str> {
+                    all.iter().map(|(def, _)| def.name.clone()).collect()
+                };
+                names(a) == names(b)
+            }
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        }
+    }
+}
+
+/// A field of an object.
+pub struct FieldOf {
+    /// Its type.
+    pub ty: Ty,
+    /// Whether it is always there.
+    pub required: bool,
+}
+
+impl Ty {
+    /// Objects of these kinds.
+    pub fn of_kinds(kinds: &[[Str; 3]], types: &Types) -> Ty {
+        let described = |kind: &[Str; 3]| Some((types.of_kind(kind)?.clone(), smallest(kind)));
+        let all: Option<Vec<_>> = kinds.iter().map(described).collect();
+        match all {
+            Some(all) if !all.is_empty() => Ty::Object(all),
+            _ => Ty::Any,
+        }
+    }
+
+    /// The type of a field, as far as all descriptions agree.
+    pub fn field(&self, key: &str, types: &Types) -> FieldOf {
+        match self {
+            Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false },
+            Ty::Object(all) => {
+                let mut found: Option<FieldOf> = None;
+                for (def, smallest) in all {
+                    let below = smallest.as_ref().and_then(|v| v.get(key));
+                    let own = match def.field(key) {
+                        Some(field) => FieldOf {
+                            ty: of_type(&field.ty, below.cloned(), types),
+                            required: field.required || below.is_some(),
+                        },
+                        None => FieldOf { ty: Ty::Any, required: false },
+                    };
+                    found = Some(match found {
+                        None => own,
+                        Some(before) => FieldOf {
+                            required: before.required && own.required,
+                            ty: both(before.ty, own.ty),
+                        },
+                    });
+                }
+                found.unwrap_or(FieldOf { ty: Ty::Any, required: false })
+            }
+            _ => FieldOf { ty: Ty::Any, required: false },
+        }
+    }
+
+    /// The type of a list's items.
+    pub fn item(&self) -> Ty {
+        match self {
+            Ty::List(item) => (**item).clone(),
+            _ => Ty::Any,
+        }
+    }
+
+    /// The type of an object's values.
+    pub fn value(&self) -> Ty {
+        match self {
+            Ty::Map(value) => (**value).clone(),
+            _ => Ty::Any,
+        }
+    }
+
+    /// Whether values are text and nothing else.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Ty::Text | Ty::Quantity)
+    }
+
+    /// Whether values are objects.
+    pub fn is_object(&self) -> bool {
+        matches!(self, Ty::Map(_) | Ty::Object(_))
+    }
+}
+
+impl Ty {
+    /// The type of what is one or the other.
+    pub fn common(self, other: Ty) -> Ty {
+        both(self, other)
+    }
+}
+
+fn both(a: Ty, b: Ty) -> Ty {
+    match (a, b) {
+        (Ty::Object(mut a), Ty::Object(b)) => {
+            for (def, smallest) in b {
+                match a.iter_mut().find(|(known, _)| known.name == def.name) {
+                    // What only one of them always has is not always there.
+                    Some((_, known)) if *known != smallest => *known = common(known.take(), smallest),
+                    Some(_) => {}
+                    None => a.push((def, smallest)),
+                }
+            }
+            Ty::Object(a)
+        }
+        (Ty::List(a), Ty::List(b)) => Ty::List(Box::new(both(*a, *b))),
+        (Ty::Map(a), Ty::Map(b)) => Ty::Map(Box::new(both(*a, *b))),
+        (a, b) if a == b => a,
+        _ => Ty::Any,
+    }
+}
+
+/// What two objects have both.
+fn common(a: Option<Value>, b: Option<Value>) -> Option<Value> {
+    let (a, b) = (a?, b?);
+    match (a.as_map(), b.as_map()) {
+        (Some(left), Some(right)) => {
+            let both = left.iter().filter_map(|(k, v)| {
+                Some((k.clone(), common(Some(v.clone()), right.get(k).cloned())?))
+            });
+            Some(Value::Map(both.collect()))
+        }
+        _ => Some(a),
+    }
+}
+
+/// The type of a schema's type.
+fn of_type(ty: &Type, smallest: Option<Value>, types: &Types) -> Ty {
+    match ty {
+        Type::Leaf(leaf) => of_leaf(*leaf),
+        Type::List(_, item) => Ty::List(Box::new(of_type(item, None, types))),
+        Type::Map(value, _) => Ty::Map(Box::new(of_type(value, None, types))),
+        Type::Named(name, _) => match types.named(name) {
+            Some(def) => match def.leaf {
+                Some(leaf) => of_leaf(leaf),
+                None => Ty::Object(vec![(def.clone(), smallest)]),
+            },
+            None => Ty::Any,
+        },
+    }
+}
+
+fn of_leaf(leaf: Leaf) -> Ty {
+    match leaf {
+        Leaf::String | Leaf::Bytes | Leaf::Time | Leaf::MicroTime => Ty::Text,
+        Leaf::Quantity => Ty::Quantity,
+        Leaf::IntOrString => Ty::IntOrText,
+        Leaf::Int32 | Leaf::Int64 => Ty::Int,
+        Leaf::Double => Ty::Double,
+        Leaf::Bool => Ty::Bool,
+        Leaf::Any => Ty::Any,
+    }
+}

@@ -1,0 +1,595 @@
+//! Expressions of JMESPath → values.
+//!
+//! In: a node of the IR, and the values of the binders around it. Out: a [`Val`]. Which nodes take what is missing for null is in
+//! the IR already (`Rescue`). Semantics: `docs/jmespath.md`.
+
+use crate::cel::build::{
+    any, binary, boolean, call, choose, constant, constant_bool, index, int, list, method, name, not, object,
+    or_value, select_optional, text,
+};
+use crate::cel_tree::Node;
+use crate::ir::expr::{Expr, Over};
+use crate::ir::ops::truthy as is_true;
+use crate::value::{Str, Value};
+
+use super::compare::compare;
+use super::functions;
+use super::lists::{built, is_list, quantified, Quantifier};
+use super::root::root;
+use super::scope::{MAX_DEPTH, Scope};
+use super::template::{INNER, INNER_KEY};
+use super::term::{Faults, Loop, Path, Test, Val};
+use super::types::Ty;
+use super::Refusal;
+
+/// The value of an expression; `locals`: the values of the binders around it, the innermost last.
+///
+/// # Errors
+/// A node that cannot be said in CEL.
+pub fn value(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    scope.depth += 1;
+    if scope.depth > MAX_DEPTH {
+        return Err(scope.refuse("an expression that nests so deeply", "split it"));
+    }
+    let found = node(expr, locals, scope);
+    scope.depth -= 1;
+    found
+}
+
+fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match expr {
+        Expr::Const(v) => Ok(Val::Const(v.clone())),
+        Expr::Root => match &scope.data {
+            Some(data) => Ok(data.clone()),
+            None => Err(scope.refuse("the whole of the data", "name what is read")),
+        },
+        Expr::Local(i) => {
+            let at = locals.len().checked_sub(*i as usize + 1);
+            at.and_then(|at| locals.get(at)).cloned().ok_or_else(|| unknown(expr, scope))
+        }
+        Expr::Path { base, keys, .. } => match &**base {
+            Expr::Root => match scope.data.clone() {
+                Some(data) => keys.iter().try_fold(data, |val, key| member(&val, key, scope)),
+                None => root(keys, scope),
+            },
+            base => {
+                let base = value(base, locals, scope)?;
+                keys.iter().try_fold(base, |val, key| member(&val, key, scope))
+            }
+        },
+        Expr::Index { base, index } => {
+            let base = value(base, locals, scope)?;
+            item(&base, *index, scope)
+        }
+        Expr::Let { value: bound, body } => {
+            let bound = value(bound, locals, scope)?;
+            locals.push(bound);
+            let found = value(body, locals, scope);
+            locals.pop();
+            found
+        }
+        Expr::Rescue { expr, .. } => Ok(value(expr, locals, scope)?.rescued()),
+        Expr::Not(e) => {
+            let inner = value(e, locals, scope)?;
+            Ok(Val::of_test(truthy(&inner, scope)?.negated()))
+        }
+        Expr::Or(sides) => {
+            let [left, right] = &**sides;
+            let left = value(left, locals, scope)?;
+            let right = value(right, locals, scope)?;
+            or(left, right, scope)
+        }
+        Expr::And(sides) => {
+            let [left, right] = &**sides;
+            let left = value(left, locals, scope)?;
+            if let Val::Const(v) = &left {
+                return if is_true(v) { value(right, locals, scope) } else { Ok(left) };
+            }
+            let right = value(right, locals, scope)?;
+            let test = truthy(&left, scope)?;
+            let other = truthy(&right, scope)?;
+            Ok(Val::of_test(super::conditions::both(test, other)))
+        }
+        Expr::Compare { op, sides } => {
+            let [left, right] = &**sides;
+            let left = value(left, locals, scope)?;
+            let right = value(right, locals, scope)?;
+            Ok(Val::of_test(compare(*op, &left, &right, scope)?))
+        }
+        Expr::Project { over, source, keep, body } => {
+            let source = value(source, locals, scope)?;
+            project(*over, source, keep.as_deref(), body.as_deref(), locals, scope)
+        }
+        Expr::Flatten(e) => {
+            let inner = value(e, locals, scope)?;
+            Ok(flattened(inner, scope))
+        }
+        Expr::List(items) => {
+            let items: Result<Vec<Val>, Refusal> =
+                items.iter().map(|item| Ok(value(item, locals, scope)?.rescued())).collect();
+            Ok(Val::Tuple(items?))
+        }
+        Expr::Object(pairs) => {
+            let pairs: Result<Vec<(Str, Val)>, Refusal> =
+                pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, locals, scope)?.rescued()))).collect();
+            Ok(Val::Record(pairs?))
+        }
+        Expr::UnlessNull(sides) => value(&sides[1], locals, scope),
+        Expr::Call { function, args } => {
+            let args: Result<Vec<Val>, Refusal> = args.iter().map(|arg| value(arg, locals, scope)).collect();
+            functions::call(function.name, &args?, scope)
+        }
+        Expr::Higher { function, args, .. } => functions::higher(function.name, args, locals, scope),
+        other => Err(unknown(other, scope)),
+    }
+}
+
+fn unknown(expr: &Expr, scope: &Scope<'_>) -> Refusal {
+    let what = match expr {
+        Expr::Slice { .. } => "a slice of a list",
+        Expr::Fail { text, .. } => {
+            return scope.refuse(format!("an expression that fails ({text})"), "correct the expression");
+        }
+        _ => "this form of expression",
+    };
+    scope.refuse(what, "write the condition in another way")
+}
+
+/// A member of an object.
+///
+/// # Errors
+/// It cannot be read.
+pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
+    let types = &scope.cx.types;
+    if let Some(inner) = inner_of(key, INNER, scope) {
+        return Ok(inner.clone());
+    }
+    if let Some(inner) = inner_of(key, INNER_KEY, scope) {
+        return keyed(val, inner, scope);
+    }
+    Ok(match val {
+        Val::Const(v) => match v {
+            Value::Map(m) => match m.get(key) {
+                Some(found) => Val::Const(found.clone()),
+                None => Val::Const(Value::Null),
+            },
+            _ => Val::Const(Value::Null),
+        },
+        Val::Path(path) => Val::Path(path.key(key, types)),
+        Val::Node { node, ty, faults } => {
+            let path = Path { faults: faults.clone(), ..Path::of(node.clone(), ty.clone()) };
+            Val::Path(path.key(key, types))
+        }
+        Val::Optional { node, ty, faults } => Val::Optional {
+            node: select_optional(node.clone(), key),
+            ty: ty.field(key, types).ty,
+            faults: faults.clone(),
+        },
+        Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
+            Some((_, found)) => found.clone(),
+            None => Val::Const(Value::Null),
+        },
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) => Val::Const(Value::Null),
+        Val::Or(sides) => match &sides[1] {
+            Val::Const(v) if v.is_empty() => member(&sides[0].clone().rescued(), key, scope)?.rescued(),
+            _ => return Err(scope.refuse("a member of a value with a default", "read the member first")),
+        },
+    })
+}
+
+/// The inner variable that a key stands for.
+pub fn inner_of<'s>(key: &str, prefix: &str, scope: &'s Scope<'_>) -> Option<&'s Val> {
+    scope.inner.get(key.strip_prefix(prefix)?.parse::<usize>().ok()?)
+}
+
+/// A member whose key is read.
+fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
+    let of_key = |key: &Val| match key {
+        Val::Path(path) if path.is_required() => Some((path.strict(), path.faults.clone())),
+        Val::Path(path) => Some((path.strict(), path.missing())),
+        Val::Node { node, faults, .. } => Some((node.clone(), faults.clone())),
+        _ => None,
+    };
+    let Some((key, mut faults)) = of_key(key) else {
+        return Err(scope.refuse("a key that is computed", "write the key"));
+    };
+    let (node, ty) = match val {
+        Val::Path(path) => {
+            faults.extend(path.faults.iter().cloned());
+            (path.optional(), path.ty.value())
+        }
+        Val::Node { node, ty, faults: own } | Val::Optional { node, ty, faults: own } => {
+            faults.extend(own.iter().cloned());
+            (node.clone(), ty.value())
+        }
+        _ => return Err(scope.refuse("a key that is computed", "write the key")),
+    };
+    Ok(Val::Optional { node: call("_[?_]", vec![node, key]), ty, faults })
+}
+
+/// An item by its position; none where there is no such item.
+fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let positioned = |node: Node, size: Node| match at < 0 {
+        true => call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))]),
+        false => call("_[?_]", vec![node, int(at)]),
+    };
+    match val {
+        Val::Const(Value::List(items)) => {
+            let at = if at < 0 { at + items.len() as i64 } else { at };
+            let found = usize::try_from(at).ok().and_then(|at| items.get(at));
+            Ok(Val::Const(found.cloned().unwrap_or_default()))
+        }
+        Val::Const(_) => Ok(Val::Const(Value::Null)),
+        Val::Tuple(items) => {
+            let at = if at < 0 { at + items.len() as i64 } else { at };
+            let found = usize::try_from(at).ok().and_then(|at| items.get(at));
+            Ok(found.cloned().unwrap_or(Val::Const(Value::Null)))
+        }
+        Val::Path(path) if path.fails || path.is_required() => {
+            let node = path.strict();
+            Ok(Val::Optional { node: positioned(node.clone(), node), ty: path.ty.item(), faults: path.missing() })
+        }
+        Val::Path(path) => {
+            let size = path.or(list(Vec::new()));
+            let node = positioned(path.optional(), size);
+            Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone() })
+        }
+        Val::Optional { node, ty, faults } => {
+            let size = or_value(node.clone(), list(Vec::new()));
+            Ok(Val::Optional { node: positioned(node.clone(), size), ty: ty.item(), faults: faults.clone() })
+        }
+        Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
+            item(&sides[0].clone().rescued(), at, scope)
+        }
+        other => {
+            let ty = ty_of(other).item();
+            let (node, faults) = built(other, scope)?;
+            Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults })
+        }
+    }
+}
+
+/// A list with lists in it taken apart.
+fn flattened(val: Val, scope: &mut Scope<'_>) -> Val {
+    match val {
+        Val::Tuple(items) => Val::Chain(items.into_iter().filter(|v| !is_null(v)).collect()),
+        Val::Loop(own) if !own.flat && is_list(&own.body) => Val::Loop(Box::new(Loop { flat: true, ..*own })),
+        Val::Or(sides) => {
+            let [left, right] = *sides;
+            Val::Or(Box::new([flattened(left, scope), right]))
+        }
+        Val::Path(path) if matches!(path.ty.item(), Ty::List(_)) => {
+            let var = scope.item_name(path.last());
+            let body = Val::Path(Path::of(name(&var), path.ty.item()));
+            let source = Val::Path(Path { fails: false, ..path });
+            Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: true, values: false }))
+        }
+        other => other.rescued(),
+    }
+}
+
+fn is_null(val: &Val) -> bool {
+    matches!(val, Val::Const(Value::Null))
+}
+
+fn project(
+    over: Over,
+    source: Val,
+    keep: Option<&Expr>,
+    body: Option<&Expr>,
+    locals: &mut Vec<Val>,
+    scope: &mut Scope<'_>,
+) -> Result<Val, Refusal> {
+    let source = source.rescued();
+    if keep.is_none() && body.is_none() && over == Over::Items {
+        return Ok(source);
+    }
+    if let (Val::Const(Value::List(items)), None) = (&source, keep) {
+        let mut all = Vec::new();
+        for v in items.iter() {
+            locals.push(Val::Const(v.clone()));
+            all.push(match body {
+                Some(body) => value(body, locals, scope),
+                None => Ok(Val::Const(v.clone())),
+            });
+            locals.pop();
+        }
+        return Ok(Val::Tuple(all.into_iter().collect::<Result<_, _>>()?));
+    }
+    let (source, var, item) = match over {
+        Over::Items => {
+            let var = scope.item_name(super::lists::label_of(&source).as_deref());
+            let item = Val::Path(Path::of(name(&var), ty_of(&source).item()));
+            (source, var, item)
+        }
+        Over::Values => {
+            let var = scope.unused("key");
+            let ty = ty_of(&source).value();
+            let (map, _) = plain_map(&source);
+            let item = Val::Path(Path::of(index(map, name(&var)), ty));
+            (source, var, item)
+        }
+    };
+    scope.loops.push(var.clone());
+    locals.push(item.clone());
+    let inner = (|| {
+        let keep = match keep {
+            None => None,
+            Some(keep) => {
+                let kept = value(keep, locals, scope)?;
+                Some(truthy(&kept, scope)?)
+            }
+        };
+        let body = match body {
+            None => item,
+            Some(body) => value(body, locals, scope)?,
+        };
+        Ok((keep, body))
+    })();
+    locals.pop();
+    scope.loops.pop();
+    let (keep, body) = inner?;
+    Ok(Val::Loop(Box::new(Loop { source, var, keep, body, flat: false, values: over == Over::Values })))
+}
+
+fn plain_map(val: &Val) -> (Node, Faults) {
+    match val {
+        Val::Path(path) => (path.strict(), Faults::new()),
+        Val::Node { node, .. } => (node.clone(), Faults::new()),
+        Val::Optional { node, .. } => (method(node.clone(), "value", Vec::new()), Faults::new()),
+        _ => (object(Vec::new()), Faults::new()),
+    }
+}
+
+/// `left || right`
+fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    match &left {
+        Val::Const(v) => return Ok(if is_true(v) { left } else { right }),
+        Val::Or(sides) => {
+            // `(a || b) || c` is `a || (b || c)`.
+            let [a, b] = (**sides).clone();
+            let rest = or(b, right, scope)?;
+            return or(a, rest, scope);
+        }
+        Val::Node { node, ty: Ty::Bool, faults } => {
+            if let Val::Const(v) = &right
+                && !is_true(v)
+            {
+                return Ok(left);
+            }
+            if matches!(ty_of(&right), Ty::Bool) {
+                let first = Test { node: node.clone(), faults: faults.clone() };
+                let second = truthy(&right, scope)?;
+                return Ok(Val::of_test(super::conditions::either(first, second)));
+            }
+        }
+        Val::Node { node, .. } if super::root::is_operation(node) => return Ok(left),
+        Val::Tuple(_) | Val::Record(_) => return Ok(left),
+        _ => {}
+    }
+    Ok(Val::Or(Box::new([left.rescued(), right])))
+}
+
+/// The type of a value.
+pub fn ty_of(val: &Val) -> Ty {
+    match val {
+        Val::Const(v) => match v {
+            Value::Str(_) => Ty::Text,
+            Value::Bool(_) => Ty::Bool,
+            Value::Int(_) | Value::UInt(_) => Ty::Int,
+            Value::Float(f) if f.fract() == 0.0 => Ty::Int,
+            Value::Float(_) => Ty::Double,
+            Value::List(items) => match items.iter().all(|v| v.as_str().is_some()) {
+                true => Ty::List(Box::new(Ty::Text)),
+                false => Ty::List(Box::new(Ty::Any)),
+            },
+            Value::Map(_) => Ty::Map(Box::new(Ty::Any)),
+            _ => Ty::Any,
+        },
+        Val::Path(path) => path.ty.clone(),
+        Val::Node { ty, .. } | Val::Optional { ty, .. } => ty.clone(),
+        Val::Loop(own) => match own.flat {
+            true => ty_of(&own.body),
+            false => Ty::List(Box::new(ty_of(&own.body))),
+        },
+        Val::Chain(parts) | Val::Tuple(parts) => {
+            let of = |part: &Val| match (val, ty_of(part)) {
+                (Val::Chain(_), Ty::List(item)) => *item,
+                (_, ty) => ty,
+            };
+            let item = parts.iter().map(of).reduce(Ty::common).unwrap_or(Ty::Any);
+            Ty::List(Box::new(item))
+        }
+        Val::Record(_) => Ty::Map(Box::new(Ty::Any)),
+        Val::Or(sides) => match &sides[1] {
+            Val::Const(v) if v.is_empty() || v.is_null() => ty_of(&sides[0]),
+            right => ty_of(&sides[0]).common(ty_of(right)),
+        },
+    }
+}
+
+/// Whether a value is there, and not null.
+///
+/// # Errors
+/// It cannot be said.
+pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    Ok(match val {
+        Val::Const(v) => Test::constant(!v.is_null()),
+        Val::Path(path) => Test { node: path.present(), faults: path.faults.clone() },
+        Val::Optional { node, faults, .. } => {
+            Test { node: method(node.clone(), "hasValue", Vec::new()), faults: faults.clone() }
+        }
+        Val::Loop(own) => match &own.source {
+            Val::Path(_) | Val::Optional { .. } => present(&own.source.clone().rescued(), scope)?,
+            _ => Test::constant(true),
+        },
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            let other = present(right, scope)?;
+            match constant_bool(&other.node) {
+                Some(true) => other,
+                _ => super::conditions::either(truthy(left, scope)?, other),
+            }
+        }
+        Val::Node { .. } | Val::Chain(_) | Val::Tuple(_) | Val::Record(_) => Test::constant(true),
+    })
+}
+
+/// Whether a value counts as true.
+///
+/// # Errors
+/// It cannot be said.
+pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let of = |node: Node, ty: &Ty| match ty {
+        Ty::Bool => Some(binary("==", node, boolean(true))),
+        Ty::Text => Some(binary("!=", node, text(""))),
+        Ty::List(_) | Ty::Map(_) => Some(binary(">", method(node, "size", Vec::new()), int(0))),
+        _ => None,
+    };
+    Ok(match val {
+        Val::Const(v) => Test::constant(is_true(v)),
+        Val::Node { node, ty: Ty::Bool, faults } => Test { node: node.clone(), faults: faults.clone() },
+        Val::Node { node, ty, faults } => {
+            let node = of(node.clone(), ty).unwrap_or(boolean(true));
+            Test { node, faults: faults.clone() }
+        }
+        Val::Path(path) => {
+            let faults = path.faults.clone();
+            let default = falsy(&path.ty);
+            let node = match default.and_then(|default| of(path.or(default), &path.ty)) {
+                Some(node) => node,
+                None => {
+                    let may_be_empty = match &path.ty {
+                        Ty::Object(all) => !all.iter().all(|(def, _)| def.fields.iter().any(|f| f.required)),
+                        Ty::Any => return truthy_any(path, scope),
+                        _ => false,
+                    };
+                    match may_be_empty {
+                        true => binary("!=", path.or(object(Vec::new())), object(Vec::new())),
+                        false => path.present(),
+                    }
+                }
+            };
+            Test { node, faults }
+        }
+        Val::Optional { node, ty, faults } => {
+            let there = || method(node.clone(), "hasValue", Vec::new());
+            let test = falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty));
+            Test { node: test.unwrap_or_else(there), faults: faults.clone() }
+        }
+        Val::Loop(_) | Val::Chain(_) => {
+            quantified(Quantifier::Some, val, scope, &mut |_, _| Ok(Test::constant(true)))?
+        }
+        Val::Tuple(items) => Test::constant(!items.is_empty()),
+        Val::Record(pairs) => Test::constant(!pairs.is_empty()),
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            let (left, right) = (truthy(left, scope)?, truthy(right, scope)?);
+            super::conditions::either(left, right)
+        }
+    })
+}
+
+fn truthy_any(path: &Path, _: &Scope<'_>) -> Result<Test, Refusal> {
+    let value = path.strict();
+    let falsy = [text(""), boolean(false), list(Vec::new()), object(Vec::new())];
+    let is_false = any(falsy.into_iter().map(|v| binary("==", value.clone(), v)).collect());
+    let node = crate::cel::build::all(vec![path.present(), not(is_false)]);
+    Ok(Test { node, faults: path.faults.clone() })
+}
+
+/// The value of a type that counts as false.
+pub fn falsy(ty: &Ty) -> Option<Node> {
+    Some(match ty {
+        Ty::Text => text(""),
+        Ty::Bool => boolean(false),
+        Ty::List(_) => list(Vec::new()),
+        Ty::Map(_) => object(Vec::new()),
+        _ => return None,
+    })
+}
+
+/// A value as an expression that fails where the value is missing; null where it may be null.
+///
+/// # Errors
+/// It cannot be built.
+pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    Ok(match val {
+        Val::Const(v) => (literal(v), Faults::new()),
+        Val::Path(path) => (path.strict(), path.missing()),
+        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
+        Val::Optional { node, faults, .. } => {
+            let mut faults = faults.clone();
+            faults.insert(crate::cel::print(node, usize::MAX));
+            (method(node.clone(), "value", Vec::new()), faults)
+        }
+        Val::Record(pairs) => {
+            let mut faults = Faults::new();
+            let mut entries = Vec::new();
+            for (key, val) in pairs {
+                let (node, more) = plain(val, scope)?;
+                faults.extend(more);
+                entries.push((text(key), node));
+            }
+            (object(entries), faults)
+        }
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            defaulted(left, right, scope)?
+        }
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) => built(val, scope)?,
+    })
+}
+
+/// A constant as a literal; whole numbers without a point.
+pub fn literal(v: &Value) -> Node {
+    match v {
+        Value::List(items) => list(items.iter().map(literal).collect()),
+        Value::Map(m) => object(m.sorted().into_iter().map(|(k, v)| (text(k), literal(v))).collect()),
+        Value::Float(f) if f.fract() == 0.0 && f.abs() < 9e15 => int(*f as i64),
+        other => constant(other.clone()),
+    }
+}
+
+/// `left || right` as an expression.
+fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    let ty = ty_of(left);
+    let (default, mut faults) = plain(right, scope)?;
+    let is_falsy_default = matches!(right, Val::Const(v) if !is_true(v));
+    let never_falsy = matches!(ty, Ty::Int | Ty::Double | Ty::Quantity | Ty::IntOrText);
+    let node = match left {
+        Val::Path(path) if is_falsy_default || never_falsy => {
+            faults.extend(path.faults.iter().cloned());
+            path.or(default)
+        }
+        Val::Optional { node, faults: own, .. } if is_falsy_default || never_falsy => {
+            faults.extend(own.iter().cloned());
+            or_value(node.clone(), default)
+        }
+        Val::Loop(_) | Val::Chain(_) if is_falsy_default => {
+            let (node, own) = built(&left.clone().rescued(), scope)?;
+            faults.extend(own);
+            node
+        }
+        Val::Node { node, faults: own, .. } if is_falsy_default || never_falsy => {
+            faults.extend(own.iter().cloned());
+            node.clone()
+        }
+        left => {
+            let test = truthy(left, scope)?;
+            let (node, own) = plain(&super::lists::known(left), scope)?;
+            faults.extend(own);
+            faults.extend(test.faults);
+            choose(test.node, node, default)
+        }
+    };
+    Ok((node, faults))
+}
+
+/// A list, or what else a path of the object is, with its constant members.
+pub fn is_constant(val: &Val) -> Option<&Value> {
+    match val {
+        Val::Const(v) => Some(v),
+        _ => None,
+    }
+}
