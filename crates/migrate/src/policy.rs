@@ -279,6 +279,7 @@ fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) ->
             To::Kubernetes => Target::Kubernetes,
         },
         kinds: found.kinds.clone(),
+        operations: found.operations(),
         types: source.options.types.clone(),
         namespace: source.policy.namespace.clone(),
     };

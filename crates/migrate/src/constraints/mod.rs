@@ -69,6 +69,17 @@ pub struct Matching {
 }
 
 impl Matching {
+    /// The operations that are selected.
+    pub fn operations(&self) -> Vec<Str> {
+        let mut out: Vec<Str> = Vec::new();
+        for operation in self.rules.iter().flat_map(|rule| &rule.operations) {
+            if !out.iter().any(|known| **known == **operation) {
+                out.push(operation.as_str().into());
+            }
+        }
+        out
+    }
+
     /// Whether deletions are selected.
     pub fn has_deletions(&self) -> bool {
         self.rules.iter().any(|rule| rule.operations.iter().any(|operation| operation == "DELETE"))
