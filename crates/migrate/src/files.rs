@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use ephor_compare::SideError;
+use ephor_compare::{Answer, SideError};
 use ephor_document::split::split;
 use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
@@ -14,7 +14,7 @@ use ephor_sources::files::SourceText;
 
 use crate::expressions::Refusal;
 use crate::original::Original;
-use crate::policy::{Migrated, Options, migrate};
+use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove};
 use crate::value::Value;
 
@@ -156,9 +156,19 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     }
     match migrate(policy, options) {
         Ok(migrated) => {
-            let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
-            let proof = prove(name, text, &new.join(SEPARATOR), limits);
-            Outcome::Moved(Box::new(migrated), Box::new(proof))
+            let proof = proof(name, text, &migrated, limits);
+            if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
+                return Outcome::Moved(Box::new(migrated), Box::new(proof));
+            }
+            // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
+            let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
+            let other = expanded.map(|other| (self::proof(name, text, &other, limits), other));
+            match other {
+                Some((Ok(better), other)) if better.answer != Answer::Differs => {
+                    Outcome::Moved(Box::new(other), Box::new(Ok(better)))
+                }
+                _ => Outcome::Moved(Box::new(migrated), Box::new(proof)),
+            }
         }
         Err(refusals) => {
             let original = Original {
@@ -170,6 +180,11 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             Outcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
         }
     }
+}
+
+fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
+    let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
+    prove(name, old, &new.join(SEPARATOR), limits)
 }
 
 fn refused(original: &Original, refusal: &Refusal) -> Refused {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ephor_policies::load::LoadedPolicy;
 
 use crate::actions::{self, Part};
-use crate::constraints::{Condition, Matching, Operations, add_condition, matching};
+use crate::constraints::{Condition, Matching, add_condition, matching};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
 use crate::ir::rule::Body;
@@ -18,7 +18,7 @@ use crate::kubernetes::{Kinds, Types};
 use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::value::{Str, Value};
-use crate::{kept, validating};
+use crate::{kept, operations, validating};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,16 @@ pub(crate) struct Source<'s> {
     /// The document with defaults.
     pub document: &'s Value,
     pub options: &'s Options,
+    pub way: Way,
+}
+
+/// How pod controllers are covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By the generation of rules that policies in CEL have, which replaces texts.
+    Autogen,
+    /// By policies of their own, where that generation would not mean the same.
+    Expanded,
 }
 
 /// What takes the place of a ClusterPolicy or Policy.
@@ -92,6 +102,14 @@ pub(crate) struct Source<'s> {
 /// # Errors
 /// What cannot be said in CEL, a refusal for each rule that has some.
 pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec<Refusal>> {
+    migrate_in(loaded, options, Way::Autogen)
+}
+
+/// What takes the place of a ClusterPolicy or Policy, with pod controllers in one of the ways.
+///
+/// # Errors
+/// As [`migrate`].
+pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<Migrated, Vec<Refusal>> {
     let original = Original {
         file: loaded.source.clone(),
         line: loaded.line,
@@ -99,7 +117,7 @@ pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec
         value: ephor_document::yaml_value(&loaded.text).unwrap_or_else(|_| loaded.document.clone()),
     };
     let policy = ephor_lower::policy::policy_as_lowered(&loaded.document);
-    let source = Source { original: &original, policy: &policy, document: &loaded.document, options };
+    let source = Source { original: &original, policy: &policy, document: &loaded.document, options, way };
     let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
     for (at, rule) in policy.rules.iter().enumerate() {
         match of_rule(&source, at, rule, &mut notes) {
@@ -149,27 +167,45 @@ fn of_rule(
 ) -> Result<Vec<Draft>, Refusal> {
     let generated = generated(source.policy, rule);
     let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
-    let found = matching(rule, operations(source, at), &source.options.kinds)?;
-    let in_policy = source.options.to == To::Kyverno && found.is_pods;
-    let mut out = Vec::new();
-    let controllers = match in_policy {
-        true => actions::controllers(&kinds),
-        false => None,
+    let default = operations(source, at);
+    let mut found = matching(rule, &default, &source.options.kinds)?;
+    let is_pods = found.is_pods && source.options.to == To::Kyverno;
+    if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
+        return with_autogen(source, at, rule, found, actions::controllers(&kinds), notes);
+    }
+    if found.is_pods {
+        found.add_ephemeral();
+    }
+    // Without the subresource it would have the controllers that policies on pods usually have.
+    let none = is_pods && found.is_pods;
+    let mut out = one(source, at, rule, found, none.then(Vec::new), notes)?;
+    let generated: Vec<&Rule> = match kinds.is_empty() {
+        true => Vec::new(),
+        false => generated.into_iter().map(|(_, rule)| rule).collect(),
     };
-    let ephemeral = in_policy.then(|| of_ephemeral(&found)).flatten();
-    out.extend(one(source, at, rule, found, controllers, notes)?);
+    for rule in generated {
+        let found = matching(rule, &default, &source.options.kinds)?;
+        out.extend(one(source, at, rule, found, None, notes)?);
+    }
+    Ok(out)
+}
+
+/// The drafts of a rule on pods that pod controllers have, too: the policy's own generation of rules covers them.
+fn with_autogen(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    found: Matching,
+    controllers: Option<Vec<String>>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let ephemeral = of_ephemeral(&found);
+    let mut out = one(source, at, rule, found, controllers, notes)?;
     if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
         for mut draft in one(source, at, rule, found, None, notes)? {
             let suffix = draft.suffix.map(|suffix| format!("-{suffix}")).unwrap_or_default();
             draft.suffix = Some(format!("ephemeral-containers{suffix}"));
             out.push(draft);
-        }
-    }
-    if !in_policy {
-        for (_, rule) in generated {
-            let found = matching(rule, operations(source, at), &source.options.kinds)?;
-            let none = found.is_pods.then(Vec::new);
-            out.extend(one(source, at, rule, found, none, notes)?);
         }
     }
     Ok(out)
@@ -194,19 +230,10 @@ fn generated<'p>(policy: &'p Policy, rule: &Rule) -> Vec<(&'p [Str], &'p Rule)> 
     own.filter(|(_, other)| other.generated.is_some() && other.origin.path == rule.origin.path).collect()
 }
 
-/// The operations of a rule whose match names none: deletions only where the rule names them elsewhere.
-fn operations(source: &Source<'_>, at: usize) -> Operations {
+/// The operations of a rule whose match names none.
+fn operations(source: &Source<'_>, at: usize) -> Vec<&'static str> {
     let rules = source.document.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
-    let names_deletions = |rule: &Value| {
-        ["preconditions", "validate", "context"]
-            .iter()
-            .filter_map(|key| rule.get(key))
-            .any(|part| part.any_text(&|text| text.contains("DELETE")))
-    };
-    match rules.get(at).is_some_and(names_deletions) {
-        true => Operations::WritesAndDeletions,
-        false => Operations::Writes,
-    }
+    rules.get(at).map(operations::of_rule).unwrap_or_default()
 }
 
 /// The drafts of a rule for the requests that it matches.

@@ -55,8 +55,15 @@ fn expression(tape: &mut Tape<'_>, depth: usize) -> String {
     let mut below = || expression(tape, depth - 1);
     let (a, b, c) = (below(), below(), below());
     let text = match tape.pick(24) {
-        0..=2 => format!("({a}) {} ({b})", tape.of(&["&&", "||", "&&", "||", "==", "in", "+", "-", "*", "%"])),
-        3..=5 => format!("{} {} {}", leaf(tape), tape.of(&["&&", "||", "!=", "<", ">=", "+", "-", "/"]), leaf(tape)),
+        0..=2 => {
+            format!("({a}) {} ({b})", tape.of(&["&&", "||", "&&", "||", "==", "in", "+", "-", "*", "%"]))
+        }
+        3..=5 => format!(
+            "{} {} {}",
+            leaf(tape),
+            tape.of(&["&&", "||", "!=", "<", ">=", "+", "-", "/"]),
+            leaf(tape)
+        ),
         6 => format!("({a}) ? ({b}) : ({c})"),
         7 => format!("!({a})"),
         8 => format!("-({a})"),
@@ -68,7 +75,9 @@ fn expression(tape: &mut Tape<'_>, depth: usize) -> String {
         14 => format!("[{a}, ?{b}, {c}]"),
         15 => format!("{{{a}: {b}, ?'k': {c}}}"),
         16 => format!("Type.Name{{f: {a}, ?g: {b}}}"),
-        17 => format!("({a}).{}(x, {b})", tape.of(&["all", "exists", "exists_one", "map", "filter", "sortBy"])),
+        17 => {
+            format!("({a}).{}(x, {b})", tape.of(&["all", "exists", "exists_one", "map", "filter", "sortBy"]))
+        }
         18 => format!("({a}).{}(i, x, {b})", tape.of(&["all", "exists", "transformList", "transformMap"])),
         19 => format!("({a}).map(x, {b}, {c})"),
         20 => format!("cel.bind(x, {a}, {b})"),
@@ -84,8 +93,25 @@ fn expression(tape: &mut Tape<'_>, depth: usize) -> String {
 
 fn leaf(tape: &mut Tape<'_>) -> String {
     tape.of(&[
-        "a", "b.c", ".d", "1", "-1", "2u", "1.5", "-0.0", "1e300", "'it'", "\"it's\"", "'\\n\\\\'", "r'\\d+'", "b'\\x00a'", "true",
-        "null", "object.spec", "[]", "{}",
+        "a",
+        "b.c",
+        ".d",
+        "1",
+        "-1",
+        "2u",
+        "1.5",
+        "-0.0",
+        "1e300",
+        "'it'",
+        "\"it's\"",
+        "'\\n\\\\'",
+        "r'\\d+'",
+        "b'\\x00a'",
+        "true",
+        "null",
+        "object.spec",
+        "[]",
+        "{}",
     ])
     .to_string()
 }
@@ -143,7 +169,9 @@ fn printing_and_parsing_again_gives_the_tree_of_every_recorded_expression() {
     files(&root.join("cel-random"), &mut found);
     files(&root.join("cel-edges"), &mut found);
     if let Some(shared) = std::env::var_os("EPHOR_CONFORMANCE") {
-        ["cel-spec", "kubernetes-cel"].iter().for_each(|suite| files(&Path::new(&shared).join(suite), &mut found));
+        ["cel-spec", "kubernetes-cel"]
+            .iter()
+            .for_each(|suite| files(&Path::new(&shared).join(suite), &mut found));
     }
     let mut count = 0;
     for file in found {

@@ -148,4 +148,3 @@ pub fn is_negative(value: &Value) -> bool {
         _ => false,
     }
 }
-

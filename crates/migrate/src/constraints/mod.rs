@@ -24,9 +24,6 @@ pub use nodes::{conditions, constraints};
 /// The label that every namespace has.
 const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
 
-/// The operations of rules that name none, unless they are about others.
-const WRITES: [&str; 2] = ["CREATE", "UPDATE"];
-
 /// Operations with the resources that they are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceRule {
@@ -86,22 +83,11 @@ impl Matching {
     }
 }
 
-/// What a rule of some kind sees when its match names no operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operations {
-    /// Creations and updates.
-    Writes,
-    /// These and deletions: the rule names deletions elsewhere.
-    WritesAndDeletions,
-    /// Every operation is the same to it.
-    Any,
-}
-
-/// Which requests a rule is about.
+/// Which requests a rule is about; `default` are the operations of filters that name none.
 ///
 /// # Errors
 /// The first attribute that has no expression in CEL.
-pub fn matching(rule: &Rule, default: Operations, kinds: &Kinds) -> Result<Matching, Refusal> {
+pub fn matching(rule: &Rule, default: &[&str], kinds: &Kinds) -> Result<Matching, Refusal> {
     of_matchers(&rule.when, Some(&rule.unless), default, kinds)
 }
 
@@ -112,7 +98,7 @@ pub fn matching(rule: &Rule, default: Operations, kinds: &Kinds) -> Result<Match
 pub fn of_matchers(
     when: &Matcher,
     unless: Option<&Matcher>,
-    default: Operations,
+    default: &[&str],
     kinds: &Kinds,
 ) -> Result<Matching, Refusal> {
     let filters: Vec<&Filter> = when.filters().iter().filter(|f| can_match(f)).collect();
@@ -187,6 +173,16 @@ pub fn of_matchers(
 }
 
 impl Matching {
+    /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are selected.
+    pub fn add_ephemeral(&mut self) {
+        for rule in &mut self.rules {
+            if rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*") {
+                rule.resources.names.push("pods/ephemeralcontainers".into());
+                self.is_pods = false;
+            }
+        }
+    }
+
     fn add(&mut self, rule: ResourceRule) {
         let same = |known: &&mut ResourceRule| {
             known.operations == rule.operations
@@ -242,16 +238,11 @@ fn refuse_roles(filter: &Filter) -> Result<(), Refusal> {
     ))
 }
 
-fn operations(filter: &Filter, own: &Selected, default: Operations) -> Vec<String> {
+fn operations(filter: &Filter, own: &Selected, default: &[&str]) -> Vec<String> {
     if !filter.operations.is_empty() {
         return filter.operations.iter().map(ToString::to_string).collect();
     }
-    let all: &[&str] = match default {
-        _ if own.is_connections() => &["CONNECT"],
-        Operations::Writes => &WRITES,
-        Operations::WritesAndDeletions => &["CREATE", "UPDATE", "DELETE"],
-        Operations::Any => &["*"],
-    };
+    let all: &[&str] = if own.is_connections() { &["CONNECT"] } else { default };
     all.iter().map(ToString::to_string).collect()
 }
 
@@ -310,7 +301,7 @@ struct Writer<'w> {
     subject: &'w Subject,
     kinds: &'w Kinds,
     matched: &'w Selected,
-    default: Operations,
+    default: &'w [&'w str],
 }
 
 impl Writer<'_> {
@@ -417,7 +408,7 @@ impl Writer<'_> {
     fn operation_test(&self, filter: &Filter) -> Option<String> {
         let selects = |operation: &str| filter.operations.iter().any(|own| **own == *operation);
         let is_all = filter.operations.is_empty()
-            || (self.default == Operations::Writes && WRITES.into_iter().all(selects));
+            || (!self.default.is_empty() && self.default.iter().all(|one| selects(one)));
         let wildcards: Vec<Wildcard> = filter.operations.iter().map(|o| Wildcard::new(o.clone())).collect();
         (!is_all).then(|| cel::matches_any("request.operation", &wildcards))
     }

@@ -9,7 +9,7 @@ fn of(rule: &str) -> Result<Matching, Refusal> {
     );
     let document = ephor_document::yaml_value_strict(&policy).unwrap();
     let policy = ephor_lower::policy::policy_as_lowered(&document);
-    matching(policy.rules.first().unwrap(), Operations::Writes, Kinds::built_in())
+    matching(policy.rules.first().unwrap(), &["CREATE", "UPDATE"], Kinds::built_in())
 }
 
 fn shown(rule: &str) -> String {

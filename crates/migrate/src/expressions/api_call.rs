@@ -28,9 +28,12 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
     }
     let method = raw.get("method").and_then(Value::as_str).unwrap_or("GET");
     if method != "GET" {
-        return Err(scope.refuse(format!("a call with method {method}"), "use `resource.post` and read the answer"));
+        return Err(
+            scope.refuse(format!("a call with method {method}"), "use `resource.post` and read the answer")
+        );
     }
-    let path = member(call, "urlPath").ok_or_else(|| scope.refuse("a call without a path", "give it a path"))?;
+    let path =
+        member(call, "urlPath").ok_or_else(|| scope.refuse("a call without a path", "give it a path"))?;
     let segments = segments(&path, scope)?;
     let mut faults = Faults::new();
     let mut words: Vec<Node> = Vec::new();

@@ -74,7 +74,14 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let namespace = match constant_text(namespace, scope)? {
                 Text { node, faults, is_empty: true } => {
                     let default = scope.cx.namespace.clone().unwrap_or_else(|| "default".into());
-                    Text { node: text(&default), faults: { let _ = node; faults }, is_empty: false }
+                    Text {
+                        node: text(&default),
+                        faults: {
+                            let _ = node;
+                            faults
+                        },
+                        is_empty: false,
+                    }
                 }
                 other => other,
             };
@@ -144,7 +151,8 @@ pub fn fetched(
 
 /// A name that a variable can have.
 pub fn as_name(own: &str) -> String {
-    let mut out: String = own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    let mut out: String =
+        own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if out.chars().next().is_none_or(|c| c.is_ascii_digit()) {
         out.insert(0, '_');
     }

@@ -56,7 +56,11 @@ pub fn conditions(own: &Conditions, scope: &mut Scope<'_>) -> Result<Test, Refus
         for condition in listed.iter() {
             tests.push(one(condition, scope)?);
         }
-        whole = tests.into_iter().rev().reduce(|rest, first| either(first, rest)).unwrap_or(Test::constant(false));
+        whole = tests
+            .into_iter()
+            .rev()
+            .reduce(|rest, first| either(first, rest))
+            .unwrap_or(Test::constant(false));
         // All of the others are looked at, too.
         if own.all.is_empty() {
             return Ok(whole);
@@ -151,8 +155,10 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         let of_left = said(&chain, scope)?;
         return Ok(decided(truthy(left, scope)?, of_left, of_right));
     }
-    let is_scalar =
-        matches!(ty_of(left), Ty::Text | Ty::Bool | Ty::Int | Ty::Double | Ty::Quantity | Ty::IntOrText | Ty::Map(_));
+    let is_scalar = matches!(
+        ty_of(left),
+        Ty::Text | Ty::Bool | Ty::Int | Ty::Double | Ty::Quantity | Ty::IntOrText | Ty::Map(_)
+    );
     let has_or = matches!(left, Val::Path(_) | Val::Optional { .. });
     if let (true, true, Val::Const(_)) = (is_scalar, has_or, right)
         && (ty_of(left) == ty_of(right) || matches!(ty_of(left), Ty::Map(_)) && ty_of(right) == ty_of(left))
@@ -206,7 +212,10 @@ fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> 
         Value::Str(s) => {
             let leaf = Leaf::new(c.clone());
             let is_measure = text_measures(s);
-            if !is_measure && (!is_key || !has_wildcard(s)) && !matches!(ty, Ty::List(_) | Ty::Map(_) | Ty::Object(_)) {
+            if !is_measure
+                && (!is_key || !has_wildcard(s))
+                && !matches!(ty, Ty::List(_) | Ty::Map(_) | Ty::Object(_))
+            {
                 return match ty {
                     Ty::Bool => Ok(Test::constant(false)),
                     _ if is_rescued(val) => compare::equal_constant(val, c, scope),
@@ -335,7 +344,9 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
     let words: Vec<&str> = words.iter().map(|w| &**w).collect();
     match ty {
         Ty::Bool => {
-            let is = |b: bool| words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }));
+            let is = |b: bool| {
+                words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }))
+            };
             match [is(true), is(false)] {
                 [true, true] => boolean(true),
                 [false, false] => boolean(false),
@@ -344,7 +355,8 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
             }
         }
         Ty::Int => {
-            let numbers: Option<Vec<i64>> = words.iter().map(|w| crate::value::number::parse_int(w)).collect();
+            let numbers: Option<Vec<i64>> =
+                words.iter().map(|w| crate::value::number::parse_int(w)).collect();
             match numbers {
                 Some(numbers) => call(
                     "@in",
@@ -457,7 +469,10 @@ fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Re
         };
         return match alike {
             true => ordered(flipped(order), other, key, scope),
-            false => Err(scope.refuse("an ordering of a constant by a value of unknown type", "write the value first")),
+            false => {
+                Err(scope
+                    .refuse("an ordering of a constant by a value of unknown type", "write the value first"))
+            }
         };
     }
     if is_list(key) || matches!(ty_of(key), Ty::Bool | Ty::Map(_) | Ty::Object(_)) {
@@ -492,7 +507,11 @@ fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Re
             let of = |node: Node| call("quantity", vec![call("string", vec![node])]);
             binary(sign(order), method(of(node), "compareTo", vec![of(other)]), int(0))
         }
-        _ => return Err(scope.refuse("an ordering of values of unknown types", "compare numbers or quantities")),
+        _ => {
+            return Err(
+                scope.refuse("an ordering of values of unknown types", "compare numbers or quantities")
+            );
+        }
     };
     Ok(both(there, Test { node: test, faults }))
 }

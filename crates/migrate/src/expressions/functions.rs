@@ -4,7 +4,8 @@
 //! well. Semantics: `docs/functions.md`.
 
 use crate::cel::build::{
-    all, any, binary, boolean, call as function, choose, constant_bool, equals, int, list, method, name, not, over, select, text,
+    all, any, binary, boolean, call as function, choose, constant_bool, equals, int, list, method, name, not,
+    over, select, text,
 };
 use crate::cel_tree::Node;
 use crate::ir::Expr;
@@ -108,11 +109,8 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         {
             scope.needs_kyverno("the current time")?;
             let (from, faults) = as_text(&strict(from), scope)?;
-            let since = binary(
-                "-",
-                method(self::name("time"), "now", Vec::new()),
-                function("timestamp", vec![from]),
-            );
+            let since =
+                binary("-", method(self::name("time"), "now", Vec::new()), function("timestamp", vec![from]));
             Ok(Val::Node { node: function("string", vec![since]), ty: Ty::Text, faults })
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
@@ -123,7 +121,12 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
 ///
 /// # Errors
 /// CEL has nothing like it.
-pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn higher(
+    name: &str,
+    args: &[Expr],
+    locals: &mut Vec<Val>,
+    scope: &mut Scope<'_>,
+) -> Result<Val, Refusal> {
     match (name, args) {
         ("map", [Expr::Lambda { body, .. }, of]) => {
             let source = value(of, locals, scope)?;
@@ -135,7 +138,14 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
             locals.pop();
             scope.loops.pop();
             let body = body?.rescued();
-            Ok(Val::Loop(Box::new(Loop { source: strict(&source), var, keep: None, body, flat: false, values: false })))
+            Ok(Val::Loop(Box::new(Loop {
+                source: strict(&source),
+                var,
+                keep: None,
+                body,
+                flat: false,
+                values: false,
+            })))
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
@@ -182,7 +192,9 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Or(sides) => {
             let [left, right] = &**sides;
             match right {
-                Val::Const(v) if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) => {
+                Val::Const(v)
+                    if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) =>
+                {
                     length_or_none(left, scope)
                 }
                 Val::Const(v) if v.is_empty() && !v.is_null() => {
@@ -308,7 +320,9 @@ fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result
     for arg in args {
         let (node, more) = match arg {
             Val::Const(v) => (super::values::literal(v), Faults::new()),
-            arg if is_list(arg) => return Err(scope.refuse(format!("function {function} of a list"), "use each item")),
+            arg if is_list(arg) => {
+                return Err(scope.refuse(format!("function {function} of a list"), "use each item"));
+            }
             arg => plain(&strict(arg), scope)?,
         };
         faults.extend(more);
@@ -373,14 +387,20 @@ fn merge(first: &Val, rest: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusa
     let mut left_out: Vec<String> = Vec::new();
     for other in rest {
         match other {
-            Val::Record(pairs) if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) => {
+            Val::Record(pairs)
+                if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) =>
+            {
                 // A bare word of an object is a field of the value itself, which is not there.
                 left_out.extend(pairs.iter().map(|(k, _)| k.to_string()));
             }
             Val::Const(Value::Map(m)) if m.values().all(Value::is_null) => {
                 left_out.extend(m.keys().map(|k| k.to_string()));
             }
-            _ => return Err(scope.refuse("function merge of computed objects", "compare the fields one by one")),
+            _ => {
+                return Err(
+                    scope.refuse("function merge of computed objects", "compare the fields one by one")
+                );
+            }
         }
     }
     let (map, faults) = match first {
@@ -424,7 +444,13 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
     };
     if name == "divide" && is_quantity(a) && is_quantity(b) {
         // The quotient of quantities is a number.
-        let of = |node: Node| method(function("quantity", vec![function("string", vec![node])]), "asApproximateFloat", Vec::new());
+        let of = |node: Node| {
+            method(
+                function("quantity", vec![function("string", vec![node])]),
+                "asApproximateFloat",
+                Vec::new(),
+            )
+        };
         let (x, mut faults) = plain(a, scope)?;
         let (y, more) = plain(b, scope)?;
         faults.extend(more);

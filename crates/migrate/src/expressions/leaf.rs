@@ -21,13 +21,11 @@ pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             over(value.clone(), "all", "item", inner)
         }
         (Ty::Map(_) | Ty::Object(_), _) => boolean(false),
-        (Ty::Bool, _) => {
-            match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
-                [true, true] => boolean(true),
-                [false, false] => boolean(false),
-                [is_true, _] => equals(value.clone(), boolean(is_true)),
-            }
-        }
+        (Ty::Bool, _) => match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
+            [true, true] => boolean(true),
+            [false, false] => boolean(false),
+            [is_true, _] => equals(value.clone(), boolean(is_true)),
+        },
         (_, Value::Bool(b)) => match ty {
             Ty::Any => equals(value.clone(), boolean(*b)),
             _ => boolean(false),
@@ -188,9 +186,7 @@ pub fn quantity_order(op: TermOp, value: &Node, written: &str) -> Node {
         TermOp::Less => method(left, "isLessThan", vec![right]),
         TermOp::GreaterOrEqual => not(method(left, "isLessThan", vec![right])),
         TermOp::LessOrEqual => not(method(left, "isGreaterThan", vec![right])),
-        TermOp::Equal | TermOp::NotEqual => {
-            binary(sign(op), method(left, "compareTo", vec![right]), int(0))
-        }
+        TermOp::Equal | TermOp::NotEqual => binary(sign(op), method(left, "compareTo", vec![right]), int(0)),
     }
 }
 

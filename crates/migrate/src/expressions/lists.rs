@@ -9,12 +9,12 @@ use crate::cel::build::{
 use crate::cel_tree::Node;
 use crate::value::Value;
 
+use super::Refusal;
 use super::pattern::chained;
 use super::scope::Scope;
 use super::term::{Faults, Loop, Path, Test, Val};
 use super::types::Ty;
 use super::values::{present, ty_of};
-use super::Refusal;
 
 /// Some item, or every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
 
+use super::Refusal;
 use super::leaf;
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
 use super::texts;
 use super::types::Ty;
-use super::Refusal;
 
 /// What a pattern says.
 #[derive(Clone, Debug)]
@@ -321,9 +321,10 @@ fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> R
         ListShape::Each(map, _) => of_map(map, &item, false, scope),
         ListShape::Scalars(leaf, _) => Ok(Outcome::plain(of_leaf(leaf, &item, false))),
         ListShape::Empty(_) => Ok(Outcome::plain(boolean(false))),
-        ListShape::Positions(_) => {
-            Err(scope.refuse("a list pattern that is compared position by position", "write a condition for each position"))
-        }
+        ListShape::Positions(_) => Err(scope.refuse(
+            "a list pattern that is compared position by position",
+            "write a condition for each position",
+        )),
     };
     scope.loops.pop();
     let found = found?;

@@ -33,7 +33,8 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             (Val::Node { node: select(account, field), ty: Ty::Text, faults: Faults::new() }, rest)
         }
         "images" if !scope.names.contains_key("images") => {
-            return Err(scope.refuse("the parsed images of an object (`images`)", "read the images of the containers"));
+            return Err(scope
+                .refuse("the parsed images of an object (`images`)", "read the images of the containers"));
         }
         key => match values::inner_of(key, super::template::INNER, scope) {
             Some(inner) => (inner.clone(), rest),
@@ -118,9 +119,7 @@ fn text_path(field: &str) -> Path {
 /// The same fields, none of which is known to be there at the first level.
 fn optional_type(ty: &Ty) -> Ty {
     match ty {
-        Ty::Object(all) => {
-            Ty::Object(all.iter().map(|(def, _)| (def.clone(), None)).collect())
-        }
+        Ty::Object(all) => Ty::Object(all.iter().map(|(def, _)| (def.clone(), None)).collect()),
         other => other.clone(),
     }
 }

@@ -107,9 +107,13 @@ fn finished(
     }
     let mut kept = Vec::new();
     while let Some(one) = shared.pop() {
-        let uses: usize = all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
+        let uses: usize =
+            all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + kept.iter().map(|other: &super::scope::Shared| occurrences(&other.node, &one.name)).sum::<usize>();
+            + kept
+                .iter()
+                .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
+                .sum::<usize>();
         let uses = uses + in_others;
         let is_long = print(&one.node, usize::MAX).len() > 60;
         if uses == 0 {
@@ -225,7 +229,12 @@ pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
         Kind::Map(entries) => Kind::Map(
             entries
                 .iter()
-                .map(|e| crate::cel_tree::Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
+                .map(|e| crate::cel_tree::Entry {
+                    at: e.at,
+                    key: of(&e.key),
+                    value: of(&e.value),
+                    optional: e.optional,
+                })
                 .collect(),
         ),
         Kind::Struct { name, fields } => Kind::Struct {
@@ -276,7 +285,9 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
 fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let pattern: Arc<Pattern> = match overlay {
         Overlay::Ready(pattern) => pattern.clone(),
-        Overlay::Broken(why) => return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it")),
+        Overlay::Broken(why) => {
+            return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it"));
+        }
         Overlay::Dynamic(own) => return super::open_pattern::test(own, path, scope),
     };
     let found = outcome(&pattern.root, path, false, scope)?;
@@ -286,7 +297,9 @@ fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<T
 fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let patterns = match overlays {
         Overlays::Ready(patterns) => patterns,
-        Overlays::Broken(why) => return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them")),
+        Overlays::Broken(why) => {
+            return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them"));
+        }
         Overlays::Dynamic(_) => {
             return Err(scope.refuse("variables in anyPattern", "write a deny rule with conditions"));
         }
@@ -377,7 +390,9 @@ fn of_element(
         let scoped = own.element_scope.unwrap_or(is_object);
         let inner = match (scoped, item) {
             (true, Val::Path(path)) => path.clone(),
-            (true, _) => return Err(scope.refuse("patterns on elements that are no objects", "use conditions")),
+            (true, _) => {
+                return Err(scope.refuse("patterns on elements that are no objects", "use conditions"));
+            }
             (false, _) => object.clone(),
         };
         let test = match &own.check {
@@ -394,7 +409,11 @@ fn of_element(
                 for own in loops.iter() {
                     tests.push(of_loop(own, depth + 1, &inner, scope)?.test);
                 }
-                tests.into_iter().rev().reduce(|rest, first| both(first, rest)).unwrap_or(Test::constant(true))
+                tests
+                    .into_iter()
+                    .rev()
+                    .reduce(|rest, first| both(first, rest))
+                    .unwrap_or(Test::constant(true))
             }
             _ => Test::constant(true),
         };

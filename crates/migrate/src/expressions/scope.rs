@@ -88,7 +88,9 @@ impl<'c> Scope<'c> {
     /// A name for the items of a list, from the name of the list.
     pub fn item_name(&self, list: Option<&str>) -> Str {
         let of = |list: &str| match list {
-            "containers" | "initContainers" | "ephemeralContainers" | "allContainers" => "container".to_string(),
+            "containers" | "initContainers" | "ephemeralContainers" | "allContainers" => {
+                "container".to_string()
+            }
             "env" | "envFrom" | "command" | "args" | "add" | "drop" => match list {
                 "command" | "args" => "arg".to_string(),
                 "add" | "drop" => "capability".to_string(),
@@ -107,11 +109,13 @@ impl<'c> Scope<'c> {
 
     /// A name that no loop around has.
     pub fn unused(&self, wanted: &str) -> Str {
-        let taken = |name: &str| {
-            self.loops.iter().any(|own| **own == *name) || RESERVED.contains(&name)
-        };
+        let taken = |name: &str| self.loops.iter().any(|own| **own == *name) || RESERVED.contains(&name);
         let numbered = (2..).map(|n| format!("{wanted}{n}"));
-        std::iter::once(wanted.to_string()).chain(numbered).find(|name| !taken(name)).unwrap_or_default().into()
+        std::iter::once(wanted.to_string())
+            .chain(numbered)
+            .find(|name| !taken(name))
+            .unwrap_or_default()
+            .into()
     }
 
     /// An expression under a name of its own, as others read it.
@@ -138,7 +142,41 @@ impl<'c> Scope<'c> {
 
 /// Names that expressions have already.
 const RESERVED: &[&str] = &[
-    "object", "oldObject", "request", "variables", "params", "namespaceObject", "resource", "http", "image", "json", "yaml",
-    "namespace", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "return",
-    "var", "void", "while", "in", "true", "false", "null", "images", "cel", "math", "time", "user",
+    "object",
+    "oldObject",
+    "request",
+    "variables",
+    "params",
+    "namespaceObject",
+    "resource",
+    "http",
+    "image",
+    "json",
+    "yaml",
+    "namespace",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "return",
+    "var",
+    "void",
+    "while",
+    "in",
+    "true",
+    "false",
+    "null",
+    "images",
+    "cel",
+    "math",
+    "time",
+    "user",
 ];

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use crate::cel::build::{binary, call, list, method, text};
 use crate::cel_tree::Node;
-use crate::ir::template::{Part, Query, Rounds};
 use crate::ir::Template;
+use crate::ir::template::{Part, Query, Rounds};
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
+use super::Refusal;
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::{Faults, Val};
 use super::types::Ty;
 use super::values::{plain, ty_of, value};
-use super::Refusal;
 
 /// The name of an inner variable in the text around it.
 pub const INNER: &str = "inner variable ";
@@ -103,7 +103,9 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let (node, faults) = plain(val, scope)?;
     let node = match &ty {
         Ty::Text => node,
-        Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
+        Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
+            call("string", vec![node])
+        }
         Ty::List(item) if **item == Ty::Text => {
             let _ = list;
             let joined = method(node, "join", vec![text("\",\"")]);
@@ -140,7 +142,8 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
         let inner = self::query(&query, scope)?;
         let number = scope.inner.len();
         scope.inner.push(inner);
-        let (head, tail) = (text.get(..first.start).unwrap_or_default(), text.get(first.end..).unwrap_or_default());
+        let (head, tail) =
+            (text.get(..first.start).unwrap_or_default(), text.get(first.end..).unwrap_or_default());
         text = put(head, tail, number).ok_or_else(|| {
             scope.refuse("a variable inside of another one", "read it under a name of the context first")
         })?;
@@ -148,9 +151,7 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
     // Text around variables that do not nest.
     let own = crate::lower::template::text(&Str::from(text.as_str()), names);
     match own {
-        Template::Rounds(_) => {
-            Err(scope.refuse("variables that touch or are escaped", "separate them"))
-        }
+        Template::Rounds(_) => Err(scope.refuse("variables that touch or are escaped", "separate them")),
         other => template(&other, scope),
     }
 }
@@ -159,7 +160,11 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
 fn put(head: &str, tail: &str, number: usize) -> Option<String> {
     let quoted = |quote: char| head.ends_with(quote) && tail.starts_with(quote);
     if quoted('"') && head.trim_end_matches('"').ends_with('.') {
-        return Some(format!("{}\"{INNER_KEY}{number}\"{}", head.strip_suffix('"')?, tail.strip_prefix('"')?));
+        return Some(format!(
+            "{}\"{INNER_KEY}{number}\"{}",
+            head.strip_suffix('"')?,
+            tail.strip_prefix('"')?
+        ));
     }
     if quoted('\'') {
         return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));

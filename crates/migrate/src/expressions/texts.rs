@@ -47,9 +47,8 @@ pub fn matches(value: &Node, pattern: &str) -> Node {
 
 /// Whether some text begins with one and ends with the other, and is shorter than both.
 fn overlap(head: &str, tail: &str) -> bool {
-    (1..=head.len().min(tail.len())).any(|n| {
-        head.get(head.len() - n..).is_some_and(|end| tail.starts_with(end))
-    })
+    (1..=head.len().min(tail.len()))
+        .any(|n| head.get(head.len() - n..).is_some_and(|end| tail.starts_with(end)))
 }
 
 /// The regular expression of a wildcard pattern.

@@ -84,10 +84,9 @@ impl Ty {
                     };
                     found = Some(match found {
                         None => own,
-                        Some(before) => FieldOf {
-                            required: before.required && own.required,
-                            ty: both(before.ty, own.ty),
-                        },
+                        Some(before) => {
+                            FieldOf { required: before.required && own.required, ty: both(before.ty, own.ty) }
+                        }
                     });
                 }
                 found.unwrap_or(FieldOf { ty: Ty::Any, required: false })
@@ -155,9 +154,9 @@ fn common(a: Option<Value>, b: Option<Value>) -> Option<Value> {
     let (a, b) = (a?, b?);
     match (a.as_map(), b.as_map()) {
         (Some(left), Some(right)) => {
-            let both = left.iter().filter_map(|(k, v)| {
-                Some((k.clone(), common(Some(v.clone()), right.get(k).cloned())?))
-            });
+            let both = left
+                .iter()
+                .filter_map(|(k, v)| Some((k.clone(), common(Some(v.clone()), right.get(k).cloned())?)));
             Some(Value::Map(both.collect()))
         }
         _ => Some(a),

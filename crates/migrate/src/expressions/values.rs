@@ -12,15 +12,15 @@ use crate::ir::expr::{Expr, Over};
 use crate::ir::ops::truthy as is_true;
 use crate::value::{Str, Value};
 
+use super::Refusal;
 use super::compare::compare;
 use super::functions;
-use super::lists::{built, is_list, quantified, Quantifier};
+use super::lists::{Quantifier, built, is_list, quantified};
 use super::root::root;
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{INNER, INNER_KEY};
 use super::term::{Faults, Loop, Path, Test, Val};
 use super::types::Ty;
-use super::Refusal;
 
 /// The value of an expression; `locals`: the values of the binders around it, the innermost last.
 ///
@@ -210,7 +210,9 @@ fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
 /// An item by its position; none where there is no such item.
 fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let positioned = |node: Node, size: Node| match at < 0 {
-        true => call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))]),
+        true => {
+            call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))])
+        }
         false => call("_[?_]", vec![node, int(at)]),
     };
     match val {
@@ -227,7 +229,11 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         Val::Path(path) if path.fails || path.is_required() => {
             let node = path.strict();
-            Ok(Val::Optional { node: positioned(node.clone(), node), ty: path.ty.item(), faults: path.missing() })
+            Ok(Val::Optional {
+                node: positioned(node.clone(), node),
+                ty: path.ty.item(),
+                faults: path.missing(),
+            })
         }
         Val::Path(path) => {
             let size = path.or(list(Vec::new()));
