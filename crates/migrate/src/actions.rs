@@ -10,7 +10,6 @@ use crate::expressions::Refusal;
 use crate::ir::matcher::{Requirement, SetOperator};
 use crate::ir::rule::ActionOverride;
 use crate::ir::{Origin, Policy, Rule};
-use crate::proof::EXTRACTED;
 use crate::text::Node;
 use crate::value::wildcard::Wildcard;
 
@@ -116,24 +115,19 @@ fn within(action: Action, own: Option<&[Wildcard]>, before: &[Wildcard], found: 
 }
 
 /// Kinds of controllers with the names that policies in CEL have for them.
-const CONTROLLERS: [(&str, &str); 7] = [
+const CONTROLLERS: [(&str, &str); 6] = [
     ("CronJob", "cronjobs"),
     ("DaemonSet", "daemonsets"),
     ("Deployment", "deployments"),
     ("Job", "jobs"),
     ("ReplicaSet", "replicasets"),
-    ("ReplicationController", EXTRACTED),
     ("StatefulSet", "statefulsets"),
 ];
-
-/// A controller that policies in CEL have only where they name it.
-const NAMED_ONLY: &str = "ReplicationController";
 
 /// The controllers of a policy on pods; `None` = those that it has when it names none.
 pub fn controllers(kinds: &BTreeSet<&str>) -> Option<Vec<String>> {
     let has = |kind: &str| kinds.contains(kind);
-    let is_usual = CONTROLLERS.iter().all(|(kind, _)| has(kind) != (*kind == NAMED_ONLY));
-    (!is_usual).then(|| {
-        CONTROLLERS.iter().filter(|(kind, _)| has(kind)).map(|(_, name)| (*name).to_string()).collect()
-    })
+    let names = CONTROLLERS.iter().filter(|(kind, _)| has(kind)).map(|(_, name)| (*name).to_string());
+    let is_usual = CONTROLLERS.iter().all(|(kind, _)| has(kind));
+    (!is_usual).then(|| names.collect())
 }

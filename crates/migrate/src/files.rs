@@ -184,7 +184,7 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
 
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
-    prove(name, old, &new.join(SEPARATOR), limits)
+    prove(name, old, &new.join(SEPARATOR), limits, migrated.leaves_controllers)
 }
 
 fn refused(original: &Original, refusal: &Refusal) -> Refused {

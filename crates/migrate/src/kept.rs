@@ -3,6 +3,8 @@
 //! In: the rule as it was written. Out: a draft whose expressions are the same byte for byte. Parameters and the authorizer do not exist in
 //! ValidatingPolicies.
 
+use ephor_api::autogen::{Selection, computed_rules, written_rules};
+
 use crate::constraints::Condition;
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::Refusal;
@@ -16,8 +18,14 @@ use crate::value::Value;
 /// # Errors
 /// It has parameters or an authorizer, which the kind that is written does not have.
 pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refusal> {
-    let rules = source.original.value.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
-    let Some(written) = rules.get(at) else { return Ok(Draft::default()) };
+    let written = match rule.generated {
+        None => written_rules(&source.original.value).get(at).cloned(),
+        Some(_) => {
+            let all = computed_rules(source.document, Selection::All);
+            all.into_iter().find(|one| one.text_at(&["name"]) == &*rule.name)
+        }
+    };
+    let Some(written) = &written else { return Ok(Draft::default()) };
     let list = |path: &[&str]| written.at(path).and_then(Value::as_list).unwrap_or_default();
     let text = |v: &Value, key: &str| v.text_at(&[key]).to_string();
     if source.options.to == To::Kyverno {

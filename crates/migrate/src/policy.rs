@@ -12,11 +12,13 @@ use crate::actions::{self, Part};
 use crate::constraints::{Condition, Matching, add_condition, matching};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
+use crate::ir::policy::KindRules;
 use crate::ir::rule::Body;
 use crate::ir::{Origin, Policy, Rule};
 use crate::kubernetes::{Kinds, Types};
 use crate::names::{Names, dns};
 use crate::original::{Named, Original};
+use crate::proof::LEFT;
 use crate::value::{Str, Value};
 use crate::{kept, operations, validating};
 
@@ -39,11 +41,18 @@ pub struct Options {
     pub kinds: Arc<Kinds>,
     /// Their schemas.
     pub types: Arc<Types>,
+    /// Whether policies on pods get another one for ReplicationControllers, for which policies in CEL generate no rules.
+    pub replication_controllers: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { to: To::default(), kinds: Kinds::built_in().clone(), types: Types::built_in().clone() }
+        Options {
+            to: To::default(),
+            kinds: Kinds::built_in().clone(),
+            types: Types::built_in().clone(),
+            replication_controllers: false,
+        }
     }
 }
 
@@ -76,6 +85,8 @@ pub struct Migrated {
     pub notes: Vec<Note>,
     /// For each rule its name and the policies that have it now.
     pub rules: Vec<(String, Vec<String>)>,
+    /// Whether ReplicationControllers have no rules any more.
+    pub leaves_controllers: bool,
 }
 
 /// A rule, and what is known of its policy.
@@ -132,7 +143,13 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }
-    Ok(documents(&source, drafts, notes))
+    let mut out = documents(&source, drafts, notes);
+    let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
+    out.leaves_controllers = way == Way::Autogen
+        && !options.replication_controllers
+        && policy.by_kind.iter().any(has)
+        && !out.documents.iter().any(|d| d.text.contains("replicationcontrollers"));
+    Ok(out)
 }
 
 /// What concerns all rules and has no counterpart.
@@ -171,7 +188,14 @@ fn of_rule(
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
     if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
-        return with_autogen(source, at, rule, found, actions::controllers(&kinds), notes);
+        let mut out = with_autogen(source, at, rule, found, actions::controllers(&kinds), notes)?;
+        if kinds.contains(LEFT) && source.options.replication_controllers {
+            let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT));
+            for (_, rule) in own {
+                out.extend(of_controllers(source, at, rule, &default, notes)?);
+            }
+        }
+        return Ok(out);
     }
     if found.is_pods {
         found.add_ephemeral();
@@ -186,6 +210,28 @@ fn of_rule(
     for rule in generated {
         let found = matching(rule, &default, &source.options.kinds)?;
         out.extend(one(source, at, rule, found, None, notes)?);
+    }
+    Ok(out)
+}
+
+/// The drafts of a generated rule for ReplicationControllers alone.
+fn of_controllers(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    default: &[&str],
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let mut found = matching(rule, default, &source.options.kinds)?;
+    found.kinds.retain(|[_, _, kind]| &**kind == LEFT);
+    found.rules.retain_mut(|rule| {
+        rule.resources.names.retain(|name| name == "replicationcontrollers");
+        !rule.resources.names.is_empty()
+    });
+    let mut out = one(source, at, rule, found, None, notes)?;
+    for draft in &mut out {
+        let suffix = draft.suffix.take().map(|suffix| format!("-{suffix}")).unwrap_or_default();
+        draft.suffix = Some(format!("replicationcontrollers{suffix}"));
     }
     Ok(out)
 }

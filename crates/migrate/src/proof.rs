@@ -1,8 +1,8 @@
 //! Whether a migrated policy means the same as its origin.
 //!
-//! In: the texts of both. Out: [`Proof`]: the answer of `ephor-compare`. Two kinds of differences are no difference between policies in
-//! practice and are counted apart: objects that exist in files only, and deletions, on which rules of ClusterPolicies are evaluated unless they name
-//! operations. A violation because of an error is a violation.
+//! In: the texts of both. Out: [`Proof`]: the answer of `ephor-compare`. Three kinds of differences are counted apart: objects that exist in files
+//! only; deletions, on which rules of ClusterPolicies are evaluated unless they name operations; and ReplicationControllers, for which policies in
+//! CEL generate no rules. A violation because of an error is a violation.
 
 use std::time::{Duration, Instant};
 
@@ -38,57 +38,38 @@ pub struct Proof {
     pub deletions: bool,
     /// Whether only the old policy allows updates of objects that are violations already.
     pub existing: bool,
-    /// Why agreement on ReplicationControllers is no proof, where it is none.
-    pub controllers: Option<String>,
+    /// Whether only the old policy is evaluated on ReplicationControllers.
+    pub controllers: bool,
     /// How many objects were evaluated.
     pub objects: usize,
 }
 
-/// A kind of pod controllers whose pod templates policies in CEL see as pods, where they see those of other kinds by their paths: the name and
-/// image of each container decide whether there is one.
-const BY_EXTRACTION: &str = "ReplicationController";
-
-/// The name of its resource among the controllers of a policy.
-pub(crate) const EXTRACTED: &str = "replicationcontrollers.v1.";
-
-/// The most objects of that kind that are evaluated for one rule.
-const MOST_EXTRACTED: usize = 2_000;
+/// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
+pub(crate) const LEFT: &str = "ReplicationController";
 
 /// The policies of a text.
 fn policies(name: &str, text: &str) -> Policies {
     argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
 }
 
-/// Compares a policy with what takes its place.
+/// Compares a policy with what takes its place; `leaves_controllers`: this is not evaluated on ReplicationControllers, and the proof is not about them.
 ///
 /// # Errors
 /// A side cannot be used.
-pub fn prove(file: &str, old: &str, new: &str, limits: Limits) -> Result<Proof, SideError> {
+pub fn prove(
+    file: &str,
+    old: &str,
+    new: &str,
+    limits: Limits,
+    leaves_controllers: bool,
+) -> Result<Proof, SideError> {
     let before = Side::new(policies(file, old), file)?;
     let after = Side::new(policies("migrated", new), "the migrated policy")?;
     let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
     let options = Options { objects: limits.objects.max(1), deadline, errors: false, ..Options::default() };
-    let selects_deletions = new.contains("DELETE");
-    if !new.contains(EXTRACTED) {
-        return Ok(judged(compare(&before, &after, options), selects_deletions));
-    }
-    let others = Options { kinds: Chosen::Without(BY_EXTRACTION), ..options };
-    let own = Options {
-        kinds: Chosen::Only(BY_EXTRACTION),
-        objects: options.objects.min(MOST_EXTRACTED),
-        evaluations: options.evaluations.min(5 * MOST_EXTRACTED),
-        ..options
-    };
-    let mut proof = judged(compare(&before, &after, others), selects_deletions);
-    let extracted = judged(compare(&before, &after, own), selects_deletions);
-    proof.objects += extracted.objects;
-    proof.differences.extend(extracted.differences);
-    match extracted.answer {
-        Answer::Differs => proof.answer = Answer::Differs,
-        Answer::Tested(why) => proof.controllers = Some(why.join("; ")),
-        _ => {}
-    }
-    Ok(proof)
+    let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
+    let found = compare(&before, &after, Options { kinds, ..options });
+    Ok(Proof { controllers: leaves_controllers, ..judged(found, new.contains("DELETE")) })
 }
 
 /// Counts apart what is no difference in practice.
@@ -117,7 +98,7 @@ fn judged(found: Comparison, selects_deletions: bool) -> Proof {
         in_files,
         deletions,
         existing: found.existing.is_some(),
-        controllers: None,
+        controllers: false,
         objects: found.objects,
     }
 }
@@ -141,14 +122,16 @@ mod tests {
     #[test]
     fn a_policy_that_means_the_same_is_proved_and_deletions_are_counted_apart() {
         let proof =
-            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'b'"), Limits::default()).unwrap();
+            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'b'"), Limits::default(), false)
+                .unwrap();
         assert_eq!((proof.answer, proof.differences.len()), (Answer::Proved, 0));
     }
 
     #[test]
     fn a_policy_that_means_something_else_differs_on_an_object() {
         let proof =
-            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'c'"), Limits::default()).unwrap();
+            prove("p.yaml", OLD, &new("object.?data.?a.orValue('x') != 'c'"), Limits::default(), false)
+                .unwrap();
         assert_eq!(proof.answer, Answer::Differs);
         assert_eq!(proof.differences.first().unwrap().object.text_at(&["data", "a"]), "b");
     }

@@ -54,6 +54,9 @@ pub struct Args {
     /// kinds of policies that are written
     #[arg(long, value_name = "KIND", default_value = "vpol")]
     to: To,
+    /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
+    #[arg(long)]
+    replication_controllers: bool,
     /// folder for the migrated files, laid out as the old ones
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<String>,
@@ -136,7 +139,8 @@ fn options(args: &Args, sources: &[SourceText]) -> Options {
         .iter()
         .filter(|source| source.text.contains("CustomResourceDefinition"))
         .filter_map(|source| {
-            ephor_document::parse_stream(&source.name, &source.text, ephor_document::Duplicates::LastWins).ok()
+            ephor_document::parse_stream(&source.name, &source.text, ephor_document::Duplicates::LastWins)
+                .ok()
         })
         .flatten()
         .flatten()
@@ -149,6 +153,7 @@ fn options(args: &Args, sources: &[SourceText]) -> Options {
         },
         kinds: Kinds::with(&documents),
         types: Types::with(&documents),
+        replication_controllers: args.replication_controllers,
     }
 }
 

@@ -56,14 +56,8 @@ pub enum Status {
 
 impl Status {
     /// All of them.
-    pub const ALL: [Status; 6] = [
-        Status::Proved,
-        Status::Relative,
-        Status::Tested,
-        Status::Differs,
-        Status::Refused,
-        Status::Failed,
-    ];
+    pub const ALL: [Status; 6] =
+        [Status::Proved, Status::Relative, Status::Tested, Status::Differs, Status::Refused, Status::Failed];
 
     /// The words for it.
     pub fn name(self) -> &'static str {
@@ -123,7 +117,8 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
             let texts: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
             row.new_text = texts.join("---\n");
             row.rules = &migrated.rules;
-            row.remarks = migrated.notes.iter().map(|note| format!("{}: {}", note.place, note.text)).collect();
+            row.remarks =
+                migrated.notes.iter().map(|note| format!("{}: {}", note.place, note.text)).collect();
             match &**proof {
                 Err(cause) => row.why = cause.to_string(),
                 Ok(proof) => {
@@ -151,7 +146,9 @@ fn answer(answer: &Answer) -> (Status, String) {
 fn remarks(proof: &Proof) -> Vec<String> {
     let mut out = Vec::new();
     if proof.deletions {
-        out.push("deletions: the old policy is evaluated on them, too; the new one names its operations".into());
+        out.push(
+            "deletions: the old policy is evaluated on them, too; the new one names its operations".into(),
+        );
     }
     if proof.in_files > 0 {
         out.push(format!("{} differences on objects that exist in files only", proof.in_files));
@@ -159,8 +156,11 @@ fn remarks(proof: &Proof) -> Vec<String> {
     if proof.existing {
         out.push("updates of objects that are violations already: the old policy allows them".into());
     }
-    if let Some(why) = &proof.controllers {
-        out.push(format!("ReplicationControllers: tested ({why})"));
+    if proof.controllers {
+        out.push(
+            "ReplicationControllers: only the old policy is evaluated on them; --replication-controllers writes a policy for them"
+                .into(),
+        );
     }
     out
 }

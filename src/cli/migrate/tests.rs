@@ -21,14 +21,27 @@ use super::rows::Row;
 const NAME: &str = "kyverno-test.yaml";
 
 /// Fields of a test that name files.
-const FILES: [&str; 8] =
-    ["resources", "jsonPayload", "targetResources", "exceptions", "paramResources", "variables", "userinfo", "context"];
+const FILES: [&str; 8] = [
+    "resources",
+    "jsonPayload",
+    "targetResources",
+    "exceptions",
+    "paramResources",
+    "variables",
+    "userinfo",
+    "context",
+];
 
 /// Writes the tests of what moved; a line for each.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn carry(folder: &str, arguments: &[String], files: &[File], rows: &[Row<'_>]) -> Result<Vec<String>, Error> {
+pub fn carry(
+    folder: &str,
+    arguments: &[String],
+    files: &[File],
+    rows: &[Row<'_>],
+) -> Result<Vec<String>, Error> {
     let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
     if folders.is_empty() {
         return Ok(Vec::new());
@@ -80,7 +93,9 @@ fn one(
     let lost = lost(test, &new, rows);
     Ok(match lost.is_empty() {
         true => format!("{}: carried over", path.display()),
-        false => format!("{}: carried over; results that are no longer given: {}", path.display(), lost.join(", ")),
+        false => {
+            format!("{}: carried over; results that are no longer given: {}", path.display(), lost.join(", "))
+        }
     })
 }
 
@@ -166,7 +181,8 @@ mod tests {
 
     #[test]
     fn all_but_the_results_of_a_test_is_kept() {
-        let text = "# t\nkind: Test\npolicies:\n- p.yaml\nresults:\n- policy: p\n  rule: r\nvariables: v.yaml\n";
+        let text =
+            "# t\nkind: Test\npolicies:\n- p.yaml\nresults:\n- policy: p\n  rule: r\nvariables: v.yaml\n";
         assert_eq!(without_results(text), "# t\nkind: Test\npolicies:\n- p.yaml\nvariables: v.yaml\n");
     }
 

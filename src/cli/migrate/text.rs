@@ -58,8 +58,7 @@ fn headline(difference: &Difference) -> String {
 /// `5 policies: 3 proved, 1 tested, 1 refused`
 pub fn summary(rows: &[Row<'_>]) -> String {
     let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status.name()));
-    let counts: Vec<String> =
-        counts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
+    let counts: Vec<String> = counts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
     let noun = if rows.len() == 1 { "policy" } else { "policies" };
     match counts.is_empty() {
         true => "no policy to migrate".into(),
@@ -91,7 +90,8 @@ pub fn markdown(rows: &[Row<'_>], tests: &[String]) -> String {
     for row in rows.iter().filter(|row| !row.refused.is_empty()) {
         let _ = writeln!(out, "\n### `{}` is refused\n", row.name);
         for refused in row.refused {
-            let _ = writeln!(out, "- {}: {}. Nearest: {}.", refused.place, refused.construct, refused.nearest);
+            let _ =
+                writeln!(out, "- {}: {}. Nearest: {}.", refused.place, refused.construct, refused.nearest);
         }
     }
     for row in rows.iter().filter(|row| !row.differences.is_empty()) {

@@ -2,11 +2,10 @@
 
 use crate::ir::cel_exception::CelException;
 use crate::ir::check::{Check, ForEach};
-use crate::ir::constraints::{AnyOf, ResourcePath};
 use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
 use crate::ir::late::Late;
 use crate::ir::rule::{Body, Message};
-use crate::ir::{Exception, Matcher, Policy, Rule};
+use crate::ir::{Exception, Policy, Rule};
 use crate::value::Str;
 
 use super::expr::AbstractEnv;
@@ -45,10 +44,7 @@ pub fn of_policy(
             own.sources(&exception.admit, &[])?;
         }
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
-            own.reads = match has_one_template(&rule.when) {
-                true => of_template(&own.reads),
-                false => of_templates(&own.reads),
-            };
+            own.reads = of_templates(&own.reads);
         }
         if rule.action.allow_existing {
             // The former object may be evaluated in the same way.
@@ -79,58 +75,6 @@ pub fn reads_namespace(
         .sources(&expressions.conditions, &expressions.variables)
         .and_then(|()| reader.validations(validations, &expressions.variables));
     all.is_err() || reader.reads.namespace != Tree::default()
-}
-
-/// Whether a matcher selects resources alone whose objects have one pod template, at `spec.template`, and nothing else that looks like one.
-fn has_one_template(when: &Matcher) -> bool {
-    let Matcher::Constraints(constraints) = when else { return false };
-    let is_one = |list: &AnyOf, one: &str| matches!(list, AnyOf::These(all) if matches!(&**all, [only] if &**only == one));
-    let is_path = |path: &ResourcePath| {
-        path.resource.as_deref() == Some("replicationcontrollers") && path.subresource.as_deref() == Some("")
-    };
-    !constraints.rules.is_empty()
-        && constraints.rules.iter().all(|rule| {
-            is_one(&rule.groups, "") && is_one(&rule.versions, "v1") && rule.resources.iter().all(is_path)
-        })
-}
-
-/// What is read of an object whose one pod template is seen as a pod with its name.
-fn of_template(reads: &Reads) -> Reads {
-    let mut all = reads.clone();
-    let step = |key: &str| Step::Key(key.into());
-    for tree in [&mut all.object, &mut all.shown, &mut all.old] {
-        if *tree == Tree::default() {
-            continue;
-        }
-        let mut template = Tree::default();
-        let mut rest = Tree { keys: Vec::new(), ..tree.clone() };
-        for (key, below) in &tree.keys {
-            match &**key {
-                "spec" | "metadata" => template.keys.push((key.clone(), below.clone())),
-                _ => rest.keys.push((key.clone(), below.clone())),
-            }
-        }
-        if tree.whole {
-            template = Tree::all();
-        }
-        let spec = Tree { keys: vec![("template".into(), template)], ..Tree::default() };
-        rest.merge(&Tree { keys: vec![("spec".into(), spec)], ..Tree::default() });
-        *tree = rest;
-    }
-    // Whether there is a template is read in any case.
-    for key in ["apiVersion", "kind"] {
-        all.object.add(&[step(key)], true);
-    }
-    for key in ["name", "image"] {
-        let containers = ["spec", "template", "spec", "containers"].map(step);
-        let path: Vec<Step> = containers.into_iter().chain([Step::Items, step(key)]).collect();
-        all.object.add(&path, true);
-    }
-    for key in ["namespace", "name"] {
-        all.object.add(&[step("metadata"), step(key)], true);
-    }
-    all.name = true;
-    all
 }
 
 /// What is read of an object whose pod templates are seen as pods with its name.
