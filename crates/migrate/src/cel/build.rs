@@ -155,7 +155,29 @@ pub fn not(node: Node) -> Node {
             }
             _ => call("!_", vec![call(&function, args)]),
         },
+        // No item is such: every item is not such.
+        Kind::Call { function, target: Some(target), mut args }
+            if matches!(&*function, "exists" | "all") && args.last().is_some_and(is_shorter_negated) =>
+        {
+            let other = if &*function == "exists" { "all" } else { "exists" };
+            let body = args.pop().map(not);
+            args.extend(body);
+            method(*target, other, args)
+        }
         kind => call("!_", vec![Node::new(0, kind)]),
+    }
+}
+
+/// Whether a node is a negation that goes away, or a comparison that turns.
+fn is_shorter_negated(node: &Node) -> bool {
+    if is_negated(node) || chain(node) {
+        return true;
+    }
+    match &node.kind {
+        Kind::Call { function, target: Some(_), args } => {
+            matches!(&**function, "exists" | "all") && args.last().is_some_and(is_shorter_negated)
+        }
+        _ => false,
     }
 }
 
@@ -166,6 +188,22 @@ fn is_negated(node: &Node) -> bool {
 
 fn chain(node: &Node) -> bool {
     ["_&&_", "_||_"].iter().any(|f| operands(node, f).is_some_and(|args| args.iter().all(is_negated)))
+}
+
+/// All of the terms, none of which fails.
+pub fn all_safe(terms: Vec<Node>) -> Node {
+    match terms.iter().any(|term| constant_bool(term) == Some(false)) {
+        true => boolean(false),
+        false => all(terms),
+    }
+}
+
+/// One of the terms, none of which fails.
+pub fn any_safe(terms: Vec<Node>) -> Node {
+    match terms.iter().any(|term| constant_bool(term) == Some(true)) {
+        true => boolean(true),
+        false => any(terms),
+    }
 }
 
 /// All of the terms.

@@ -63,21 +63,39 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
             if let Some(labels) = segments.labels {
                 args.push(labels);
             }
-            fetched(own, "resource", "list", args, Ty::Any, faults, scope)
+            let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
+            fetched(own, "resource", "list", args, ty, faults, scope)
         }
         [plural, name] => {
             let args = vec![text(&api_version), plural.clone(), namespace, name.clone()];
-            fetched(own, "resource", "get", args, Ty::Any, faults, scope)
+            let ty = served(&api_version, plural, scope);
+            fetched(own, "resource", "get", args, ty, faults, scope)
         }
         _ => return Err(scope.refuse("a path of the API to a subresource", "read the object itself")),
     };
     let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
     match text_of("jmesPath") {
         None => Ok(found),
+        Some(own) if own.contains("{{") => {
+            super::template::resolved_in(own, &std::sync::Arc::from([]), found, scope)
+        }
         Some(own) => {
             let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
             queried(&own, Some(found), scope)
         }
+    }
+}
+
+/// The type of the objects that are served under a plural.
+fn served(api_version: &str, plural: &Node, scope: &Scope<'_>) -> Ty {
+    let Some(plural) = as_word(plural) else { return Ty::Any };
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    match crate::kubernetes::Kinds::built_in().resource(group, version, &plural) {
+        Some(found) => {
+            let kind = [found.group.clone(), found.version.clone(), found.kind.clone()];
+            Ty::of_kinds(std::slice::from_ref(&kind), &scope.cx.types)
+        }
+        None => Ty::Any,
     }
 }
 

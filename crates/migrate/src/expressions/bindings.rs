@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{call, method, name, object, text};
+use crate::cel::build::{call, method, name, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
@@ -25,6 +25,10 @@ use super::values::{plain, ty_of};
 pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if let Some(known) = scope.names.get(key) {
         return Ok(known.clone());
+    }
+    if key.is_empty() {
+        // `""` is a name, which nothing has: people write it for an empty text.
+        return Ok(Val::Const(Value::Null));
     }
     let Some(at) = scope.bindings.iter().rposition(|b| *b.name == *key) else {
         return Err(scope.refuse(format!("the unknown name `{key}`"), "declare it in the context"));
@@ -87,7 +91,9 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             };
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
             let args = vec![text("v1"), text("configmaps"), namespace.node, own.node];
-            Ok(fetched(&binding.name, "resource", "get", args, Ty::Any, faults, scope))
+            let kind = ["".into(), "v1".into(), "ConfigMap".into()];
+            let ty = Ty::of_kinds(&[kind], &scope.cx.types);
+            Ok(fetched(&binding.name, "resource", "get", args, ty, faults, scope))
         }
         BindingSource::ApiCall { call, raw } => super::api_call::api_call(&binding.name, call, raw, scope),
         BindingSource::Global { name: own, query } => {
@@ -141,8 +147,10 @@ pub fn fetched(
     scope: &mut Scope<'_>,
 ) -> Val {
     let found = method(name(library), function, args);
+    // What is declared as a map has no fields for the checker.
+    let found = if library == "resource" { call("dyn", vec![found]) } else { found };
     let is_inside = scope.loops.iter().any(|var| found.mentions(var));
-    let base = if is_inside { call("dyn", vec![found]) } else { scope.share(&as_name(own), found, true) };
+    let base = if is_inside { found } else { scope.share(&as_name(own), found, true) };
     let mut faults = faults;
     // Whether it answers is not known.
     faults.insert(crate::cel::print(&base, usize::MAX));
@@ -192,14 +200,13 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
             let ty = if ty_of(default) == Ty::Any { path.ty.clone() } else { ty };
             Ok(Val::Node { node: path.or(other), ty, faults })
         }
-        Val::Optional { node, ty, faults } => {
+        Val::Optional { node, ty, faults, .. } => {
             let (other, more) = plain(default, scope)?;
             let faults = faults.iter().cloned().chain(more).collect();
             let node = crate::cel::build::or_value(node.clone(), other);
             Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
         }
         other => {
-            let _ = object;
             Ok(other.clone())
         }
     }

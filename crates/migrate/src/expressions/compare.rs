@@ -3,7 +3,7 @@
 //! In: two values, of which either may be missing (null). Out: the test. `==` is exact; what is ordered must be numbers, else the
 //! result is null, which is false. Semantics: `docs/jmespath.md`, "Values".
 
-use crate::cel::build::{all, binary, boolean, call, method, not, text};
+use crate::cel::build::{binary, boolean, method, text};
 use crate::cel_tree::Node;
 use crate::ir::expr::Cmp;
 use crate::value::Value;
@@ -11,7 +11,7 @@ use crate::value::Value;
 use super::scope::Scope;
 use super::term::{Faults, Test, Val};
 use super::types::Ty;
-use super::values::{literal, plain, present, truthy, ty_of};
+use super::values::{literal, plain, present, ty_of};
 use super::{Refusal, conditions};
 
 /// A comparison.
@@ -88,6 +88,14 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         Value::Int(_) | Value::Float(_) => crate::cel::build::int(0),
         _ => crate::cel::build::constant(Value::Null),
     };
+    if let (Val::Path(path), true) = (val, matches!(c, Value::Str(_) | Value::Bool(_)))
+        && !path.faults.is_empty()
+        && !path.is_required()
+    {
+        // A default would stand for a failure, too.
+        let some = method(crate::cel::build::name("optional"), "of", vec![literal(c)]);
+        return Ok(Test { node: binary("==", path.optional(), some), faults: path.faults.clone() });
+    }
     let (node, faults): (Node, Faults) = match val {
         Val::Path(path) => (path.or(other), path.faults.clone()),
         Val::Optional { node, faults, .. } => {
@@ -123,14 +131,4 @@ fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result
     let (y, more) = plain(&super::lists::known(right), scope)?;
     faults.extend(more);
     Ok(conditions::both(there, Test { node: binary(sign, x, y), faults }))
-}
-
-/// Whether both values are true.
-///
-/// # Errors
-/// It cannot be said.
-pub fn both_true(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    let (left, right) = (truthy(left, scope)?, truthy(right, scope)?);
-    let _ = (all, call, not);
-    Ok(conditions::both(left, right))
 }

@@ -5,9 +5,10 @@
 //! `docs/conditions.md`.
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, constant_bool, equals, int, method, name, not, text,
+    all, any, binary, boolean, call, choose, constant_bool, equals, int, method, not, select, text,
 };
-use crate::cel_tree::Node;
+use crate::cel::print;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::{Ordering, Prepared};
 use crate::ir::pattern::{Leaf, TermOp};
 use crate::ir::{Condition, Conditions, Operator, operator};
@@ -18,14 +19,44 @@ use crate::value::{Str, Value};
 use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
 use super::template::template;
-use super::term::{Faults, Path, Test, Val};
+use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
 use super::values::{plain, present, truthy, ty_of};
 use super::{Refusal, compare, leaf, root, texts};
 
+/// Whether the second fails wherever the first does.
+pub fn fails_alike(first: &Test, second: &Test) -> bool {
+    first.faults.iter().all(|path| **path == *ABSORBED || always_reads(&second.node, path))
+}
+
+/// Whether every evaluation of an expression reads a path, so that it fails where the path is missing.
+fn always_reads(node: &Node, path: &str) -> bool {
+    let of = |node: &Node| always_reads(node, path);
+    match &node.kind {
+        Kind::Select { operand, test, .. } => (!test && print(node, usize::MAX) == *path) || of(operand),
+        Kind::Call { function, target: None, args } => match (&**function, &args[..]) {
+            ("_&&_" | "_||_", args) => args.iter().all(of),
+            ("_?_:_", [condition, then, other]) => of(condition) || (of(then) && of(other)),
+            ("_?._" | "_[?_]", [operand, ..]) => of(operand),
+            (_, args) => args.iter().any(of),
+        },
+        Kind::Call { function, target: Some(target), args } => match &**function {
+            "orValue" => false,
+            "all" | "exists" | "filter" | "map" | "exists_one" | "transformMap" | "optMap" => of(target),
+            _ => of(target) || args.iter().any(of),
+        },
+        Kind::List { items, .. } => items.iter().any(of),
+        _ => false,
+    }
+}
+
 /// Both, where the second is looked at only when the first holds, and a failure of the first is one of the whole.
-pub fn both(first: Test, second: Test) -> Test {
-    let is_safe = first.faults.is_subset(&second.faults) || constant_bool(&second.node) == Some(true);
+pub fn both(first: Test, mut second: Test) -> Test {
+    // What the first has found is there.
+    if let Kind::Select { operand, field, test: true } = &first.node.kind {
+        second.faults.remove(&print(&select((**operand).clone(), field), usize::MAX));
+    }
+    let is_safe = fails_alike(&first, &second) || constant_bool(&second.node) == Some(true);
     let faults = first.faults.iter().chain(&second.faults).cloned().collect();
     let node = match is_safe {
         true => all(vec![first.node, second.node]),
@@ -36,7 +67,7 @@ pub fn both(first: Test, second: Test) -> Test {
 
 /// One of both, where the second is looked at only when the first does not hold.
 pub fn either(first: Test, second: Test) -> Test {
-    let is_safe = first.faults.is_subset(&second.faults) || constant_bool(&second.node) == Some(false);
+    let is_safe = fails_alike(&first, &second) || constant_bool(&second.node) == Some(false);
     let faults = first.faults.iter().chain(&second.faults).cloned().collect();
     let node = match is_safe {
         true => any(vec![first.node, second.node]),
@@ -143,6 +174,15 @@ type Said<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refu
 fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -> Result<Test, Refusal> {
     let [left, right] = sides;
     let of_right = said(right, scope)?;
+    // What is false of a missing value needs no default.
+    if let Val::Const(v) = right
+        && !crate::ir::ops::truthy(v)
+        && !is_list(left)
+        && constant_bool(&of_right.node) == Some(false)
+        && is_plain_read(left)
+    {
+        return said(&left.clone().rescued(), scope);
+    }
     // What is said of a list without items is said of one that is missing.
     if is_list(left) {
         let chain = Val::Chain(vec![left.clone().rescued()]);
@@ -173,6 +213,15 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
     Ok(decided(there, of_left, of_right))
 }
 
+/// Whether a value is of unknown type, or comes from outside: a default of its own would say more than is known.
+fn is_plain_read(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => path.ty == Ty::Any || !path.faults.is_empty(),
+        Val::Optional { ty, .. } => *ty == Ty::Any,
+        _ => false,
+    }
+}
+
 fn decided(there: Test, left: Test, right: Test) -> Test {
     match constant_bool(&right.node) {
         Some(false) => both(there, left),
@@ -190,6 +239,11 @@ fn scalar(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
 }
 
 fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    if let Val::Count(of) = key
+        && let Some(found) = of_count("==", of, right, scope)?
+    {
+        return Ok(found);
+    }
     match (key, right) {
         (Val::Const(c), val) | (val, Val::Const(c)) => {
             let is_key = matches!(right, Val::Const(_));
@@ -291,6 +345,9 @@ fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> 
     if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
         return Ok(Test::constant(false));
     }
+    if matches!(right, Val::Const(v) if !matches!(v, Value::List(_) | Value::Str(_))) {
+        return Ok(Test::constant(false));
+    }
     let there = not_null(key, scope)?;
     let found = scalar_in(&super::lists::known_unless_failing(key), right, scope)?;
     let test = if member.negated { found.negated() } else { found };
@@ -314,6 +371,10 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
             Ok(Test { node: in_text(&node, &ty_of(key), s), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
+        Val::Keys(path) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
+            let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
+            Ok(has_key(path, s, scope))
+        }
         right if is_list(right) => match key {
             Val::Const(c) => {
                 let word = crate::value::print::display(c);
@@ -335,6 +396,15 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
             faults.extend(more);
             Ok(Test { node: equals(other, own), faults })
         }
+    }
+}
+
+/// Whether an object has a key; one that is missing fails, or has none.
+pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
+    let of = |path: &super::term::Path| path.key(key, &scope.cx.types).present();
+    match path.fails {
+        true => Test { node: of(&path.known()), faults: path.missing() },
+        false => Test { node: of(path), faults: path.faults.clone() },
     }
 }
 
@@ -458,13 +528,43 @@ fn as_number(c: &Value) -> Option<Value> {
     }
 }
 
+/// Whether a list has items, where that is what a number of items is compared for.
+fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Option<Test>, Refusal> {
+    let Val::Const(c) = right else { return Ok(None) };
+    let Some(Value::Int(n)) = as_number(c) else { return Ok(None) };
+    let is_some = match (sign, n) {
+        (">", 0) | (">=", 1) | ("!=", 0) => true,
+        ("<", 1) | ("<=", 0) | ("==", 0) => false,
+        _ => return Ok(None),
+    };
+    let found = quantified(Quantifier::Some, of, scope, &mut |_, _| Ok(Test::constant(true)))?;
+    Ok(Some(if is_some { found } else { found.negated() }))
+}
+
+/// The text of the duration that a constant is.
+fn duration_of(c: &Value) -> Option<String> {
+    match c {
+        Value::Str(s) => crate::value::duration::parse_ok(s).map(|_| s.to_string()),
+        c => match as_number(c) {
+            Some(Value::Int(n)) => Some(format!("{n}s")),
+            _ => None,
+        },
+    }
+}
+
 fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    if let Val::Count(of) = key
+        && let Some(found) = of_count(sign(order), of, right, scope)?
+    {
+        return Ok(found);
+    }
     // An order that is read from the other side: only where both sides are read alike.
     if let (Val::Const(c), other) = (key, right) {
         let alike = match ty_of(other) {
             Ty::Quantity => c.as_str().is_some_and(|s| crate::value::quantity::Quantity::parse(s).is_some()),
             Ty::Int | Ty::Double => as_number(c).is_some(),
             Ty::Text => c.as_str().is_some_and(text_measures),
+            Ty::Duration => duration_of(c).is_some(),
             _ => false,
         };
         return match alike {
@@ -482,6 +582,10 @@ fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Re
     let (node, mut faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match (right, &ty) {
+        (Val::Const(c), Ty::Duration) => match duration_of(c) {
+            Some(written) => binary(sign(order), node, call("duration", vec![text(&written)])),
+            None => boolean(false),
+        },
         (Val::Const(c), Ty::Int | Ty::Double) => match as_number(c) {
             Some(n) => binary(sign(order), node, super::values::literal(&n)),
             None => boolean(false),
@@ -527,6 +631,19 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
             method(own.clone(), "matches", vec![text(texts::DURATION)]),
             binary(sign(order), of(own.clone()), of(text(s))),
         ]));
+        // A number is compared with the seconds.
+        if let (Some(Value::Int(n)), Ty::Text | Ty::Any) = (as_number(&Value::from(s)), ty) {
+            let number = call("double", vec![own.clone()]);
+            let bound = |n: i64| crate::cel::build::constant(Value::Float(n as f64));
+            let (sign, bound) = match order {
+                Ordering::Gt => (">=", bound(n + 1)),
+                Ordering::Ge => (">=", bound(n)),
+                Ordering::Lt => ("<", bound(n)),
+                Ordering::Le => ("<", bound(n + 1)),
+            };
+            let is_number = method(own.clone(), "matches", vec![text(texts::NUMBER)]);
+            ways.push(all(vec![is_number, binary(sign, number, bound)]));
+        }
     }
     if crate::value::quantity::Quantity::parse(s).is_some() {
         let measured = leaf::quantity_order(term_op(order), &own, s);
@@ -559,6 +676,5 @@ fn duration_ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'
             ])
         }
     };
-    let _ = (name, Path::of);
     Ok(both(there, Test { node: test, faults }))
 }

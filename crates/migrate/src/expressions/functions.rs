@@ -3,17 +3,12 @@
 //! In: a function's name and its arguments. Out: its value. What the function refuses (a missing value, mostly) fails in CEL as
 //! well. Semantics: `docs/functions.md`.
 
-use crate::cel::build::{
-    all, any, binary, boolean, call as function, choose, constant_bool, equals, int, list, method, name, not,
-    over, select, text,
-};
+use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
 use crate::cel_tree::Node;
 use crate::ir::Expr;
-use crate::ir::ops::truthy as is_true;
 use crate::value::Value;
 
-use super::conditions::both;
-use super::lists::{Quantifier, count, is_list, quantified};
+use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
 use super::template::as_text;
 use super::term::{Faults, Loop, Path, Test, Val};
@@ -109,9 +104,12 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         {
             scope.needs_kyverno("the current time")?;
             let (from, faults) = as_text(&strict(from), scope)?;
-            let since =
-                binary("-", method(self::name("time"), "now", Vec::new()), function("timestamp", vec![from]));
-            Ok(Val::Node { node: function("string", vec![since]), ty: Ty::Text, faults })
+            let since = binary(
+                "-",
+                method(self::name("time"), "now", Vec::new()),
+                function("timestamp", vec![from]),
+            );
+            Ok(Val::Node { node: since, ty: Ty::Duration, faults })
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
@@ -121,12 +119,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
 ///
 /// # Errors
 /// CEL has nothing like it.
-pub fn higher(
-    name: &str,
-    args: &[Expr],
-    locals: &mut Vec<Val>,
-    scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     match (name, args) {
         ("map", [Expr::Lambda { body, .. }, of]) => {
             let source = value(of, locals, scope)?;
@@ -138,14 +131,7 @@ pub fn higher(
             locals.pop();
             scope.loops.pop();
             let body = body?.rescued();
-            Ok(Val::Loop(Box::new(Loop {
-                source: strict(&source),
-                var,
-                keep: None,
-                body,
-                flat: false,
-                values: false,
-            })))
+            Ok(Val::Loop(Box::new(Loop { source: strict(&source), var, keep: None, body, flat: false, values: false })))
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
@@ -155,6 +141,7 @@ pub fn higher(
 fn strict(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(Path { fails: true, ..path.clone() }),
+        Val::Keys(path) => Val::Keys(Path { fails: true, ..path.clone() }),
         other => other.clone(),
     }
 }
@@ -192,9 +179,7 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Or(sides) => {
             let [left, right] = &**sides;
             match right {
-                Val::Const(v)
-                    if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) =>
-                {
+                Val::Const(v) if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) => {
                     length_or_none(left, scope)
                 }
                 Val::Const(v) if v.is_empty() && !v.is_null() => {
@@ -206,9 +191,7 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         of if is_list(of) => {
             // Without the list there is no length.
-            let (node, mut faults) = count(&strict_source(of), scope)?;
-            let _ = &mut faults;
-            Ok(number(node, faults))
+            Ok(Val::Count(Box::new(strict_source(of))))
         }
         of => {
             let (node, faults) = plain(&strict(of), scope)?;
@@ -219,9 +202,11 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 
 /// The length of what may be missing, which has none then.
 fn length_or_none(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let (node, faults) = match is_list(of) {
-        true => count(&of.clone().rescued(), scope)?,
-        false => match of {
+    if is_list(of) {
+        return Ok(Val::Count(Box::new(of.clone().rescued())));
+    }
+    let (node, faults) = {
+        match of {
             Val::Path(path) => {
                 let map = path.or(crate::cel::build::object(Vec::new()));
                 (function("size", vec![map]), path.faults.clone())
@@ -230,7 +215,7 @@ fn length_or_none(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 let (node, faults) = plain(other, scope)?;
                 (function("size", vec![node]), faults)
             }
-        },
+        }
     };
     Ok(number(node, faults))
 }
@@ -252,6 +237,9 @@ fn strict_source(of: &Val) -> Val {
 fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if let (Val::Const(Value::List(items)), Val::Const(c)) = (of, item) {
         return Ok(Val::Const(Value::Bool(items.iter().any(|v| v.strict_eq(c)))));
+    }
+    if let (Val::Keys(path), Val::Const(Value::Str(s))) = (of, item) {
+        return Ok(Val::of_test(super::conditions::has_key(path, s, scope)));
     }
     if is_list(of) {
         let source = match of {
@@ -287,6 +275,23 @@ fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let keys = m.sorted().into_iter().map(|(k, _)| Value::Str(k.clone())).collect();
             Ok(Val::Const(Value::list(keys)))
         }
+        (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => Ok(match path.fails || path.is_required() {
+            true => Val::Keys(path.clone()),
+            // Nothing has no keys: a fault.
+            false => Val::Node {
+                node: path.strict(),
+                ty: Ty::List(Box::new(Ty::Text)),
+                faults: path.missing(),
+            },
+        }),
+        (Val::Or(sides), Ty::Map(_) | Ty::Object(_))
+            if matches!(&sides[1], Val::Const(v) if v.is_empty()) && matches!(&sides[0], Val::Path(_)) =>
+        {
+            keys(&sides[0], scope).map(|_| match &sides[0] {
+                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }),
+                other => other.clone(),
+            })
+        }
         (_, Ty::Map(_) | Ty::Object(_) | Ty::Any) => {
             let (node, faults) = match of {
                 Val::Or(_) => plain(of, scope)?,
@@ -320,9 +325,7 @@ fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result
     for arg in args {
         let (node, more) = match arg {
             Val::Const(v) => (super::values::literal(v), Faults::new()),
-            arg if is_list(arg) => {
-                return Err(scope.refuse(format!("function {function} of a list"), "use each item"));
-            }
+            arg if is_list(arg) => return Err(scope.refuse(format!("function {function} of a list"), "use each item")),
             arg => plain(&strict(arg), scope)?,
         };
         faults.extend(more);
@@ -387,20 +390,14 @@ fn merge(first: &Val, rest: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusa
     let mut left_out: Vec<String> = Vec::new();
     for other in rest {
         match other {
-            Val::Record(pairs)
-                if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) =>
-            {
+            Val::Record(pairs) if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) => {
                 // A bare word of an object is a field of the value itself, which is not there.
                 left_out.extend(pairs.iter().map(|(k, _)| k.to_string()));
             }
             Val::Const(Value::Map(m)) if m.values().all(Value::is_null) => {
                 left_out.extend(m.keys().map(|k| k.to_string()));
             }
-            _ => {
-                return Err(
-                    scope.refuse("function merge of computed objects", "compare the fields one by one")
-                );
-            }
+            _ => return Err(scope.refuse("function merge of computed objects", "compare the fields one by one")),
         }
     }
     let (map, faults) = match first {
@@ -444,21 +441,11 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
     };
     if name == "divide" && is_quantity(a) && is_quantity(b) {
         // The quotient of quantities is a number.
-        let of = |node: Node| {
-            method(
-                function("quantity", vec![function("string", vec![node])]),
-                "asApproximateFloat",
-                Vec::new(),
-            )
-        };
+        let of = |node: Node| method(function("quantity", vec![function("string", vec![node])]), "asApproximateFloat", Vec::new());
         let (x, mut faults) = plain(a, scope)?;
         let (y, more) = plain(b, scope)?;
         faults.extend(more);
         return Ok(Val::Node { node: binary("/", of(x), of(y)), ty: Ty::Double, faults });
     }
-    let _ = (all as fn(Vec<Node>) -> Node, any as fn(Vec<Node>) -> Node, boolean as fn(bool) -> Node);
-    let _ = (choose as fn(Node, Node, Node) -> Node, constant_bool as fn(&Node) -> Option<bool>);
-    let _ = (int as fn(i64) -> Node, list as fn(Vec<Node>) -> Node, select as fn(Node, &str) -> Node);
-    let _ = (both as fn(Test, Test) -> Test, is_true as fn(&Value) -> bool);
     Err(scope.refuse(format!("function {name} of such values"), "compare the values"))
 }

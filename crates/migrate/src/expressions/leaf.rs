@@ -227,6 +227,7 @@ pub fn example(leaf: &Leaf, ty: &Ty, wanted: bool) -> Option<Node> {
             let mut all = vec![String::new()];
             let words = words();
             all.extend(words.iter().filter(|w| leaf.matches(&Value::from(w.as_str()))).cloned());
+            all.extend(words.iter().cloned());
             all.push("none".into());
             all.extend(words.iter().map(|w| format!("not-{w}")));
             all.into_iter().map(Value::from).collect()

@@ -12,7 +12,7 @@ use crate::value::Value;
 use super::Refusal;
 use super::pattern::chained;
 use super::scope::Scope;
-use super::term::{Faults, Loop, Path, Test, Val};
+use super::term::{Faults, Loop, Path, Test, Val, outside};
 use super::types::Ty;
 use super::values::{present, ty_of};
 
@@ -54,7 +54,7 @@ pub type Asked<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test,
 pub fn is_list(val: &Val) -> bool {
     match val {
         Val::Const(v) => v.as_list().is_some(),
-        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) => true,
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(_) => true,
         Val::Or(sides) => is_list(&sides[0]),
         other => matches!(ty_of(other), Ty::List(_)),
     }
@@ -97,7 +97,7 @@ pub fn quantified<'c>(
             _ => Err(scope.refuse("a list with another list as its default", "use one list")),
         },
         Val::Loop(own) => of_loop(quantifier, own, scope, asked),
-        Val::Path(_) | Val::Node { .. } | Val::Optional { .. } => {
+        Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(_) => {
             let (source, faults) = source(val);
             let label = label_of(val);
             let var = scope.item_name(label.as_deref());
@@ -108,10 +108,10 @@ pub fn quantified<'c>(
             let test = test?;
             Ok(Test {
                 node: looped(quantifier, source, &var, test.node),
-                faults: faults.into_iter().chain(test.faults).collect(),
+                faults: faults.into_iter().chain(outside(test.faults, &var)).collect(),
             })
         }
-        Val::Const(_) | Val::Record(_) => Err(scope.refuse("a loop over what is no list", "use a list")),
+        Val::Const(_) | Val::Record(_) | Val::Count(_) => Err(scope.refuse("a loop over what is no list", "use a list")),
     }
 }
 
@@ -172,7 +172,7 @@ fn asked_of<'c>(
 pub fn known(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(path.known()),
-        Val::Optional { node, ty, faults } => Val::Node {
+        Val::Optional { node, ty, faults, .. } => Val::Node {
             node: method(node.clone(), "value", Vec::new()),
             ty: ty.clone(),
             faults: faults.clone(),
@@ -187,25 +187,89 @@ fn of_loop<'c>(
     scope: &mut Scope<'c>,
     asked: Asked<'_, 'c>,
 ) -> Result<Test, Refusal> {
+    if matches!(&own.source, Val::Loop(_) | Val::Or(_)) && !own.values {
+        // A loop over a loop is a loop inside of a loop.
+        return quantified(quantifier, &own.source, scope, &mut |item, scope| {
+            let (node, _) = super::values::plain(&known(item), scope)?;
+            let keep = own.keep.as_ref().map(|keep| Test {
+                node: renamed(&keep.node, &own.var, &node),
+                faults: keep.faults.clone(),
+            });
+            let body = substituted(&own.body, &own.var, &node);
+            of_item(quantifier, own.flat, keep.as_ref(), &body, scope, asked)
+        });
+    }
     let (source, faults) = source_of(own, scope)?;
     scope.loops.push(own.var.clone());
-    let inner = match own.flat {
-        true => quantified(quantifier, &own.body.clone().rescued(), scope, asked),
-        false => asked_of(quantifier, &own.body, scope, asked),
-    };
+    let test = of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, asked);
     scope.loops.pop();
-    let inner = inner?;
-    let test = match &own.keep {
+    let test = test?;
+    Ok(Test {
+        node: looped(quantifier, source, &own.var, test.node),
+        faults: faults.into_iter().chain(outside(test.faults, &own.var)).collect(),
+    })
+}
+
+/// What is said of the value that stands for an item.
+fn of_item<'c>(
+    quantifier: Quantifier,
+    is_flat: bool,
+    keep: Option<&Test>,
+    body: &Val,
+    scope: &mut Scope<'c>,
+    asked: Asked<'_, 'c>,
+) -> Result<Test, Refusal> {
+    let inner = match is_flat {
+        true => quantified(quantifier, &body.clone().rescued(), scope, asked)?,
+        false => asked_of(quantifier, body, scope, asked)?,
+    };
+    Ok(match keep {
         None => inner,
         Some(keep) => Test {
             node: quantifier.among(keep.node.clone(), inner.node),
             faults: keep.faults.iter().cloned().chain(inner.faults).collect(),
         },
-    };
-    Ok(Test {
-        node: looped(quantifier, source, &own.var, test.node),
-        faults: faults.into_iter().chain(test.faults).collect(),
     })
+}
+
+/// A tree with an expression in the place of a name.
+fn renamed(node: &Node, var: &str, by: &Node) -> Node {
+    super::rule::mapped(node, &|node| (node.as_ident().is_some_and(|n| **n == *var)).then(|| by.clone()))
+}
+
+/// A value with an expression in the place of a name.
+fn substituted(val: &Val, var: &str, by: &Node) -> Val {
+    let of = |node: &Node| renamed(node, var, by);
+    match val {
+        Val::Const(_) => val.clone(),
+        Val::Path(path) => Val::Path(Path { base: of(&path.base), ..path.clone() }),
+        Val::Keys(path) => Val::Keys(Path { base: of(&path.base), ..path.clone() }),
+        Val::Node { node, ty, faults } => {
+            Val::Node { node: of(node), ty: ty.clone(), faults: faults.clone() }
+        }
+        Val::Optional { node, ty, faults, lenient } => Val::Optional {
+            node: of(node),
+            ty: ty.clone(),
+            faults: faults.clone(),
+            lenient: lenient.as_ref().map(of),
+        },
+        Val::Count(inner) => Val::Count(Box::new(substituted(inner, var, by))),
+        Val::Loop(own) => Val::Loop(Box::new(Loop {
+            source: substituted(&own.source, var, by),
+            keep: own.keep.as_ref().map(|k| Test { node: of(&k.node), faults: k.faults.clone() }),
+            body: substituted(&own.body, var, by),
+            ..(**own).clone()
+        })),
+        Val::Chain(parts) => Val::Chain(parts.iter().map(|p| substituted(p, var, by)).collect()),
+        Val::Tuple(parts) => Val::Tuple(parts.iter().map(|p| substituted(p, var, by)).collect()),
+        Val::Record(pairs) => {
+            Val::Record(pairs.iter().map(|(k, v)| (k.clone(), substituted(v, var, by))).collect())
+        }
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            Val::Or(Box::new([substituted(left, var, by), substituted(right, var, by)]))
+        }
+    }
 }
 
 /// The expression of a loop's source.
@@ -224,8 +288,8 @@ fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusa
 fn map_source(val: &Val) -> (Node, Faults) {
     let empty = || crate::cel::build::object(Vec::new());
     match val {
-        Val::Path(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
-        Val::Path(path) => (path.or(empty()), path.faults.clone()),
+        Val::Path(path) | Val::Keys(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
+        Val::Path(path) | Val::Keys(path) => (path.or(empty()), path.faults.clone()),
         Val::Optional { node, faults, .. } => {
             (crate::cel::build::or_value(node.clone(), empty()), faults.clone())
         }
@@ -243,6 +307,7 @@ pub fn source(val: &Val) -> (Node, Faults) {
             (crate::cel::build::or_value(node.clone(), list(Vec::new())), faults.clone())
         }
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
+        Val::Keys(_) => map_source(val),
         Val::Const(v) => (constant(v.clone()), Faults::new()),
         _ => (list(Vec::new()), Faults::new()),
     }
@@ -259,6 +324,11 @@ pub fn label_of(val: &Val) -> Option<String> {
             crate::cel_tree::Kind::Select { field, .. } => Some(field.to_string()),
             _ => None,
         },
+        Val::Keys(_) => Some("keys".into()),
+        Val::Chain(parts) | Val::Tuple(parts) => {
+            let labels: Vec<String> = parts.iter().filter_map(label_of).collect();
+            labels.iter().find(|l| **l == *"containers").or(labels.first()).cloned()
+        }
         Val::Loop(own) => label_of(&own.body),
         Val::Or(sides) => label_of(&sides[0]),
         _ => None,
@@ -337,6 +407,11 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             }
             Ok((node, faults))
         }
+        // The keys alone: an object is no list for functions of lists.
+        Val::Keys(_) => {
+            let (node, faults) = map_source(val);
+            Ok((over(node, "map", "key", name("key")), faults))
+        }
         other => Ok(source(other)),
     }
 }
@@ -394,6 +469,10 @@ pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         if constant_bool(&keep) != Some(true) {
             node = over(node, "filter", &own.var, keep);
         }
+        return Ok((method(node, "size", Vec::new()), faults));
+    }
+    if let Val::Keys(_) = val {
+        let (node, faults) = map_source(val);
         return Ok((method(node, "size", Vec::new()), faults));
     }
     let (node, faults) = built(val, scope)?;

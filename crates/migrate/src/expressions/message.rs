@@ -9,12 +9,11 @@ use crate::ir::Template;
 use crate::ir::rule::Message;
 use crate::ir::template::Part;
 use crate::value::Str;
-use crate::value::variables::{expression, find_all_variables};
 
 use super::Refusal;
 use super::rule::Inside;
 use super::scope::Scope;
-use super::template::query;
+use super::template::{nested, query};
 use super::term::{Path, Val};
 use super::types::Ty;
 use super::values::{present, ty_of};
@@ -81,10 +80,10 @@ fn pieces(own: &Message) -> Vec<Part> {
             let source = &own.text;
             let mut parts = Vec::new();
             let mut at = 0;
-            for range in find_all_variables(source) {
+            for range in outer_variables(source) {
                 parts.push(Part::Literal(source.get(at..range.start).unwrap_or_default().into()));
-                let written = source.get(range.clone()).unwrap_or_default();
-                parts.push(Part::Hole(crate::lower::query::compile(&expression(written), &own.names)));
+                let written = source.get(range.start + 2..range.end - 2).unwrap_or_default();
+                parts.push(Part::Hole(crate::lower::query::compile(written.trim(), &own.names)));
                 at = range.end;
             }
             parts.push(Part::Literal(source.get(at..).unwrap_or_default().into()));
@@ -93,10 +92,38 @@ fn pieces(own: &Message) -> Vec<Part> {
     }
 }
 
+/// Where the variables of a text are, those with others in them as one.
+fn outer_variables(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    let (mut depth, mut start) = (0usize, 0);
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with("{{") {
+            if depth == 0 {
+                start = at;
+            }
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with("}}") && depth > 0 {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                found.push(start..at);
+            }
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    found
+}
+
 /// What is read, as a text that never fails.
 fn of_value(hole: &crate::ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
     let shared = scope.shared.len();
-    let found = query(hole, scope).ok()?;
+    let found = match hole.text.contains("{{") {
+        true => nested(&hole.text, scope).ok()?,
+        false => query(hole, scope).ok()?,
+    };
     let node = safe_text(&found, scope);
     if node.is_none() {
         scope.shared.truncate(shared);
@@ -130,7 +157,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             Ty::Text => Some(call("string", vec![node.clone()])),
             ty => as_string(node.clone(), ty),
         },
-        Val::Optional { node, ty, faults } if faults.is_empty() => {
+        Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
             let default = match ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
                 _ => text(""),

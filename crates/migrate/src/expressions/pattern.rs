@@ -3,7 +3,10 @@
 //! In: a shape, and the path it is about. Out: whether the object passes the pattern, and whether it does not fail it, which
 //! includes that an anchor says that the pattern does not apply. Semantics: `docs/patterns.md`, `engine::shape`.
 
-use crate::cel::build::{all, any, boolean, constant_bool, equals, index, name, not, over, text};
+use crate::cel::build::{
+    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
+};
+use crate::cel::print;
 use crate::cel_tree::Node;
 use crate::ir::pattern::Leaf;
 use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
@@ -72,13 +75,20 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
     if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) {
         return guarded(path, absent, strict);
     }
-    match leaf::example(leaf, &path.ty, absent) {
+    // A guard that is a simple test is read more easily than a value made up.
+    let is_shallow = path.steps.iter().filter(|step| !step.required).count() == 1
+        && path.steps.last().is_some_and(|step| !step.required);
+    let is_usual = |default: &Node| match &default.kind {
+        crate::cel_tree::Kind::Const(Value::Str(s)) => s.is_empty() || leaf.matches(&Value::Null) || absent,
+        _ => true,
+    };
+    match leaf::example(leaf, &path.ty, absent).filter(|default| !is_shallow || is_usual(default)) {
         Some(default) => {
             let value = path.or(default);
             let test = leaf::test(leaf, &value, &path.ty);
             // A value that is read several times is not written several times.
-            let written = crate::cel::print(&value, usize::MAX);
-            if crate::cel::print(&test, usize::MAX).matches(&written).count() > 1 {
+            let written = print(&value, usize::MAX);
+            if print(&test, usize::MAX).matches(&written).count() > 1 {
                 return guarded(path, absent, strict);
             }
             test
@@ -153,6 +163,8 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         }
         let found = of_entry(entry, map, path, absent, scope)?;
         match entry.anchor {
+            // What always holds is no condition.
+            Anchor::Condition if constant_bool(&found.pass) == Some(true) => others.push(Outcome::plain(found.pass)),
             Anchor::Condition => conditions.push(found.pass),
             _ => others.push(found),
         }
@@ -224,7 +236,7 @@ fn of_entry(
     }
 }
 
-/// Lists under the same object that must look alike become one: their number, and the test.
+/// Lists under the same object whose items must look alike become one: their numbers, and the test.
 fn same_lists(
     map: &MapShape,
     path: &Path,
@@ -234,33 +246,46 @@ fn same_lists(
         return Ok(None);
     }
     let types = scope.cx.types.clone();
-    let is_list = |(_, entry): &(usize, &Entry)| {
+    let mut lists: Vec<(usize, Path, String)> = Vec::new();
+    let var = scope.item_name(Some("containers"));
+    for (i, entry) in map.entries.iter().enumerate() {
         let below = path.key(&entry.key, &types);
         let is_anchor = match entry.anchor {
             Anchor::Equality => true,
             Anchor::None => below.is_required(),
             _ => false,
         };
-        let is_each = matches!(&entry.shape, Shape::List(ListShape::Each(..)));
-        is_anchor && is_each && matches!(below.ty, Ty::List(_)) && !has_conditions(&entry.shape)
-    };
-    let lists: Vec<(usize, &Entry)> = map.entries.iter().enumerate().filter(is_list).collect();
-    let Some((_, first)) = lists.first() else { return Ok(None) };
-    let mut alike: Vec<(usize, &Entry)> =
-        lists.iter().filter(|(_, entry)| entry.shape == first.shape).copied().collect();
-    if alike.len() < 2 {
-        return Ok(None);
+        let Shape::List(ListShape::Each(item, _)) = &entry.shape else { continue };
+        if !is_anchor || !matches!(below.ty, Ty::List(_)) || !entry.key.to_lowercase().ends_with("containers") {
+            continue;
+        }
+        scope.loops.push(var.clone());
+        let found = of_map(item, &Path::of(name(&var), below.ty.item()), false, scope);
+        scope.loops.pop();
+        let found = found?;
+        if !found.skips {
+            lists.push((i, below, print(&found.ok, usize::MAX)));
+        }
     }
+    let Some(test) = lists.iter().map(|(.., test)| test).find(|test| {
+        lists.iter().filter(|(.., other)| other == *test).count() > 1
+    }) else {
+        return Ok(None);
+    };
+    let test = test.clone();
+    let mut alike: Vec<(usize, Path)> =
+        lists.into_iter().filter(|(.., other)| *other == test).map(|(i, path, _)| (i, path)).collect();
     // Those that are always there come first, then as they are written in pods.
-    alike.sort_by_key(|(_, entry)| (!path.key(&entry.key, &types).is_required(), reversed(&entry.key)));
-    let paths: Vec<Path> = alike.iter().map(|(_, entry)| path.key(&entry.key, &types)).collect();
+    alike.sort_by_key(|(_, path)| (!path.is_required(), reversed(path.last().unwrap_or_default())));
+    let Some(Entry { shape, .. }) = alike.first().and_then(|(i, _)| map.entries.get(*i)) else { return Ok(None) };
+    let paths: Vec<Path> = alike.iter().map(|(_, path)| path.clone()).collect();
     let (list, ty) = chained(&paths);
-    let is_containers = paths.iter().any(|p| p.last() == Some("containers"));
-    let label = if is_containers { "allContainers" } else { "items" };
+    let is_all = paths.iter().any(|p| p.last() == Some("containers"));
+    let label = if is_all { "allContainers" } else { "otherContainers" };
     let list = if scope.loops.is_empty() { scope.share(label, list, false) } else { list };
     let mut joined = Path::of(list, ty);
     joined.faults = path.faults.clone();
-    let found = of_items(&first.shape, &joined, label, scope)?;
+    let found = of_items(shape, &joined, "containers", scope)?;
     Ok(Some((alike.iter().map(|(i, _)| *i).collect(), found.ok)))
 }
 
@@ -373,7 +398,6 @@ fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         let plain = MapShape { entries: Box::new([]), first: 0, expand: false, source: Value::Null };
         return of_entry(entry, &plain, path, absent, scope);
     }
-    let _ = text;
     let map = path.strict();
     let (key, other) = (scope.unused("key"), scope.unused("other"));
     let is_it = |var: &str| texts::matches(&name(var), &entry.key);

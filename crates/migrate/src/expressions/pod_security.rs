@@ -1,19 +1,260 @@
 //! Pod Security Standards → a validation for each control.
 //!
-//! In: a level and a version. Out: what each control requires of a pod, from the rows that the engine runs
-//! (`ir::pod_security`). Exclusions by image and by value are refused: they depend on what the whole pod has.
+//! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows that the engine runs
+//! (`ir::pod_security`). Exclusions of a control for all images leave it out, those for some images leave out the containers with
+//! such an image; exclusions of single values are refused. Semantics: `docs/validate.md`, "Bodies".
 
+use crate::cel::build::{
+    all_safe as all, any_safe as any, boolean, call, equals, has, int, list, method, name, not, or_value, over,
+    select, text, texts as list_of,
+};
+use crate::cel_tree::Node;
 use crate::ir::check::PodSecurity;
+use crate::ir::pod_security::{Absent, Annotations, Condition, Field, Form, Of, Placed, Requirement};
+use crate::value::Value;
 
-use super::Refusal;
 use super::rule::Checked;
 use super::scope::Scope;
+use super::term::{Path, Test};
+use super::types::Ty;
+use super::{Refusal, root, texts};
 
 /// The controls of a rule.
 ///
 /// # Errors
-/// Always so far.
+/// The version is none, or an exclusion is about single values.
 pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
-    let _ = own;
-    Err(scope.refuse("Pod Security Standards", "use the policies of the library"))
+    let exclusions = exclusions(&own.exclude, scope)?;
+    let Some(placed) = own.controls() else {
+        return Err(scope.refuse(format!("the version `{}` of the Pod Security Standards", own.version), "name a version"));
+    };
+    let placed: Vec<Placed> = placed.collect();
+    let spec = spec_of(scope)?;
+    let mut all_of = Vec::new();
+    for one in placed {
+        let exempt: Vec<&Exclusion> = exclusions.iter().filter(|e| e.control == one.control.name).collect();
+        // The pod's own fields are exempt where no image is named, the containers where all are.
+        let pod = exempt.iter().any(|e| e.images.is_none());
+        let images: Vec<&str> =
+            exempt.iter().filter_map(|e| e.images.as_deref()).flatten().map(String::as_str).collect();
+        let test = form(one.form, &spec, pod, &images, scope)?;
+        all_of.push(Checked {
+            test: Test::safe(test),
+            origin: scope.place.clone(),
+            inside: None,
+            message: Some(said(&one, own)),
+        });
+    }
+    Ok(all_of)
+}
+
+/// The message of a control.
+fn said(one: &Placed, own: &PodSecurity) -> String {
+    let version = if own.version.is_empty() { "latest" } else { &*own.version };
+    format!("Pod Security Standards, level {}, version {version}: {}.", own.level, one.form.reason[0])
+}
+
+/// An exclusion from a control.
+struct Exclusion {
+    control: String,
+    /// The images of the containers that are exempt; none: the pod.
+    images: Option<Vec<String>>,
+}
+
+fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
+    let mut found = Vec::new();
+    for one in written.as_list().unwrap_or_default() {
+        if !one.text_at(&["restrictedField"]).is_empty() {
+            return Err(scope.refuse("an exclusion of values from a Pod Security control", "exclude the control, or write its check"));
+        }
+        let images = one.get("images").and_then(Value::as_list).map(|items| {
+            items.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>()
+        });
+        let images = images.filter(|images| !images.is_empty());
+        found.push(Exclusion { control: one.text_at(&["controlName"]).into(), images });
+    }
+    Ok(found)
+}
+
+/// The spec of the pod.
+fn spec_of(scope: &mut Scope<'_>) -> Result<Path, Refusal> {
+    let kinds: Vec<&str> = scope.cx.kinds.iter().map(|[_, _, kind]| &**kind).collect();
+    let keys: &[&str] = match &kinds[..] {
+        ["Pod"] => &["spec"],
+        ["CronJob"] => &["spec", "jobTemplate", "spec", "template", "spec"],
+        kinds if !kinds.is_empty() && kinds.iter().all(|k| !matches!(*k, "Pod" | "CronJob")) => {
+            &["spec", "template", "spec"]
+        }
+        _ => return Err(scope.refuse("Pod Security Standards for pods and their controllers in one rule", "write a rule for pods; controllers follow")),
+    };
+    let types = scope.cx.types.clone();
+    Ok(keys.iter().fold(root::object(scope), |path, key| path.key(key, &types)))
+}
+
+fn form(form: &Form, spec: &Path, pod: bool, images: &[&str], scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+    let mut parts = Vec::new();
+    for requirement in form.requirements {
+        parts.push(of_requirement(requirement, spec, pod, images, scope)?);
+    }
+    let whole = all(parts);
+    if !form.unless_windows {
+        return Ok(whole);
+    }
+    let types = scope.cx.types.clone();
+    let os = spec.key("os", &types).key("name", &types);
+    Ok(any(vec![equals(os.or(text("")), text("windows")), whole]))
+}
+
+fn of_requirement(
+    own: &Requirement,
+    spec: &Path,
+    pod: bool,
+    images: &[&str],
+    scope: &mut Scope<'_>,
+) -> Result<Node, Refusal> {
+    let mut parts = Vec::new();
+    if own.of != Of::Containers && !pod {
+        for field in own.fields {
+            parts.push(of_field(field, &field.condition, spec, scope));
+        }
+    }
+    if own.of != Of::Pod && !images.contains(&"*") {
+        let var = scope.item_name(Some("containers"));
+        let (list, item) = containers(spec, &var, scope);
+        scope.loops.push(var.clone());
+        let fields = own.fields.iter().map(|field| of_field(field, &field.condition, &item, scope)).collect();
+        let mut test = all(fields);
+        if !images.is_empty() {
+            let image = item.key("image", &scope.cx.types.clone()).or(text(""));
+            test = any(vec![texts::matches_any(&image, images), test]);
+        }
+        scope.loops.pop();
+        let mut of_containers = over(list, "all", &var, test);
+        if let Some(condition) = &own.unless_pod {
+            let met = own.fields.iter().map(|field| of_field(field, condition, spec, scope)).collect();
+            of_containers = any(vec![any(met), of_containers]);
+        }
+        parts.push(of_containers);
+    }
+    if let Some(annotations) = own.annotations {
+        parts.push(of_annotations(annotations, spec, scope)?);
+    }
+    Ok(all(parts))
+}
+
+/// All containers of a pod, and one of them.
+fn containers(spec: &Path, var: &str, scope: &mut Scope<'_>) -> (Node, Path) {
+    let types = scope.cx.types.clone();
+    let paths = ["containers", "initContainers", "ephemeralContainers"].map(|key| spec.key(key, &types));
+    let (node, ty) = super::pattern::chained(&paths);
+    let node = scope.share("allContainers", node, false);
+    (node, Path::of(name(var), ty.item()))
+}
+
+fn of_field(field: &Field, condition: &Condition, base: &Path, scope: &mut Scope<'_>) -> Node {
+    let types = scope.cx.types.clone();
+    let at = |path: &Path, keys: &[&str]| keys.iter().fold(path.clone(), |path, key| path.key(key, &types));
+    let mut parts = field.path.split(|key| *key == "*");
+    let first = parts.next().unwrap_or_default();
+    let Some(rest) = parts.next() else { return of_condition(condition, &at(base, first)) };
+    // Every item of a list.
+    let source = at(base, first);
+    let var = scope.item_name(source.last());
+    let item = Path::of(name(&var), source.ty.item());
+    let test = of_condition(condition, &at(&item, rest));
+    over(source.or(list(Vec::new())), "all", &var, test)
+}
+
+/// Whether what stands under a path is as it may be.
+fn of_condition(condition: &Condition, path: &Path) -> Node {
+    let truth = |absent: bool| path.or(boolean(absent));
+    let parent = || {
+        let mut parent = path.clone();
+        parent.steps.pop();
+        parent.present()
+    };
+    match condition {
+        Condition::Not(b) => equals(truth(!b), boolean(!b)),
+        Condition::Is(b) => equals(truth(!b), boolean(*b)),
+        Condition::Present => path.present(),
+        Condition::Parent => parent(),
+        Condition::Unset => not(path.present()),
+        Condition::Number(n) => equals(path.or(int(*n)), int(*n)),
+        Condition::NotNumber(n) => not(equals(path.or(int(n + 1)), int(*n))),
+        Condition::Texts(allowed, absent) => {
+            let is_one = |value: Node| match allowed {
+                [one] => equals(value, text(one)),
+                allowed => call("@in", vec![value, list_of(allowed.iter().copied())]),
+            };
+            let first = allowed.iter().find(|t| !t.is_empty()).copied().unwrap_or_default();
+            match absent {
+                Absent::Allowed => is_one(path.or(text(first))),
+                Absent::Forbidden => is_one(path.or(text(if allowed.contains(&"") { "none" } else { "" }))),
+                // The empty text where what it is a field of is there.
+                Absent::Empty if allowed.contains(&"") => is_one(path.or(text(first))),
+                Absent::Empty => any(vec![not(parent()), is_one(path.or(text("")))]),
+            }
+        }
+        Condition::Items(allowed) => {
+            let test = match allowed {
+                [one] => equals(name("item"), text(one)),
+                allowed => call("@in", vec![name("item"), list_of(allowed.iter().copied())]),
+            };
+            over(path.or(list(Vec::new())), "all", "item", test)
+        }
+        Condition::Holds(wanted) => call("@in", vec![text(wanted), path.or(list(Vec::new()))]),
+        Condition::FirstKey(allowed, _) => {
+            any(allowed.iter().map(|key| has(path.strict(), key)).collect())
+        }
+    }
+}
+
+/// Annotations with profiles: those for the pod, and those for its containers.
+fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+    let types = scope.cx.types.clone();
+    let mut holder = spec.clone();
+    holder.steps.pop();
+    let mut metadata = match holder.steps.is_empty() {
+        true => root::object(scope),
+        false => Path { ty: template_type(spec, scope), ..holder },
+    };
+    metadata = metadata.key("metadata", &types);
+    let annotations = metadata.key("annotations", &types);
+    let annotations = match annotations.ty {
+        Ty::Map(_) => annotations,
+        _ => Path { ty: Ty::Map(Box::new(Ty::Text)), ..annotations },
+    };
+    let key = scope.unused("key");
+    let (list, _) = containers(spec, "container", scope);
+    let begins = method(name(&key), "startsWith", vec![text(own.prefix)]);
+    let is_meant = match own.of_containers {
+        true => {
+            let container = scope.item_name(Some("containers"));
+            let named = call("_+_", vec![text(own.prefix), select(name(&container), "name")]);
+            over(list, "exists", &container, equals(name(&key), named))
+        }
+        false => begins,
+    };
+    let is_meant = match own.pod {
+        Some(pod) => any(vec![equals(name(&key), text(pod)), is_meant]),
+        None => is_meant,
+    };
+    let value = crate::cel::build::index(annotations.strict(), name(&key));
+    let allowed = any(vec![
+        call("@in", vec![value.clone(), list_of(own.allowed.iter().copied())]),
+        method(value, "startsWith", vec![text("localhost/")]),
+    ]);
+    let source = match annotations.is_required() {
+        true => annotations.strict(),
+        false => or_value(annotations.optional(), crate::cel::build::object(Vec::new())),
+    };
+    Ok(over(source, "all", &key, any(vec![not(is_meant), allowed])))
+}
+
+/// The type of the template around a spec.
+fn template_type(spec: &Path, scope: &Scope<'_>) -> Ty {
+    let types = &scope.cx.types;
+    let keys: Vec<&str> = spec.steps.iter().map(|step| &*step.key).collect();
+    let keys = keys.split_last().map(|(_, parents)| parents).unwrap_or_default();
+    keys.iter().fold(root::object(scope), |path, key| path.key(key, types)).ty
 }

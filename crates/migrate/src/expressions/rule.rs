@@ -4,22 +4,22 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, int, name, not, over, select};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, not, or_value};
 use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Kind, Node};
+use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::{Body, Message};
+use crate::ir::rule::Body;
 use crate::ir::shape::Pattern;
 use crate::ir::{Origin, Rule};
 use crate::value::{Str, Value};
 
-use super::conditions::{both, conditions};
+use super::conditions::{both, conditions, fails_alike};
 use super::lists::{Quantifier, is_list, quantified};
 use super::message::message;
 use super::pattern::outcome;
 use super::scope::Scope;
-use super::term::{Path, Test, Val};
-use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template, values};
+use super::term::{ABSORBED, Path, Test, Val, has_of};
+use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {
@@ -82,12 +82,12 @@ fn finished(
     validations: Vec<(Checked, Option<Str>, Option<Node>)>,
     scope: &Scope<'_>,
 ) -> Converted {
-    let mut admit = admit.node;
+    let (mut admit, admit_faults) = (admit.node, admit.faults);
     let mut all_of: Vec<Node> = validations.iter().map(|(one, ..)| one.test.node.clone()).collect();
     let mut messages: Vec<Option<Node>> = validations.iter().map(|(.., computed)| computed.clone()).collect();
     let mut shared = scope.shared.clone();
     // Conditions stand alone: what they share with validations is written out.
-    let mut guard = None;
+    let mut guard: Option<Node> = None;
     if constant_bool(&admit) != Some(true) {
         let needs = shared.iter().any(|one| one.keep && reads(&admit, &one.name, &shared));
         if needs {
@@ -100,20 +100,17 @@ fn finished(
         }
     }
     if let Some(guard) = guard {
-        for node in &mut all_of {
-            let other = std::mem::replace(node, boolean(true));
-            *node = any(vec![not(guard.clone()), other]);
+        for (node, (one, ..)) in all_of.iter_mut().zip(&validations) {
+            let first = Test { node: guard.clone(), faults: admit_faults.clone() };
+            let second = Test { node: std::mem::replace(node, boolean(true)), faults: one.test.faults.clone() };
+            *node = implied(first, second);
         }
     }
     let mut kept = Vec::new();
     while let Some(one) = shared.pop() {
-        let uses: usize =
-            all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
+        let uses: usize = all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + kept
-                .iter()
-                .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
-                .sum::<usize>();
+            + kept.iter().map(|other: &super::scope::Shared| occurrences(&other.node, &one.name)).sum::<usize>();
         let uses = uses + in_others;
         let is_long = print(&one.node, usize::MAX).len() > 60;
         if uses == 0 {
@@ -157,6 +154,14 @@ fn finished(
         });
     }
     Converted { conditions, variables, validations: out }
+}
+
+/// The second where the first holds: a failure of the first is one of the whole.
+fn implied(first: Test, second: Test) -> Node {
+    match fails_alike(&first, &second) {
+        true => any(vec![not(first.node), second.node]),
+        false => choose(first.node, second.node, boolean(true)),
+    }
 }
 
 /// An expression whose type is bool for the checker, too.
@@ -209,10 +214,15 @@ fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
 
 /// The tree with an expression in the place of a variable.
 pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
-    if is_variable(node, own) {
-        return by.clone();
+    mapped(node, &|node| is_variable(node, own).then(|| by.clone()))
+}
+
+/// The tree with other nodes where `f` has some.
+pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
+    if let Some(other) = f(node) {
+        return other;
     }
-    let of = |node: &Node| replaced(node, own, by);
+    let of = |node: &Node| mapped(node, f);
     let kind = match &node.kind {
         Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
         Kind::Select { operand, field, test } => {
@@ -229,20 +239,12 @@ pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
         Kind::Map(entries) => Kind::Map(
             entries
                 .iter()
-                .map(|e| crate::cel_tree::Entry {
-                    at: e.at,
-                    key: of(&e.key),
-                    value: of(&e.value),
-                    optional: e.optional,
-                })
+                .map(|e| Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
                 .collect(),
         ),
         Kind::Struct { name, fields } => Kind::Struct {
             name: name.clone(),
-            fields: fields
-                .iter()
-                .map(|e| crate::cel_tree::Entry { value: of(&e.value), ..e.clone() })
-                .collect(),
+            fields: fields.iter().map(|e| Entry { value: of(&e.value), ..e.clone() }).collect(),
         },
     };
     Node::new(node.at, kind)
@@ -285,9 +287,7 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
 fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let pattern: Arc<Pattern> = match overlay {
         Overlay::Ready(pattern) => pattern.clone(),
-        Overlay::Broken(why) => {
-            return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it"));
-        }
+        Overlay::Broken(why) => return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it")),
         Overlay::Dynamic(own) => return super::open_pattern::test(own, path, scope),
     };
     let found = outcome(&pattern.root, path, false, scope)?;
@@ -297,9 +297,7 @@ fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<T
 fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let patterns = match overlays {
         Overlays::Ready(patterns) => patterns,
-        Overlays::Broken(why) => {
-            return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them"));
-        }
+        Overlays::Broken(why) => return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them")),
         Overlays::Dynamic(_) => {
             return Err(scope.refuse("variables in anyPattern", "write a deny rule with conditions"));
         }
@@ -330,6 +328,10 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         other if is_list(&other) => other,
         Val::Path(path) if path.ty == super::types::Ty::Any => {
             Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
+        }
+        Val::Optional { node, ty: super::types::Ty::Any, faults, lenient } => {
+            let ty = super::types::Ty::List(Box::new(super::types::Ty::Any));
+            Val::Optional { node, ty, faults, lenient }
         }
         other => Val::Chain(vec![other]),
     };
@@ -379,7 +381,7 @@ fn of_element(
                 let test = conditions(admit, scope)?;
                 match test.faults.is_empty() {
                     true => test,
-                    false => guarded(test),
+                    false => guarded(test, scope)?,
                 }
             }
         };
@@ -390,9 +392,7 @@ fn of_element(
         let scoped = own.element_scope.unwrap_or(is_object);
         let inner = match (scoped, item) {
             (true, Val::Path(path)) => path.clone(),
-            (true, _) => {
-                return Err(scope.refuse("patterns on elements that are no objects", "use conditions"));
-            }
+            (true, _) => return Err(scope.refuse("patterns on elements that are no objects", "use conditions")),
             (false, _) => object.clone(),
         };
         let test = match &own.check {
@@ -409,53 +409,31 @@ fn of_element(
                 for own in loops.iter() {
                     tests.push(of_loop(own, depth + 1, &inner, scope)?.test);
                 }
-                tests
-                    .into_iter()
-                    .rev()
-                    .reduce(|rest, first| both(first, rest))
-                    .unwrap_or(Test::constant(true))
+                tests.into_iter().rev().reduce(|rest, first| both(first, rest)).unwrap_or(Test::constant(true))
             }
             _ => Test::constant(true),
         };
         let node = match constant_bool(&admit.node) {
             Some(true) => test.node.clone(),
-            _ if admit.faults.is_empty() || true => any(vec![not(admit.node.clone()), test.node.clone()]),
-            _ => choose(admit.node.clone(), test.node.clone(), boolean(true)),
+            _ => any(vec![not(admit.node.clone()), test.node.clone()]),
         };
         Ok((Test { node: node.clone(), faults: test.faults }, node))
     })();
     scope.names = names;
     scope.bindings.truncate(bindings);
-    let _ = (int as fn(i64) -> Node, name as fn(&str) -> Node, over as fn(Node, &str, &str, Node) -> Node);
-    let _ = (select as fn(Node, &str) -> Node, values::ty_of as fn(&Val) -> super::types::Ty);
     found
 }
 
 /// A test that does not hold where it would fail: what it reads is looked for first.
-fn guarded(test: Test) -> Test {
-    let mut terms: Vec<Node> = Vec::new();
-    for path in &test.faults {
-        if let Some(node) = has_of(path) {
-            terms.push(node);
-        }
+fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test, Refusal> {
+    let faults: Vec<&String> = test.faults.iter().filter(|path| **path != *ABSORBED).collect();
+    let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
+    if terms.len() < faults.len() {
+        // What fails deep inside cannot be looked for; Kyverno's `orValue` takes a failure for no value.
+        scope.needs_kyverno("a precondition of a loop that may fail")?;
+        let rescued = or_value(test.node, boolean(false));
+        return Ok(Test::safe(equals(rescued, boolean(true))));
     }
     terms.push(test.node);
-    Test { node: all(terms), faults: test.faults }
-}
-
-/// `has(path)` of a path's text.
-fn has_of(path: &str) -> Option<Node> {
-    let options = ephor_cel::library::admission(ephor_cel::library::Admission::default()).syntax;
-    let node = ephor_cel::syntax::parse(path, options).ok()?;
-    match node.kind {
-        Kind::Select { operand, field, test: false } => {
-            Some(Node::new(0, Kind::Select { operand, field, test: true }))
-        }
-        _ => None,
-    }
-}
-
-/// The message of a rule that says nothing.
-pub fn is_silent(message: &Message) -> bool {
-    message.text.is_empty()
+    Ok(Test::safe(all(terms)))
 }

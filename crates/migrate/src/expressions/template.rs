@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{binary, call, list, method, text};
+use crate::cel::build::{binary, call, method, text};
 use crate::cel_tree::Node;
-use crate::ir::Template;
 use crate::ir::template::{Part, Query, Rounds};
+use crate::ir::Template;
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
-use super::Refusal;
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::{Faults, Val};
 use super::types::Ty;
 use super::values::{plain, ty_of, value};
+use super::Refusal;
 
 /// The name of an inner variable in the text around it.
 pub const INNER: &str = "inner variable ";
@@ -103,11 +103,8 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let (node, faults) = plain(val, scope)?;
     let node = match &ty {
         Ty::Text => node,
-        Ty::Quantity | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
-            call("string", vec![node])
-        }
+        Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
         Ty::List(item) if **item == Ty::Text => {
-            let _ = list;
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
         }
@@ -127,6 +124,50 @@ fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     found
 }
 
+/// The value of an expression with variables in it.
+///
+/// # Errors
+/// It cannot be said.
+pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    resolved(&format!("{{{{{source}}}}}"), &Arc::from([]), scope)
+}
+
+/// The value of a query on data, whose text holds variables of the rule.
+///
+/// # Errors
+/// It cannot be said.
+pub fn resolved_in(source: &str, names: &Arc<[Str]>, data: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let mut text = source.to_string();
+    for _ in 0..16 {
+        let found = find_variables(&text);
+        let Some(first) = found.first().cloned() else { break };
+        text = with_inner(&text, first, names, scope)?;
+    }
+    let own = crate::lower::query::plain(&text, names);
+    let outside = std::mem::replace(&mut scope.data, Some(data));
+    let found = self::query(&own, scope);
+    scope.data = outside;
+    found
+}
+
+/// The text with one variable under a name of its own.
+fn with_inner(
+    text: &str,
+    at: std::ops::Range<usize>,
+    names: &Arc<[Str]>,
+    scope: &mut Scope<'_>,
+) -> Result<String, Refusal> {
+    let written = text.get(at.clone()).unwrap_or_default();
+    let query = crate::lower::query::compile(&expression(written), names);
+    let inner = self::query(&query, scope)?;
+    let number = scope.inner.len();
+    scope.inner.push(inner);
+    let (head, tail) = (text.get(..at.start).unwrap_or_default(), text.get(at.end..).unwrap_or_default());
+    put(head, tail, number).ok_or_else(|| {
+        scope.refuse("a variable inside of another one", "read it under a name of the context first")
+    })
+}
+
 fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let mut text = source.to_string();
     for _ in 0..16 {
@@ -138,20 +179,14 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
             let found = self::query(&query, scope);
             return found;
         }
-        let query = crate::lower::query::compile(&expression(&written), names);
-        let inner = self::query(&query, scope)?;
-        let number = scope.inner.len();
-        scope.inner.push(inner);
-        let (head, tail) =
-            (text.get(..first.start).unwrap_or_default(), text.get(first.end..).unwrap_or_default());
-        text = put(head, tail, number).ok_or_else(|| {
-            scope.refuse("a variable inside of another one", "read it under a name of the context first")
-        })?;
+        text = with_inner(&text, first, names, scope)?;
     }
     // Text around variables that do not nest.
     let own = crate::lower::template::text(&Str::from(text.as_str()), names);
     match own {
-        Template::Rounds(_) => Err(scope.refuse("variables that touch or are escaped", "separate them")),
+        Template::Rounds(_) => {
+            Err(scope.refuse("variables that touch or are escaped", "separate them"))
+        }
         other => template(&other, scope),
     }
 }
@@ -160,14 +195,13 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
 fn put(head: &str, tail: &str, number: usize) -> Option<String> {
     let quoted = |quote: char| head.ends_with(quote) && tail.starts_with(quote);
     if quoted('"') && head.trim_end_matches('"').ends_with('.') {
-        return Some(format!(
-            "{}\"{INNER_KEY}{number}\"{}",
-            head.strip_suffix('"')?,
-            tail.strip_prefix('"')?
-        ));
+        return Some(format!("{}\"{INNER_KEY}{number}\"{}", head.strip_suffix('"')?, tail.strip_prefix('"')?));
     }
     if quoted('\'') {
         return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));
+    }
+    if quoted('`') {
+        return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('`')?, tail.strip_prefix('`')?));
     }
     // A part of a text in quotation marks.
     let open = head.rfind('\'')?;

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::cel::build::{boolean, has, method, or_value, select, select_optional};
+use crate::cel::build::{boolean, choose, has, method, or_value, select, select_optional};
 use crate::cel::print;
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::kubernetes::schema::Types;
 use crate::value::{Str, Value};
 
@@ -15,6 +15,29 @@ use super::types::Ty;
 
 /// What an expression fails for: paths that may not be there, by their text.
 pub type Faults = BTreeSet<String>;
+
+/// Among faults: all of them are missing keys, which some nodes take for null.
+pub const ABSORBED: &str = "?missing keys";
+
+/// `has(path)` of a path's text; none for what is no path outside of the loop that it stands in.
+pub fn has_of(path: &str) -> Option<Node> {
+    let options = ephor_cel::library::admission(ephor_cel::library::Admission::default()).syntax;
+    let node = ephor_cel::syntax::parse(path, options).ok()?;
+    match node.kind {
+        Kind::Select { operand, field, test: false } => {
+            Some(Node::new(0, Kind::Select { operand, field, test: true }))
+        }
+        _ => None,
+    }
+}
+
+/// Faults as they are seen outside of a loop: paths of its items cannot be named there.
+pub fn outside(faults: Faults, var: &str) -> Faults {
+    let is_inner = |path: &str| {
+        path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']))
+    };
+    faults.into_iter().map(|path| if is_inner(&path) { format!("?{path}") } else { path }).collect()
+}
 
 /// A truth value, and what it fails for.
 #[derive(Clone, Debug)]
@@ -116,7 +139,12 @@ impl Path {
 
     /// The value, or else a default.
     pub fn or(&self, default: Node) -> Node {
-        if self.is_required() { self.strict() } else { or_value(self.optional(), default) }
+        match (self.is_required(), self.faults.is_empty()) {
+            (true, _) => self.strict(),
+            (_, true) => or_value(self.optional(), default),
+            // Kyverno's `orValue` would take the default for a failure, too.
+            (_, false) => choose(self.present(), self.strict(), default),
+        }
     }
 
     /// Whether it is there.
@@ -171,7 +199,13 @@ pub enum Val {
         ty: Ty,
         /// What it fails for.
         faults: Faults,
+        /// The expression where what it fails for is null.
+        lenient: Option<Node>,
     },
+    /// The keys of an object.
+    Keys(Path),
+    /// How many items a list has.
+    Count(Box<Val>),
     /// A list that is built of others, item by item.
     Loop(Box<Loop>),
     /// Several lists, one after the other.
@@ -212,6 +246,27 @@ impl Val {
     pub fn rescued(self) -> Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
+            Val::Keys(path) => Val::Keys(Path { fails: false, ..path }),
+            Val::Optional { node, ty, faults, lenient: Some(lenient) } => {
+                let _ = (node, faults);
+                Val::Optional { node: lenient, ty, faults: Faults::new(), lenient: None }
+            }
+            Val::Node { node, ty, mut faults } if faults.contains(ABSORBED) => {
+                faults.remove(ABSORBED);
+                // What is missing is a missing key: null from here on.
+                let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
+                if terms.len() < faults.len() {
+                    return Val::Node { node, ty, faults };
+                }
+                if ty == Ty::Bool {
+                    terms.push(node);
+                    return Val::Node { node: crate::cel::build::all(terms), ty, faults: Faults::new() };
+                }
+                let some = method(crate::cel::build::name("optional"), "of", vec![node]);
+                let none = method(crate::cel::build::name("optional"), "none", Vec::new());
+                let node = crate::cel::build::choose(crate::cel::build::all(terms), some, none);
+                Val::Optional { node, ty, faults: Faults::new(), lenient: None }
+            }
             other => other,
         }
     }

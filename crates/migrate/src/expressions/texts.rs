@@ -2,7 +2,7 @@
 //!
 //! In: a wildcard pattern. Out: `==`, `startsWith`, `endsWith`, `contains`, a test for nothing, or a regular expression.
 
-use crate::cel::build::{all, any, boolean, call, constant, equals, int, method, not, text, texts};
+use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
 use crate::cel_tree::Node;
 use crate::value::wildcard::has_wildcard;
 
@@ -41,7 +41,6 @@ pub fn matches(value: &Node, pattern: &str) -> Node {
     if let Some(prefix) = pattern.strip_suffix("?*").filter(|prefix| !has_wildcard(prefix)) {
         return all(vec![with("startsWith", prefix), not(equals(value.clone(), text(prefix)))]);
     }
-    let _ = int;
     method(value.clone(), "matches", vec![text(&regex(pattern))])
 }
 
@@ -87,21 +86,13 @@ pub fn matches_any(value: &Node, patterns: &[&str]) -> Node {
     any(terms)
 }
 
-/// A text that does not match, or does, of a few that are likely; to stand for a missing one.
-pub fn example(wanted: bool, test: &dyn Fn(&str) -> bool, candidates: &[String]) -> Option<String> {
-    let usual = ["".to_string(), "none".to_string()];
-    usual.iter().chain(candidates).find(|text| test(text) == wanted).cloned()
-}
-
 /// The text that a wildcard pattern is without its wildcards.
 pub fn literal(pattern: &str) -> String {
     pattern.replace('*', "").replace('?', "x")
 }
 
-/// A constant of a text.
-pub fn quoted(s: &str) -> Node {
-    constant(crate::value::Value::from(s))
-}
-
 /// What a duration looks like.
 pub const DURATION: &str = r"^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
+
+/// What a number looks like.
+pub const NUMBER: &str = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$";

@@ -29,6 +29,10 @@ pub enum Ty {
     Map(Box<Ty>),
     /// An object with fields, of one of these descriptions; with the smallest objects of its kind, whose fields are always there.
     Object(Vec<(Arc<TypeDef>, Option<Value>)>),
+    /// A duration of CEL, which is text in the old expression.
+    Duration,
+    /// What the API lists: objects of this type under `items`.
+    Listing(Box<Ty>),
     /// Nothing is known.
     Any,
 }
@@ -36,7 +40,7 @@ pub enum Ty {
 impl PartialEq for Ty {
     fn eq(&self, other: &Ty) -> bool {
         match (self, other) {
-            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) => a == b,
+            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) | (Ty::Listing(a), Ty::Listing(b)) => a == b,
             (Ty::Object(a), Ty::Object(b)) => {
                 let names = |all: &[(Arc<TypeDef>, Option<Value>)]| -> Vec<Str> {
                     all.iter().map(|(def, _)| def.name.clone()).collect()
@@ -71,6 +75,7 @@ impl Ty {
     pub fn field(&self, key: &str, types: &Types) -> FieldOf {
         match self {
             Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false },
+            Ty::Listing(item) if key == "items" => FieldOf { ty: Ty::List(item.clone()), required: true },
             Ty::Object(all) => {
                 let mut found: Option<FieldOf> = None;
                 for (def, smallest) in all {
@@ -109,11 +114,6 @@ impl Ty {
             Ty::Map(value) => (**value).clone(),
             _ => Ty::Any,
         }
-    }
-
-    /// Whether values are text and nothing else.
-    pub fn is_text(&self) -> bool {
-        matches!(self, Ty::Text | Ty::Quantity)
     }
 
     /// Whether values are objects.

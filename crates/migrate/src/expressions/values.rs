@@ -8,19 +8,19 @@ use crate::cel::build::{
     or_value, select_optional, text,
 };
 use crate::cel_tree::Node;
-use crate::ir::expr::{Expr, Over};
+use crate::ir::expr::{Expr, Faults as Faults_, Over};
 use crate::ir::ops::truthy as is_true;
 use crate::value::{Str, Value};
 
-use super::Refusal;
 use super::compare::compare;
 use super::functions;
-use super::lists::{Quantifier, built, is_list, quantified};
+use super::lists::{built, is_list, quantified, Quantifier};
 use super::root::root;
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{INNER, INNER_KEY};
-use super::term::{Faults, Loop, Path, Test, Val};
+use super::term::{ABSORBED, Faults, Loop, Path, Test, Val};
 use super::types::Ty;
+use super::Refusal;
 
 /// The value of an expression; `locals`: the values of the binders around it, the innermost last.
 ///
@@ -68,7 +68,15 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             locals.pop();
             found
         }
-        Expr::Rescue { expr, .. } => Ok(value(expr, locals, scope)?.rescued()),
+        Expr::Rescue { expr, faults } => {
+            let mut found = value(expr, locals, scope)?;
+            if let (Faults_::AllAsNull, Val::Node { faults: own, .. }) = (faults, &mut found)
+                && !own.is_empty()
+            {
+                own.insert(ABSORBED.into());
+            }
+            Ok(found.rescued())
+        }
         Expr::Not(e) => {
             let inner = value(e, locals, scope)?;
             Ok(Val::of_test(truthy(&inner, scope)?.negated()))
@@ -117,7 +125,17 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
         Expr::UnlessNull(sides) => value(&sides[1], locals, scope),
         Expr::Call { function, args } => {
             let args: Result<Vec<Val>, Refusal> = args.iter().map(|arg| value(arg, locals, scope)).collect();
-            functions::call(function.name, &args?, scope)
+            let args = args?;
+            let mut found = functions::call(function.name, &args, scope)?;
+            // What is bound before the call fails for missing keys.
+            let is_bound = |val: &Val| matches!(val, Val::Path(path) if path.fails && !path.is_required());
+            if let Val::Node { faults, .. } = &mut found
+                && args.iter().any(is_bound)
+                && !faults.is_empty()
+            {
+                faults.insert(ABSORBED.into());
+            }
+            Ok(found)
         }
         Expr::Higher { function, args, .. } => functions::higher(function.name, args, locals, scope),
         other => Err(unknown(other, scope)),
@@ -160,11 +178,13 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
             let path = Path { faults: faults.clone(), ..Path::of(node.clone(), ty.clone()) };
             Val::Path(path.key(key, types))
         }
-        Val::Optional { node, ty, faults } => Val::Optional {
+        Val::Optional { node, ty, faults, lenient } => Val::Optional {
             node: select_optional(node.clone(), key),
             ty: ty.field(key, types).ty,
             faults: faults.clone(),
+            lenient: lenient.clone().map(|node| select_optional(node, key)),
         },
+        Val::Keys(_) | Val::Count(_) => Val::Const(Value::Null),
         Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
             Some((_, found)) => found.clone(),
             None => Val::Const(Value::Null),
@@ -198,21 +218,19 @@ fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
             faults.extend(path.faults.iter().cloned());
             (path.optional(), path.ty.value())
         }
-        Val::Node { node, ty, faults: own } | Val::Optional { node, ty, faults: own } => {
+        Val::Node { node, ty, faults: own } | Val::Optional { node, ty, faults: own, .. } => {
             faults.extend(own.iter().cloned());
             (node.clone(), ty.value())
         }
         _ => return Err(scope.refuse("a key that is computed", "write the key")),
     };
-    Ok(Val::Optional { node: call("_[?_]", vec![node, key]), ty, faults })
+    Ok(Val::Optional { node: call("_[?_]", vec![node, key]), ty, faults, lenient: None })
 }
 
 /// An item by its position; none where there is no such item.
 fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let positioned = |node: Node, size: Node| match at < 0 {
-        true => {
-            call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))])
-        }
+        true => call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))]),
         false => call("_[?_]", vec![node, int(at)]),
     };
     match val {
@@ -229,20 +247,26 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         Val::Path(path) if path.fails || path.is_required() => {
             let node = path.strict();
+            let lenient = match path.is_required() {
+                true => None,
+                false => Some(positioned(path.optional(), path.or(list(Vec::new())))),
+            };
             Ok(Val::Optional {
                 node: positioned(node.clone(), node),
                 ty: path.ty.item(),
                 faults: path.missing(),
+                lenient,
             })
         }
         Val::Path(path) => {
             let size = path.or(list(Vec::new()));
             let node = positioned(path.optional(), size);
-            Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone() })
+            Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone(), lenient: None })
         }
-        Val::Optional { node, ty, faults } => {
+        Val::Optional { node, ty, faults, .. } => {
             let size = or_value(node.clone(), list(Vec::new()));
-            Ok(Val::Optional { node: positioned(node.clone(), size), ty: ty.item(), faults: faults.clone() })
+            let node = positioned(node.clone(), size);
+            Ok(Val::Optional { node, ty: ty.item(), faults: faults.clone(), lenient: None })
         }
         Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
             item(&sides[0].clone().rescued(), at, scope)
@@ -250,7 +274,7 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         other => {
             let ty = ty_of(other).item();
             let (node, faults) = built(other, scope)?;
-            Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults })
+            Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults, lenient: None })
         }
     }
 }
@@ -407,6 +431,8 @@ pub fn ty_of(val: &Val) -> Ty {
             Ty::List(Box::new(item))
         }
         Val::Record(_) => Ty::Map(Box::new(Ty::Any)),
+        Val::Keys(_) => Ty::List(Box::new(Ty::Text)),
+        Val::Count(_) => Ty::Int,
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() || v.is_null() => ty_of(&sides[0]),
             right => ty_of(&sides[0]).common(ty_of(right)),
@@ -421,12 +447,12 @@ pub fn ty_of(val: &Val) -> Ty {
 pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     Ok(match val {
         Val::Const(v) => Test::constant(!v.is_null()),
-        Val::Path(path) => Test { node: path.present(), faults: path.faults.clone() },
+        Val::Path(path) | Val::Keys(path) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
             Test { node: method(node.clone(), "hasValue", Vec::new()), faults: faults.clone() }
         }
         Val::Loop(own) => match &own.source {
-            Val::Path(_) | Val::Optional { .. } => present(&own.source.clone().rescued(), scope)?,
+            Val::Path(_) | Val::Optional { .. } | Val::Keys(_) => present(&own.source.clone().rescued(), scope)?,
             _ => Test::constant(true),
         },
         Val::Or(sides) => {
@@ -437,7 +463,9 @@ pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
                 _ => super::conditions::either(truthy(left, scope)?, other),
             }
         }
-        Val::Node { .. } | Val::Chain(_) | Val::Tuple(_) | Val::Record(_) => Test::constant(true),
+        Val::Node { .. } | Val::Chain(_) | Val::Tuple(_) | Val::Record(_) | Val::Count(_) => {
+            Test::constant(true)
+        }
     })
 }
 
@@ -478,12 +506,13 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             };
             Test { node, faults }
         }
-        Val::Optional { node, ty, faults } => {
+        Val::Optional { node, ty, faults, .. } => {
             let there = || method(node.clone(), "hasValue", Vec::new());
             let test = falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty));
             Test { node: test.unwrap_or_else(there), faults: faults.clone() }
         }
-        Val::Loop(_) | Val::Chain(_) => {
+        Val::Count(_) => Test::constant(true),
+        Val::Loop(_) | Val::Chain(_) | Val::Keys(_) => {
             quantified(Quantifier::Some, val, scope, &mut |_, _| Ok(Test::constant(true)))?
         }
         Val::Tuple(items) => Test::constant(!items.is_empty()),
@@ -543,7 +572,8 @@ pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             let [left, right] = &**sides;
             defaulted(left, right, scope)?
         }
-        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) => built(val, scope)?,
+        Val::Count(of) => super::lists::count(of, scope)?,
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(_) => built(val, scope)?,
     })
 }
 
@@ -590,12 +620,4 @@ fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Fa
         }
     };
     Ok((node, faults))
-}
-
-/// A list, or what else a path of the object is, with its constant members.
-pub fn is_constant(val: &Val) -> Option<&Value> {
-    match val {
-        Val::Const(v) => Some(v),
-        _ => None,
-    }
 }
