@@ -1,14 +1,14 @@
 //! Migrates every policy below folders, compares each result with its origin, and prints a table of what came of them.
 //!
 //! `working_set FOLDER… [--out DIR] [--seconds N] [--objects]`: with the migrated files in a folder, with a time limit for one policy (default 20),
-//! with the objects on which policies differ.
+//! with the objects on which policies differ; `--vap`: as policies of Kubernetes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ephor_compare::Answer;
-use ephor_migrate::{File, Limits, Options, Outcome, file};
+use ephor_migrate::{File, Limits, Options, Outcome, To, file};
 use ephor_value::parallel;
 use ephor_value::print::json;
 
@@ -31,7 +31,7 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
 /// The word for an outcome, and what is to be said about it.
 fn shown(outcome: &Outcome, with_objects: bool) -> Option<(&'static str, String)> {
     Some(match outcome {
-        Outcome::Kept => return None,
+        Outcome::Unchanged => return None,
         Outcome::Unreadable(why) => ("unreadable", why.clone()),
         Outcome::Refused(all) => {
             let texts = all.iter().map(|r| format!("{} at {}", r.construct, r.place));
@@ -78,9 +78,11 @@ fn main() {
         }
     }
     let limits = Limits { time: Some(Duration::from_secs(seconds)), ..Limits::default() };
+    let to = if arguments.iter().any(|a| a == "--vap") { To::Kubernetes } else { To::Kyverno };
+    let options = Options { to, ..Options::default() };
     let one = |path: &PathBuf| -> Option<File> {
         let text = std::fs::read_to_string(path).ok()?;
-        file(&path.to_string_lossy(), &text, &Options::default(), limits).ok()
+        file(&path.to_string_lossy(), &text, &options, limits).ok()
     };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut times = Vec::new();

@@ -1,7 +1,7 @@
 //! Failure actions, overrides and pod controllers.
 //!
 //! In: a rule and its policy. Out: what follows from violations, a part for each group of namespaces with another consequence; and the
-//! controllers that a policy on pods is for. Semantics: `docs/policies.md`, "Failure actions"; `docs/cel-policies.md`, "Controllers of pods".
+//! controllers that a policy on pods is for. Semantics: `docs/serve.md`, "Answers"; `docs/cel-policies.md`, "Controllers of pods".
 
 use std::collections::BTreeSet;
 
@@ -109,7 +109,7 @@ fn within(action: Action, own: Option<&[Wildcard]>, before: &[Wildcard], found: 
         }
         let test = cel::matches_any("request.?namespace.orValue('')", list);
         let expression = if operator == SetOperator::In { test } else { cel::not(&test) };
-        part.conditions.push(Condition { name: "namespaces".into(), expression, is_kept: false });
+        part.conditions.push(Condition { name: "namespaces".into(), expression, is_verbatim: false });
     }
     part
 }

@@ -5,8 +5,10 @@
 
 use crate::actions::Action;
 use crate::constraints::{Condition, Matching};
+use crate::mutating::Mutation;
 use crate::names::renamed;
 use crate::text::{Item, Node};
+use crate::value::Value;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +17,8 @@ pub struct Variable {
     pub name: String,
     /// The expression.
     pub expression: String,
-    /// Whether it was written by a person, and is kept as it is.
-    pub is_kept: bool,
+    /// Whether it was written by a person, and stays as it is.
+    pub is_verbatim: bool,
 }
 
 impl Variable {
@@ -24,14 +26,14 @@ impl Variable {
     pub fn node(&self) -> Node {
         Node::map([
             ("name", Node::text(&self.name)),
-            ("expression", expression(&self.expression, self.is_kept)),
+            ("expression", expression(&self.expression, self.is_verbatim)),
         ])
     }
 }
 
 /// An expression as a part of a document.
-pub fn expression(text: &str, is_kept: bool) -> Node {
-    match is_kept {
+pub fn expression(text: &str, is_verbatim: bool) -> Node {
+    match is_verbatim {
         true => Node::text(text),
         false => Node::Code(text.into()),
     }
@@ -50,17 +52,17 @@ pub struct Check {
     pub message_expression: Option<String>,
     /// The reason.
     pub reason: Option<String>,
-    /// Whether its expressions were written by a person, and are kept as they are.
-    pub is_kept: bool,
+    /// Whether its expressions were written by a person, and stay as they are.
+    pub is_verbatim: bool,
 }
 
 impl Check {
     /// As an item of a list.
     pub fn item(&self) -> Item {
         let mut map = crate::text::Map::default();
-        map.push("expression", expression(&self.expression, self.is_kept));
+        map.push("expression", expression(&self.expression, self.is_verbatim));
         map.push_some("message", self.message.as_ref().map(Node::text));
-        let computed = self.message_expression.as_deref().map(|text| expression(text, self.is_kept));
+        let computed = self.message_expression.as_deref().map(|text| expression(text, self.is_verbatim));
         map.push_some("messageExpression", computed);
         map.push_some("reason", self.reason.as_ref().map(Node::text));
         Item { comments: self.comments.clone(), node: map.into() }
@@ -82,6 +84,10 @@ pub struct Draft {
     pub checks: Vec<Check>,
     /// Audit annotations: key and expression.
     pub annotations: Vec<(String, String)>,
+    /// Mutations, in order; a policy has these or validations.
+    pub mutations: Vec<Mutation>,
+    /// Parameters as written: `paramKind` and `paramRef`; only policies of Kubernetes have some.
+    pub params: Option<(Value, Value)>,
     /// What follows from a violation.
     pub action: Action,
     /// The pod controllers that it is for, where these are not the usual ones.
@@ -105,8 +111,12 @@ impl Draft {
     /// Whether rules of both can stand in one policy.
     fn goes_with(&self, other: &Draft) -> bool {
         self.matching == other.matching
+            // A condition of a mutation sees what the ones before it left.
+            && (self.mutations.is_empty() || (self.conditions.is_empty() && !other.mutations.is_empty()))
+            && self.mutations.is_empty() == other.mutations.is_empty()
             && self.conditions == other.conditions
             && self.action == other.action
+            && self.params == other.params
             && self.controllers == other.controllers
             && self.suffix == other.suffix
             && self.generates_native == other.generates_native
@@ -136,6 +146,7 @@ impl Draft {
         }
         self.rules.extend(other.rules);
         self.checks.extend(other.checks);
+        self.mutations.extend(other.mutations);
         self.annotations.extend(other.annotations);
     }
 
@@ -146,6 +157,7 @@ impl Draft {
             change(&mut check.expression);
             check.message_expression.iter_mut().for_each(change);
         }
+        self.mutations.iter_mut().for_each(|mutation| change(&mut mutation.expression));
         self.annotations.iter_mut().for_each(|(_, text)| change(text));
     }
 }
@@ -169,14 +181,14 @@ mod tests {
     use super::*;
 
     fn draft(variable: &str) -> Draft {
-        let variable = Variable { name: "x".into(), expression: variable.into(), is_kept: false };
+        let variable = Variable { name: "x".into(), expression: variable.into(), is_verbatim: false };
         let check = Check {
             comments: Vec::new(),
             expression: "variables.x".into(),
             message: None,
             message_expression: None,
             reason: None,
-            is_kept: false,
+            is_verbatim: false,
         };
         Draft { variables: vec![variable], checks: vec![check], ..Draft::default() }
     }

@@ -1,6 +1,6 @@
 //! Files of policies → files of migrated ones.
 //!
-//! In: the text of a file. Out: [`File`]: each document kept, moved or refused. Documents that are not of a deprecated kind are kept byte for byte,
+//! In: the text of a file. Out: [`File`]: each document moved, refused or left as it is. Documents that are not of a deprecated kind are the same byte for byte,
 //! so a second migration changes nothing; a policy that is refused stays as it was, so that a folder of migrated files still protects what
 //! the old one did.
 
@@ -51,7 +51,7 @@ pub struct Part {
 #[derive(Debug)]
 pub enum Outcome {
     /// It is of no kind that is migrated.
-    Kept,
+    Unchanged,
     /// It moved; and whether what takes its place means the same.
     Moved(Box<Migrated>, Box<Result<Proof, SideError>>),
     /// It has parts that cannot be said in CEL.
@@ -88,7 +88,7 @@ impl File {
 
     /// Whether it has policies, migrated or not.
     pub fn has_policies(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part.outcome, Outcome::Kept) || is_policy(&part.id.0))
+        self.parts.iter().any(|part| !matches!(part.outcome, Outcome::Unchanged) || is_policy(&part.id.0))
     }
 }
 
@@ -129,7 +129,7 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
     let id = (read(&["kind"]), read(&["metadata", "name"]));
     let outcome = match value.as_ref().is_ok_and(is_migrated) {
         true => outcome(name, text, line, options, limits),
-        false => Outcome::Kept,
+        false => Outcome::Unchanged,
     };
     Part { line, text: text.into(), id, outcome, time: start.elapsed() }
 }

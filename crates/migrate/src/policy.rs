@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ephor_api::autogen::{Selection, computed_rules, written_rules};
 use ephor_policies::load::LoadedPolicy;
 
 use crate::actions::{self, Part};
@@ -20,7 +21,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{kept, operations, validating};
+use crate::{mutating, native, operations, validating, verbatim};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +100,20 @@ pub(crate) struct Source<'s> {
     pub way: Way,
 }
 
+impl Source<'_> {
+    /// A rule as it is written; a generated one as it is generated.
+    pub fn written(&self, at: usize, rule: &Rule) -> Value {
+        let found = match rule.generated {
+            None => written_rules(&self.original.value).get(at).cloned(),
+            Some(_) => {
+                let all = computed_rules(self.document, Selection::All);
+                all.into_iter().find(|one| one.text_at(&["name"]) == &*rule.name)
+            }
+        };
+        found.unwrap_or_default()
+    }
+}
+
 /// How pod controllers are covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -155,6 +170,13 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
 /// What concerns all rules and has no counterpart.
 fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     let mut out = Vec::new();
+    if source.options.to == To::Kubernetes && !source.policy.admission {
+        out.push(Refusal::new(
+            "`admission: false`",
+            Origin::new("spec.admission"),
+            "an API server evaluates its policies at admission only: write a ValidatingPolicy with `--to vpol`",
+        ));
+    }
     if source.policy.apply_one && source.policy.rules.len() > 1 {
         out.push(Refusal::new(
             "`applyRules: One`",
@@ -187,17 +209,22 @@ fn of_rule(
     let default = operations(source, at);
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
+    let has_patches =
+        |drafts: &[Draft]| drafts.iter().any(|draft| draft.mutations.iter().any(|one| one.is_json));
     if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
-        let mut out = with_autogen(source, at, rule, found, actions::controllers(&kinds), notes)?;
+        let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
         if kinds.contains(LEFT) && source.options.replication_controllers {
             let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT));
             for (_, rule) in own {
                 out.extend(of_controllers(source, at, rule, &default, notes)?);
             }
         }
-        return Ok(out);
+        // Paths of JSON patches are not replaced for controllers.
+        if !has_patches(&out) {
+            return Ok(out);
+        }
     }
-    if found.is_pods {
+    if found.is_pods && !matches!(rule.body, Body::Mutate(_)) {
         found.add_ephemeral();
     }
     // Without the subresource it would have the controllers that policies on pods usually have.
@@ -300,8 +327,12 @@ fn one(
     }
     let parts = actions::parts(source.policy, rule, &found)?;
     let draft = match &rule.body {
-        Body::Validate { .. } if rule.expressions.is_some() => kept::draft(source, at, rule)?,
+        Body::Validate { .. } if rule.expressions.is_some() => verbatim::draft(source, at, rule)?,
         Body::Validate { .. } => of_validate(source, at, rule, &found)?,
+        Body::Mutate(body) if source.options.to == To::Kyverno => {
+            let context = context(source, &found);
+            mutating::draft(source, at, rule, body, &found, &context)?
+        }
         other => return Err(not_yet(rule, other)),
     };
     let mut out = Vec::new();
@@ -328,7 +359,7 @@ fn requests(document: &Value) -> Vec<Condition> {
     let one = |c: &Value| Condition {
         name: c.text_at(&["name"]).into(),
         expression: c.text_at(&["expression"]).into(),
-        is_kept: true,
+        is_verbatim: true,
     };
     written.unwrap_or_default().iter().map(one).collect()
 }
@@ -346,7 +377,13 @@ fn not_yet(rule: &Rule, body: &Body) -> Refusal {
 
 /// A validate rule with patterns or conditions.
 fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) -> Result<Draft, Refusal> {
-    let context = Context {
+    let converted = convert(rule, &context(source, found))?;
+    Ok(validating::draft(source, at, rule, converted))
+}
+
+/// What the conversion of expressions may know.
+fn context(source: &Source<'_>, found: &Matching) -> Context {
+    Context {
         target: match source.options.to {
             To::Kyverno => Target::Kyverno,
             To::Kubernetes => Target::Kubernetes,
@@ -355,9 +392,7 @@ fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) ->
         operations: found.operations(),
         types: source.options.types.clone(),
         namespace: source.policy.namespace.clone(),
-    };
-    let converted = convert(rule, &context)?;
-    Ok(validating::draft(source, at, rule, converted))
+    }
 }
 
 /// The documents of drafts.
@@ -382,7 +417,11 @@ fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migra
                 None => out.rules.push((rule.clone(), vec![own.clone()])),
             }
         }
-        out.documents.push(validating::document(source, draft, &named));
+        out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
+            (To::Kubernetes, _) => native::document(source, draft, &named),
+            (To::Kyverno, true) => validating::document(source, draft, &named),
+            (To::Kyverno, false) => mutating::document(source, draft, &named),
+        });
     }
     out
 }

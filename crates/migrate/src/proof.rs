@@ -6,7 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use ephor_compare::{Answer, Chosen, Comparison, Difference, Options, Side, SideError, Universe, compare};
+use ephor_compare::{
+    Answer, Chosen, Comparison, Difference, DifferenceKind, Options, Side, SideError, Universe, compare,
+};
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
 
@@ -47,6 +49,9 @@ pub struct Proof {
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
 pub(crate) const LEFT: &str = "ReplicationController";
 
+/// The field that requests to the subresource of its name change, and nothing else.
+const EPHEMERAL: &str = "ephemeralContainers";
+
 /// The policies of a text.
 fn policies(name: &str, text: &str) -> Policies {
     argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
@@ -69,15 +74,22 @@ pub fn prove(
     let options = Options { objects: limits.objects.max(1), deadline, errors: false, ..Options::default() };
     let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
     let found = compare(&before, &after, Options { kinds, ..options });
-    Ok(Proof { controllers: leaves_controllers, ..judged(found, new.contains("DELETE")) })
+    Ok(Proof {
+        controllers: leaves_controllers,
+        ..judged(found, new.contains("DELETE"), old.contains(EPHEMERAL))
+    })
 }
 
 /// Counts apart what is no difference in practice.
-fn judged(found: Comparison, selects_deletions: bool) -> Proof {
+fn judged(found: Comparison, selects_deletions: bool, names_ephemeral: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
     for one in found.differences {
         match one.universe {
             Universe::Files => in_files += 1,
+            // What else a mutation changes then is dropped by the API server.
+            _ if one.kind == DifferenceKind::Result
+                && &*one.environment.subresource == "ephemeralcontainers"
+                && !names_ephemeral => {}
             _ if one.environment.operation == "DELETE" && !selects_deletions => deletions = true,
             _ => differences.push(one),
         }

@@ -17,12 +17,12 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, converted: Converted) 
     let conditions = converted.conditions.into_iter().map(|one| Condition {
         name: one.name.to_string(),
         expression: one.expression,
-        is_kept: false,
+        is_verbatim: false,
     });
     let variables = converted.variables.into_iter().map(|one| Variable {
         name: one.name.to_string(),
         expression: one.expression,
-        is_kept: false,
+        is_verbatim: false,
     });
     let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
     let checks = converted.validations.into_iter().map(|one| {
@@ -33,7 +33,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, converted: Converted) 
             message: one.message.map(|text| text.to_string()),
             message_expression: one.message_expression,
             reason: None,
-            is_kept: false,
+            is_verbatim: false,
         }
     });
     Draft {

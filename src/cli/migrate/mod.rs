@@ -25,10 +25,10 @@ use rows::{Row, rows};
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
 ///
 /// Each ClusterPolicy and Policy becomes a ValidatingPolicy of `policies.kyverno.io`, or several where its rules match different objects: match and exclude
-/// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already are kept. Metadata and comments are kept.
+/// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already stay as they are, like metadata and comments.
 /// The result is compared with its origin as `ephor diff` does: it is proved to mean the same for every object, tested, or shown with the object on which
 /// both differ. What cannot be said in CEL is refused with its place and the nearest rewrite, and the policy stays as it is.
-/// Other documents are kept as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over.
+/// Other documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # print the policy in CEL, and what its proof says

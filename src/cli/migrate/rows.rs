@@ -106,7 +106,7 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
         time: part.time.as_millis(),
     };
     match &part.outcome {
-        Outcome::Kept => return None,
+        Outcome::Unchanged => return None,
         Outcome::Unreadable(why) => row.why.clone_from(why),
         Outcome::Refused(all) => {
             row.status = Status::Refused;

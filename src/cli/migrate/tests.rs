@@ -1,7 +1,7 @@
 //! Tests (`kyverno-test.yaml`) of migrated policies.
 //!
 //! In: the test files below the arguments, hidden folders included. Out: the same tests for the new policies, below the folder of `--out`: what is
-//! before `results` is kept, the results are those that the new policies give, and files that the test names are copied. A result of the old test that
+//! before `results` stays, the results are those that the new policies give, and files that the test names are copied. A result of the old test that
 //! the new policies do not give is reported.
 
 use std::path::Path;
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_the_results_of_a_test_is_kept() {
+    fn all_but_the_results_of_a_test_stays() {
         let text =
             "# t\nkind: Test\npolicies:\n- p.yaml\nresults:\n- policy: p\n  rule: r\nvariables: v.yaml\n";
         assert_eq!(without_results(text), "# t\nkind: Test\npolicies:\n- p.yaml\nvariables: v.yaml\n");

@@ -1,6 +1,6 @@
 //! Kinds as filters write them → resources as constraints of the Kubernetes API write them.
 //!
-//! In: compiled kind selectors (`docs/policies.md`, "Kinds"). Out: [`Resources`]: groups, versions and plurals from the table of kinds. A kind
+//! In: compiled kind selectors (`docs/policies.md`, "Matching"). Out: [`Resources`]: groups, versions and plurals from the table of kinds. A kind
 //! that is in no table is one of a custom resource; its plural is guessed, and a note says so.
 
 use crate::ir::matcher::KindPattern;
@@ -49,7 +49,7 @@ impl Selected {
         }
     }
 
-    /// Whether all are subresources to which only connections are made.
+    /// Whether all are subresources that serve connections alone.
     pub fn is_connections(&self) -> bool {
         let connects = |name: &String| {
             let (_, subresource) = name.split_once('/').unwrap_or_default();

@@ -42,8 +42,8 @@ pub struct Condition {
     pub name: String,
     /// The expression.
     pub expression: String,
-    /// Whether it was written by a person, and is kept as it is.
-    pub is_kept: bool,
+    /// Whether it was written by a person, and stays as it is.
+    pub is_verbatim: bool,
 }
 
 /// Which requests a policy is about.
@@ -205,7 +205,7 @@ impl Matching {
         if expression == "true" || self.conditions.iter().any(|c| c.expression == expression) {
             return;
         }
-        add_condition(&mut self.conditions, Condition { name: name.into(), expression, is_kept: false });
+        add_condition(&mut self.conditions, Condition { name: name.into(), expression, is_verbatim: false });
     }
 }
 

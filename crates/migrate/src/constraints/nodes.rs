@@ -74,7 +74,7 @@ fn expression(requirement: &Requirement) -> Node {
 /// `matchConditions`.
 pub fn conditions(all: &[Condition]) -> Option<Node> {
     let one = |c: &Condition| {
-        let expression = match c.is_kept {
+        let expression = match c.is_verbatim {
             true => Node::text(&c.expression),
             false => Node::Code(c.expression.clone()),
         };

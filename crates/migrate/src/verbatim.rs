@@ -3,8 +3,6 @@
 //! In: the rule as it was written. Out: a draft whose expressions are the same byte for byte. Parameters and the authorizer do not exist in
 //! ValidatingPolicies.
 
-use ephor_api::autogen::{Selection, computed_rules, written_rules};
-
 use crate::constraints::Condition;
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::Refusal;
@@ -18,14 +16,7 @@ use crate::value::Value;
 /// # Errors
 /// It has parameters or an authorizer, which the kind that is written does not have.
 pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refusal> {
-    let written = match rule.generated {
-        None => written_rules(&source.original.value).get(at).cloned(),
-        Some(_) => {
-            let all = computed_rules(source.document, Selection::All);
-            all.into_iter().find(|one| one.text_at(&["name"]) == &*rule.name)
-        }
-    };
-    let Some(written) = &written else { return Ok(Draft::default()) };
+    let written = &source.written(at, rule);
     let list = |path: &[&str]| written.at(path).and_then(Value::as_list).unwrap_or_default();
     let text = |v: &Value, key: &str| v.text_at(&[key]).to_string();
     if source.options.to == To::Kyverno {
@@ -43,20 +34,21 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
             message: filled(text(one, "message")).or_else(|| filled(message.into())),
             message_expression: filled(text(one, "messageExpression")),
             reason: filled(text(one, "reason")),
-            is_kept: true,
+            is_verbatim: true,
         }
     });
     let checks = checks.collect();
     let conditions = list(&["celPreconditions"]).iter().map(|one| Condition {
         name: text(one, "name"),
         expression: text(one, "expression"),
-        is_kept: true,
+        is_verbatim: true,
     });
     let variables = list(&["validate", "cel", "variables"]).iter().map(|one| Variable {
         name: text(one, "name"),
         expression: text(one, "expression"),
-        is_kept: true,
+        is_verbatim: true,
     });
+    let param = |key: &str| written.at(&["validate", "cel", key]).filter(|v| !v.is_null()).cloned();
     let mut annotations = properties(rule);
     let audit = list(&["validate", "cel", "auditAnnotations"]).iter();
     annotations.extend(audit.map(|one| (text(one, "key"), text(one, "valueExpression"))));
@@ -66,6 +58,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
         variables: variables.collect(),
         checks,
         annotations,
+        params: param("paramKind").zip(param("paramRef")),
         generates_native: written.at(&["validate", "cel", "generate"]).and_then(Value::as_bool) == Some(true),
         ..Draft::default()
     })
