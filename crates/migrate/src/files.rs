@@ -12,6 +12,7 @@ use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
+use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
 use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
@@ -41,6 +42,8 @@ pub struct Part {
     pub text: String,
     /// Kind and name, where it has some.
     pub id: (String, String),
+    /// The name by which exceptions name it, with its namespace.
+    pub key: String,
     /// What came of it.
     pub outcome: Outcome,
     /// How long that took.
@@ -127,11 +130,17 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
     let value = yaml::parse(text, Duplicates::LastWins);
     let read = |path: &[&str]| value.as_ref().map_or(String::new(), |v| v.text_at(path).to_string());
     let id = (read(&["kind"]), read(&["metadata", "name"]));
-    let outcome = match value.as_ref().is_ok_and(is_migrated) {
-        true => outcome(name, text, line, options, limits),
-        false => Outcome::Unchanged,
+    let outcome = match value.as_ref() {
+        Ok(value) if is_migrated(value) => outcome(name, text, line, options, limits),
+        Ok(value) if is_cleanup(value) => deleting(name, text, line, options),
+        _ => Outcome::Unchanged,
     };
-    Part { line, text: text.into(), id, outcome, time: start.elapsed() }
+    let namespace = read(&["metadata", "namespace"]);
+    let key = match id.0.starts_with("Cluster") || namespace.is_empty() {
+        true => id.1.clone(),
+        false => format!("{namespace}/{}", id.1),
+    };
+    Part { line, text: text.into(), id, key, outcome, time: start.elapsed() }
 }
 
 /// Whether a document is of a kind that is migrated.
@@ -141,6 +150,92 @@ fn is_migrated(document: &Value) -> bool {
         && matches!(kind, "ClusterPolicy" | "Policy")
         // Assertions of test suites name a policy without its rules.
         && document.at(&["spec", "rules"]).is_some()
+}
+
+/// Whether a document is a policy that deletes objects.
+fn is_cleanup(document: &Value) -> bool {
+    let kind = document.text_at(&["kind"]);
+    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+        && matches!(kind, "CleanupPolicy" | "ClusterCleanupPolicy")
+        && document.at(&["spec", "schedule"]).is_some()
+}
+
+/// A document and where it stands.
+fn original(name: &str, text: &str, line: usize, value: Value) -> Original {
+    Original { file: name.into(), line, text: text.into(), value }
+}
+
+/// What came of a policy that deletes objects.
+fn deleting(name: &str, text: &str, line: usize, options: &Options) -> Outcome {
+    let source = SourceText { name: name.into(), text: text.into() };
+    let loaded = argument_for(&[source], Reader::Scan);
+    if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
+        return Outcome::Unreadable(problem.to_string());
+    }
+    let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
+    match crate::deleting::migrate(&original, options) {
+        Ok(migrated) => {
+            let answer = Answer::Incomparable("deletions happen on a schedule".into());
+            Outcome::Moved(Box::new(migrated), Box::new(Ok(Proof::without(answer))))
+        }
+        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+    }
+}
+
+/// Migrates the exceptions of files whose policies moved.
+pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
+    let mut found = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        for (part_at, part) in file.parts.iter().enumerate() {
+            let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
+            if part.id.0 == "PolicyException" && value.text_at(&["apiVersion"]).starts_with("kyverno.io/") {
+                let start = Instant::now();
+                let outcome = exception(&file.name, part, value, files, options, limits);
+                found.push((at, part_at, outcome, start.elapsed()));
+            }
+        }
+    }
+    for (at, part_at, outcome, time) in found {
+        if let Some(part) = files.get_mut(at).and_then(|file| file.parts.get_mut(part_at)) {
+            (part.outcome, part.time) = (outcome, time);
+        }
+    }
+}
+
+fn exception(
+    name: &str,
+    part: &Part,
+    value: Value,
+    files: &[File],
+    options: &Options,
+    limits: Limits,
+) -> Outcome {
+    let mut moved = Vec::new();
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let named = |key: &str| {
+        let all = value.at(&["spec", "exceptions"]).and_then(Value::as_list).unwrap_or_default();
+        all.iter().any(|one| one.text_at(&["policyName"]) == key)
+    };
+    for one in files.iter().flat_map(|file| &file.parts) {
+        let Outcome::Moved(migrated, _) = &one.outcome else { continue };
+        moved.push(Moved { key: &one.key, migrated, has_generated: migrated.has_generated });
+        if named(&one.key) {
+            old.push(one.text.trim_start_matches(SEPARATOR));
+            new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
+        }
+    }
+    let leaves = moved.iter().any(|one| named(one.key) && one.migrated.leaves_controllers);
+    let original = original(name, &part.text, part.line, value.clone());
+    match crate::exceptions::migrate(&original, &moved, options) {
+        Ok(migrated) => {
+            old.push(part.text.trim_start_matches(SEPARATOR));
+            new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
+            let separator = format!("\n{SEPARATOR}");
+            let proof = prove(name, &old.join(&separator), &new.join(&separator), limits, leaves);
+            Outcome::Moved(Box::new(migrated), Box::new(proof))
+        }
+        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+    }
 }
 
 fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {

@@ -14,7 +14,9 @@ use ephor_value as value;
 mod actions;
 pub mod cel;
 pub mod constraints;
+mod deleting;
 mod draft;
+mod exceptions;
 pub mod expressions;
 mod files;
 mod verbatim;
@@ -29,7 +31,7 @@ pub mod text;
 mod validating;
 
 pub use expressions::Refusal;
-pub use files::{File, Outcome, Part, Refused, document, file};
+pub use files::{File, Outcome, Part, Refused, document, exceptions, file};
 pub use original::Original;
 pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
 pub use proof::{Limits, Proof, prove};

@@ -86,6 +86,8 @@ pub struct Migrated {
     pub notes: Vec<Note>,
     /// For each rule its name and the policies that have it now.
     pub rules: Vec<(String, Vec<String>)>,
+    /// Whether rules for pod controllers were generated from its rules.
+    pub has_generated: bool,
     /// Whether ReplicationControllers have no rules any more.
     pub leaves_controllers: bool,
 }
@@ -159,6 +161,7 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }
     let mut out = documents(&source, drafts, notes);
+    out.has_generated = !policy.by_kind.is_empty();
     let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
     out.leaves_controllers = way == Way::Autogen
         && !options.replication_controllers

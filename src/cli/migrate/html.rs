@@ -74,7 +74,7 @@ fn class(status: Status) -> &'static str {
     match status {
         Status::Proved => "proved",
         Status::Relative => "relative",
-        Status::Tested => "tested",
+        Status::Tested | Status::NotCompared => "tested",
         Status::Differs => "differs",
         Status::Refused => "refused",
         Status::Failed => "failed",

@@ -108,7 +108,8 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let loaded = files::policies(&args.paths);
     let options = options(args, &loaded.sources);
     let limits = Limits { time: Some(args.time_limit), objects: args.objects };
-    let migrated = migrated(&loaded.sources, &options, limits)?;
+    let mut migrated = migrated(&loaded.sources, &options, limits)?;
+    ephor_migrate::exceptions(&mut migrated, &options, limits);
     if !migrated.iter().any(File::has_policies) {
         return Err(Error::NoPolicyFound { arguments: args.paths.join(", "), causes: Vec::new() });
     }

@@ -46,6 +46,8 @@ pub enum Status {
     Relative,
     /// No object was found on which it does not.
     Tested,
+    /// It moved; there is no comparison of its kind.
+    NotCompared,
     /// It differs on an object.
     Differs,
     /// It cannot be written in CEL.
@@ -65,6 +67,7 @@ impl Status {
             Status::Proved => "proved",
             Status::Relative => "proved relative to external data",
             Status::Tested => "tested",
+            Status::NotCompared => "not compared",
             Status::Differs => "differs",
             Status::Refused => "refused",
             Status::Failed => "cannot be used",
@@ -138,7 +141,7 @@ fn answer(answer: &Answer) -> (Status, String) {
         Answer::ProvedRelative(to) => (Status::Relative, to.join("; ")),
         Answer::Tested(why) => (Status::Tested, why.join("; ")),
         Answer::Differs => (Status::Differs, String::new()),
-        Answer::Incomparable(why) => (Status::Tested, format!("not compared: {why}")),
+        Answer::Incomparable(why) => (Status::NotCompared, why.clone()),
     }
 }
 

@@ -101,6 +101,61 @@ pub fn of_matchers(
     default: &[&str],
     kinds: &Kinds,
 ) -> Result<Matching, Refusal> {
+    found(when, unless, default, kinds, false)
+}
+
+/// Which stored objects matchers are about.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn of_stored(when: &Matcher, unless: Option<&Matcher>, kinds: &Kinds) -> Result<Matching, Refusal> {
+    found(when, unless, &["*"], kinds, true)
+}
+
+/// What must hold for a matcher to match, whatever the kinds of objects: conditions alone. Operations do not count.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Refusal> {
+    let filters: Vec<Filter> = when
+        .filters()
+        .iter()
+        .filter(|f| can_match(f))
+        .map(|f| Filter { operations: Box::default(), ..f.clone() })
+        .collect();
+    filters.iter().try_for_each(refuse_roles)?;
+    let all = Selected { has_cluster: true, has_namespaces: true, is_open: true, ..Selected::default() };
+    let subject = Subject::of(&all, false);
+    let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
+    let mut out = Matching::default();
+    match (when, filters.as_slice()) {
+        (Matcher::All(all), some) if some.len() < all.len() => out.condition("match", "false".into()),
+        (_, []) => out.condition("match", "false".into()),
+        (Matcher::All(_), _) | (_, [_]) => {
+            for filter in &filters {
+                for (name, test) in writer.named_attributes(filter, Skip::Nothing)? {
+                    out.condition(name, test);
+                }
+            }
+        }
+        _ => {
+            let each: Result<Vec<String>, Refusal> = filters
+                .iter()
+                .map(|filter| Ok(cel::all(&writer.attributes(filter, Skip::Nothing)?)))
+                .collect();
+            out.condition("match", cel::any(&each?));
+        }
+    }
+    Ok(out.conditions)
+}
+
+fn found(
+    when: &Matcher,
+    unless: Option<&Matcher>,
+    default: &[&str],
+    kinds: &Kinds,
+    is_stored: bool,
+) -> Result<Matching, Refusal> {
     let filters: Vec<&Filter> = when.filters().iter().filter(|f| can_match(f)).collect();
     let is_all = matches!(when, Matcher::All(_)) && filters.len() > 1;
     let excluded = unless.map(|m| m.filters()).unwrap_or_default();
@@ -135,7 +190,10 @@ pub fn of_matchers(
     for plural in &all.guessed {
         out.notes.push(format!("the plural `{plural}` is a guess: the kind is in no table"));
     }
-    let subject = Subject::of(&all, out.has_deletions());
+    let subject = match is_stored {
+        true => Subject::of_stored(&all),
+        false => Subject::of(&all, out.has_deletions()),
+    };
     let writer = Writer { subject: &subject, kinds, matched: &all, default };
     match bases.as_slice() {
         _ if is_all => {
@@ -285,6 +343,23 @@ impl Subject {
                 (false, false) => "object.metadata.namespace",
             },
             kind: "request.kind.kind",
+        }
+    }
+}
+
+impl Subject {
+    /// Where there is no request.
+    fn of_stored(all: &Selected) -> Subject {
+        Subject {
+            object: "object",
+            namespace: match (all.has_namespaces, all.has_cluster) {
+                (true, _) => {
+                    "(object.kind == 'Namespace' ? object.metadata.name : object.metadata.?namespace.orValue(''))"
+                }
+                (false, true) => "object.metadata.?namespace.orValue('')",
+                (false, false) => "object.metadata.namespace",
+            },
+            kind: "object.kind",
         }
     }
 }

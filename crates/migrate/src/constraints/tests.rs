@@ -33,7 +33,7 @@ fn a_kind_becomes_a_resource_that_is_created_or_updated() {
 }
 
 #[test]
-fn operations_that_are_named_are_kept_and_connections_are_known_by_their_subresource() {
+fn operations_that_are_named_stay_and_connections_are_known_by_their_subresource() {
     let named = of("match: {any: [{resources: {kinds: [Pod], operations: [DELETE]}}]}").unwrap();
     assert_eq!(named.rules.first().unwrap().operations, ["DELETE"]);
     let exec = of("match: {any: [{resources: {kinds: [Pod/exec]}}]}").unwrap();
