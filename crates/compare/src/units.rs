@@ -6,6 +6,7 @@
 //! - of `deny` with several conditions of which one suffices, each is a unit;
 //! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
 //! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
+//!   what must hold of all items of several lists, one after the other, must hold of those of each;
 //! - each loop of `foreach` is one.
 //!
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, of_policy};
 use crate::engine::Profile;
+use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ForEach, Overlay};
 use crate::ir::expr::{Comprehension, ComprehensionKind};
-use crate::ir::expressions::{Source, Validation};
+use crate::ir::expressions::{Source, Validation, Variable};
 use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
@@ -113,7 +115,8 @@ fn unsaid(body: &Body) -> Body {
 /// The parts of a rule.
 fn split(rule: &Rule) -> Vec<Rule> {
     let Body::Validate { check, message } = &rule.body else { return vec![rule.clone()] };
-    let checks = parts(check);
+    let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
+    let checks = parts(check, variables);
     let of = |check: Check| Rule { body: Body::Validate { check, message: message.clone() }, ..rule.clone() };
     match checks.len() {
         2..=MOST_PARTS => checks.into_iter().map(of).collect(),
@@ -121,7 +124,7 @@ fn split(rule: &Rule) -> Vec<Rule> {
     }
 }
 
-fn parts(check: &Check) -> Vec<Check> {
+fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
     match check {
         Check::Deny(conditions) => denials(conditions).into_iter().map(Check::Deny).collect(),
         // A global anchor decides about all of the pattern.
@@ -135,12 +138,12 @@ fn parts(check: &Check) -> Vec<Check> {
             patterns.map_or_else(|| vec![check.clone()], |all| all.into_iter().map(of).collect())
         }
         Check::Assert(validations) => {
-            let each = validations.iter().flat_map(conjuncts);
+            let each = validations.iter().flat_map(|v| conjuncts(v, variables));
             each.map(|validation| Check::Assert(Box::new([validation]))).collect()
         }
         Check::ForEach(loops) => {
             let of = |l: &ForEach| {
-                let inner = parts(&l.check);
+                let inner = parts(&l.check, variables);
                 let l = l.clone();
                 inner.into_iter().map(move |check| ForEach { check, ..l.clone() })
             };
@@ -196,25 +199,48 @@ fn is_joined(key: &str) -> bool {
 }
 
 /// The parts of a validation that must all be true.
-fn conjuncts(validation: &Validation) -> Vec<Validation> {
+fn conjuncts(validation: &Validation, variables: &[Variable]) -> Vec<Validation> {
     let Ok(expr) = &validation.check.program else { return vec![validation.clone()] };
     let of = |expr: Expr| {
         let check = Source { program: Ok(expr), sharing: Sharing::default(), ..validation.check.clone() };
         Validation { check, message_program: None, ..validation.clone() }
     };
-    ands(expr).into_iter().map(of).collect()
+    ands(expr, variables).into_iter().map(of).collect()
 }
 
-fn ands(expr: &Expr) -> Vec<Expr> {
+fn ands(expr: &Expr, variables: &[Variable]) -> Vec<Expr> {
     match expr {
-        Expr::Decide { all: true, sides } => sides.iter().flat_map(ands).collect(),
+        Expr::Decide { all: true, sides } => sides.iter().flat_map(|e| ands(e, variables)).collect(),
         Expr::Cells { count, body } => {
             let around = |body: Expr| Expr::Cells { count: *count, body: Box::new(body) };
-            ands(body).into_iter().map(around).collect()
+            ands(body, variables).into_iter().map(around).collect()
         }
         Expr::Comprehension(l) if l.kind == ComprehensionKind::All && l.keep.is_none() => {
-            let around = |body: Expr| Expr::Comprehension(Box::new(Comprehension { body, ..(**l).clone() }));
-            ands(&l.body).into_iter().map(around).collect()
+            let ranges = if l.two { vec![l.range.clone()] } else { addends(&l.range, variables) };
+            let around = |range: &Expr, body: &Expr| {
+                let (range, body) = (range.clone(), body.clone());
+                Expr::Comprehension(Box::new(Comprehension { range, body, ..(**l).clone() }))
+            };
+            let bodies = ands(&l.body, variables);
+            ranges.iter().flat_map(|range| bodies.iter().map(move |body| around(range, body))).collect()
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// The lists that a list is put together of, also under the name of a variable.
+fn addends(range: &Expr, variables: &[Variable]) -> Vec<Expr> {
+    let is_sum = |expr: &Expr| matches!(expr, Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) && sum.args.len() == 2);
+    match range {
+        Expr::Invoke(sum) if is_sum(range) => sum.args.iter().flat_map(|e| addends(e, variables)).collect(),
+        Expr::Variable(n) => {
+            match usize::try_from(*n).ok().and_then(|n| variables.get(n)).map(|v| &v.program) {
+                // A variable sees those before it alone.
+                Some(Ok(sum)) if is_sum(sum) => {
+                    addends(sum, variables.get(..*n as usize).unwrap_or_default())
+                }
+                _ => vec![range.clone()],
+            }
         }
         other => vec![other.clone()],
     }

@@ -173,6 +173,8 @@ pub enum Operation {
     Unchanged,
     /// The name of a value's type.
     TypeOf,
+    /// Whether the optional operand holds something.
+    Present,
     /// Whether the first text begins with the second.
     StartsWith,
     /// Whether the first text ends with the second.

@@ -148,6 +148,12 @@ impl Leaf {
         }
     }
 
+    /// Whether a text is matched by the pattern for no other reason than that it is the pattern's own text.
+    pub fn is_only_itself(&self) -> bool {
+        let by_terms = self.any.iter().any(|all| all.iter().all(|t| satisfies(t, &self.source)));
+        matches!(self.source, Value::Str(_)) && !by_terms
+    }
+
     /// Compiles a scalar pattern.
     pub fn new(source: Value) -> Leaf {
         let any = match &source {

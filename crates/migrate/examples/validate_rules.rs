@@ -110,17 +110,23 @@ fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controlle
             ("apiGroups", texts(&[group])),
             ("apiVersions", texts(&[version])),
             ("operations", texts(&["CREATE", "UPDATE"])),
-            ("resources", match plural.as_str() {
-                "pods" => texts(&["pods", "pods/ephemeralcontainers"]),
-                plural => texts(&[plural]),
-            }),
+            (
+                "resources",
+                match plural.as_str() {
+                    "pods" => texts(&["pods", "pods/ephemeralcontainers"]),
+                    plural => texts(&[plural]),
+                },
+            ),
         ])
     };
     let named = |all: &[ephor_migrate::expressions::Named]| {
         Value::list(
             all.iter()
                 .map(|n| {
-                    Value::map([("name", Value::Str(n.name.clone())), ("expression", n.expression.as_str().into())])
+                    Value::map([
+                        ("name", Value::Str(n.name.clone())),
+                        ("expression", n.expression.as_str().into()),
+                    ])
                 })
                 .collect(),
         )
@@ -145,7 +151,8 @@ fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controlle
         spec = spec.with("matchConditions", named(&converted.conditions));
     }
     if let Some(controllers) = controllers {
-        let own: Vec<&str> = controllers.split(',').map(str::trim).filter(|c| *c != "none" && !c.is_empty()).collect();
+        let own: Vec<&str> =
+            controllers.split(',').map(str::trim).filter(|c| *c != "none" && !c.is_empty()).collect();
         let plural = |c: &&str| guessed_plural(c);
         let own: Vec<String> = own.iter().map(plural).collect();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -180,13 +187,18 @@ fn main() {
         for document in documents(&path) {
             let Some(rules) = document.at(&["spec", "rules"]).and_then(Value::as_list) else { continue };
             for written in rules.iter().filter(|r| r.get("validate").is_some()) {
-                if written.at(&["validate", "cel"]).is_some() || written.at(&["validate", "manifests"]).is_some() {
+                if written.at(&["validate", "cel"]).is_some()
+                    || written.at(&["validate", "manifests"]).is_some()
+                {
                     continue;
                 }
                 let start = Instant::now();
                 let policy = document.text_at(&["metadata", "name"]);
                 let (kinds, rule) = plain_rule(written);
-                let spec = Value::map([("validationFailureAction", "Enforce".into()), ("rules", Value::list(vec![rule]))]);
+                let spec = Value::map([
+                    ("validationFailureAction", "Enforce".into()),
+                    ("rules", Value::list(vec![rule])),
+                ]);
                 let mut metadata = document.get("metadata").cloned().unwrap_or_default();
                 if !autogen {
                     let none = Value::map([("pod-policies.kyverno.io/autogen-controllers", "none".into())]);
@@ -199,7 +211,8 @@ fn main() {
                     ("spec", spec),
                 ]);
                 let resources: Vec<[String; 4]> = kinds.iter().map(|k| resource(k)).collect();
-                let known = resources.iter().map(|[g, v, k, _]| [g, v, k].map(|s| Str::from(s.as_str()))).collect();
+                let known =
+                    resources.iter().map(|[g, v, k, _]| [g, v, k].map(|s| Str::from(s.as_str()))).collect();
                 let cx = Context::new(Target::Kyverno, known, Types::built_in().clone());
                 let lowered = policy_as_lowered(&old);
                 let name = format!("{policy}/{}", written.text_at(&["name"]));
@@ -226,7 +239,8 @@ fn main() {
                         }
                     }
                 }
-                let annotation = old.at(&["metadata", "annotations", "pod-policies.kyverno.io/autogen-controllers"]);
+                let annotation =
+                    old.at(&["metadata", "annotations", "pod-policies.kyverno.io/autogen-controllers"]);
                 let new = policy_of(policy, &resources, &converted, annotation.and_then(Value::as_str));
                 let sides = (side(&old, "old.yaml"), side(&new, "new.yaml"));
                 let (old_side, new_side) = match sides {
@@ -237,7 +251,10 @@ fn main() {
                         continue;
                     }
                 };
-                let options = Options { deadline: Some(Instant::now() + Duration::from_secs(10)), ..Options::default() };
+                let options = Options {
+                    deadline: Some(Instant::now() + Duration::from_secs(10)),
+                    ..Options::default()
+                };
                 let found = compare(&old_side, &new_side, options);
                 let why = match &found.answer {
                     Answer::Tested(why) | Answer::ProvedRelative(why) => why.join("; "),

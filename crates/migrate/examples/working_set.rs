@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ephor_compare::Answer;
 use ephor_migrate::{File, Limits, Options, Outcome, To, file};
-use ephor_value::parallel;
+use ephor_value::{Value, parallel};
 use ephor_value::print::json;
 
 /// The YAML files below a folder, without those in folders of tests.
@@ -26,6 +26,11 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
             false => {}
         }
     }
+}
+
+/// Objects, a line each.
+fn generated(objects: &[Value]) -> String {
+    objects.iter().map(|object| format!("\n      generated: {}", json(object))).collect()
 }
 
 /// The word for an outcome, and what is to be said about it.
@@ -53,6 +58,8 @@ fn shown(outcome: &Outcome, with_objects: bool) -> Option<(&'static str, String)
                         d.environment.name(),
                         json(&d.object)
                     ) + &format!("\n      old: {}\n      new: {}", d.old.message, d.new.message)
+                        + &generated(&d.old.generated)
+                        + &generated(&d.new.generated)
                         + &d.old_object
                             .as_ref()
                             .map(|o| format!("\n      former: {}", json(o)))

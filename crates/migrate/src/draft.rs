@@ -5,6 +5,7 @@
 
 use crate::actions::Action;
 use crate::constraints::{Condition, Matching};
+use crate::generating::Generated;
 use crate::mutating::Mutation;
 use crate::names::renamed;
 use crate::text::{Item, Node};
@@ -86,6 +87,8 @@ pub struct Draft {
     pub annotations: Vec<(String, String)>,
     /// Mutations, in order; a policy has these or validations.
     pub mutations: Vec<Mutation>,
+    /// Objects that are generated; a policy has these, mutations or validations.
+    pub generated: Vec<Generated>,
     /// Parameters as written: `paramKind` and `paramRef`; only policies of Kubernetes have some.
     pub params: Option<(Value, Value)>,
     /// What follows from a violation.
@@ -114,6 +117,7 @@ impl Draft {
             // A condition of a mutation sees what the ones before it left.
             && (self.mutations.is_empty() || (self.conditions.is_empty() && !other.mutations.is_empty()))
             && self.mutations.is_empty() == other.mutations.is_empty()
+            && self.generated.first().map(|one| one.flags) == other.generated.first().map(|one| one.flags)
             && self.conditions == other.conditions
             && self.action == other.action
             && self.params == other.params
@@ -147,6 +151,7 @@ impl Draft {
         self.rules.extend(other.rules);
         self.checks.extend(other.checks);
         self.mutations.extend(other.mutations);
+        self.generated.extend(other.generated);
         self.annotations.extend(other.annotations);
     }
 

@@ -19,6 +19,7 @@ mod draft;
 mod exceptions;
 pub mod expressions;
 mod files;
+mod generating;
 mod verbatim;
 mod mutating;
 mod names;

@@ -21,7 +21,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{mutating, native, operations, validating, verbatim};
+use crate::{generating, mutating, native, operations, validating, verbatim};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -336,6 +336,9 @@ fn one(
             let context = context(source, &found);
             mutating::draft(source, at, rule, body, &found, &context)?
         }
+        Body::Generate(_) if source.options.to == To::Kyverno => {
+            generating::draft(source, at, rule, &context(source, &found))?
+        }
         other => return Err(not_yet(rule, other)),
     };
     let mut out = Vec::new();
@@ -422,6 +425,7 @@ fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migra
         }
         out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
             (To::Kubernetes, _) => native::document(source, draft, &named),
+            (To::Kyverno, _) if !draft.generated.is_empty() => generating::document(source, draft, &named),
             (To::Kyverno, true) => validating::document(source, draft, &named),
             (To::Kyverno, false) => mutating::document(source, draft, &named),
         });

@@ -58,8 +58,15 @@ pub enum Status {
 
 impl Status {
     /// All of them.
-    pub const ALL: [Status; 6] =
-        [Status::Proved, Status::Relative, Status::Tested, Status::Differs, Status::Refused, Status::Failed];
+    pub const ALL: [Status; 7] = [
+        Status::Proved,
+        Status::Relative,
+        Status::Tested,
+        Status::NotCompared,
+        Status::Differs,
+        Status::Refused,
+        Status::Failed,
+    ];
 
     /// The words for it.
     pub fn name(self) -> &'static str {

@@ -369,6 +369,11 @@ impl Reader {
         }
         match (invoke.function.operation(), &*invoke.args) {
             (Some(Operation::Size), args) => self.counted(args, a),
+            (Some(Operation::Present), [one]) => {
+                let values = self.expr(one, a)?;
+                self.read_shape(&values)?;
+                Ok(NOTHING)
+            }
             // What is added is a scalar, or a list of the items of both.
             (Some(Operation::Add), [one, other]) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);

@@ -61,9 +61,10 @@ impl Reader {
         }
         let value = self.key(subject, &entry.key)?;
         self.read_shape(&value)?;
+        // Whether it is there says all.
         let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
             && entry.anchor == Anchor::None;
-        if is_there { Ok(()) } else { self.shape(&entry.shape, &value) }
+        if is_there || entry.anchor == Anchor::Negation { Ok(()) } else { self.shape(&entry.shape, &value) }
     }
 
     /// A key that is read with its anchor: all of its value counts, so that each pattern is looked at once.

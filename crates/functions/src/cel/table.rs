@@ -173,7 +173,7 @@ pub static TABLE: &[Function] = &[
     f("@reread", opt::reread_inside, c::nothing).in_place_of("_?_:_"),
     f("optional.of", opt::of, c::one).total(), f("optional.ofNonZeroValue", opt::of_non_zero, c::one).total(),
     f("optional.none", opt::none, c::one).total(), f("optional.unwrap", opt::unwrap, c::one).total(),
-    f("unwrapOpt", opt::unwrap, c::one).total(), f("hasValue", opt::has_value, c::one).total(),
+    f("unwrapOpt", opt::unwrap, c::one).total(), f("hasValue", opt::has_value, c::one).total().means(Present),
     f("value", opt::value, c::one), f("jsonpatch.escapeKey", opt::escape_key, c::walk).total(),
 
     f("url", k::url, c::walk).folded(), f("isURL", k::is_url, c::one).total().folded(),

@@ -65,6 +65,39 @@ pub fn equals(left: Node, right: Node) -> Node {
     binary("==", left, right)
 }
 
+/// Whether a value is a truth value; the value itself where it can be nothing else.
+pub fn is(value: Node, b: bool) -> Node {
+    match (is_test(&value), b) {
+        (true, true) => value,
+        (true, false) => not(value),
+        (false, b) => equals(value, boolean(b)),
+    }
+}
+
+/// Whether an expression can be nothing but a truth value.
+fn is_test(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Const(Value::Bool(_)) | Kind::Select { test: true, .. } => true,
+        Kind::Call { function, target: None, .. } => matches!(
+            &**function,
+            "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in" | "!_" | "_&&_" | "_||_" | "isQuantity"
+        ),
+        Kind::Call { function, target: Some(_), .. } => matches!(
+            &**function,
+            "startsWith"
+                | "endsWith"
+                | "contains"
+                | "matches"
+                | "exists"
+                | "all"
+                | "hasValue"
+                | "isLessThan"
+                | "isGreaterThan"
+        ),
+        _ => false,
+    }
+}
+
 /// Whether a name can be a field behind a dot.
 pub fn is_field(name: &str) -> bool {
     let mut chars = name.chars();

@@ -202,10 +202,23 @@ fn arguments(head: Doc, function: &str, args: &[Node]) -> Doc {
         [only] if matches!(only.kind, Kind::List { .. } | Kind::Map(_) | Kind::Const(_)) => {
             Doc::Concat(vec![head, Doc::text("("), plain(only), Doc::text(")")])
         }
+        args if args.iter().all(is_atom) => {
+            let args = args.iter().map(|arg| doc(arg, TERNARY)).collect();
+            Doc::Concat(vec![head, filled("(", args, ")")])
+        }
         args => {
             let args = args.iter().map(|arg| doc(arg, TERNARY)).collect();
             Doc::Concat(vec![head, bracketed("(", args, ")")])
         }
+    }
+}
+
+/// Whether a node is a literal, a name, or a path.
+fn is_atom(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Const(_) | Kind::Ident(_) => true,
+        Kind::Select { operand, .. } => is_atom(operand),
+        _ => false,
     }
 }
 

@@ -12,11 +12,11 @@ use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::value::{Str, Value};
 
 use super::Refusal;
+use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Val};
 use super::types::Ty;
-use super::values::{plain, ty_of};
 
 /// The value under a name.
 ///
@@ -206,8 +206,6 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
             let node = crate::cel::build::or_value(node.clone(), other);
             Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
         }
-        other => {
-            Ok(other.clone())
-        }
+        other => Ok(other.clone()),
     }
 }

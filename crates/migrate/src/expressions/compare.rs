@@ -8,10 +8,10 @@ use crate::cel_tree::Node;
 use crate::ir::expr::Cmp;
 use crate::value::Value;
 
+use super::forms::{literal, plain, present, ty_of};
 use super::scope::Scope;
 use super::term::{Faults, Test, Val};
 use super::types::Ty;
-use super::values::{literal, plain, present, ty_of};
 use super::{Refusal, conditions};
 
 /// A comparison.
@@ -69,14 +69,15 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         return Ok(if *b { test } else { test.negated() });
     }
     let ty = ty_of(val);
-    let fits = match (&ty, c) {
-        (Ty::Any, _) => true,
-        (Ty::Text | Ty::Quantity | Ty::IntOrText, Value::Str(_)) => true,
-        (Ty::Bool, Value::Bool(_)) => true,
-        (Ty::Int | Ty::Double | Ty::IntOrText, Value::Int(_) | Value::Float(_)) => true,
-        (Ty::List(_), Value::List(_)) | (Ty::Map(_) | Ty::Object(_), Value::Map(_)) => true,
-        _ => false,
-    };
+    let fits = matches!(
+        (&ty, c),
+        (Ty::Any, _)
+            | (Ty::Text | Ty::Quantity | Ty::IntOrText, Value::Str(_))
+            | (Ty::Bool, Value::Bool(_))
+            | (Ty::Int | Ty::Double | Ty::IntOrText, Value::Int(_) | Value::Float(_))
+            | (Ty::List(_), Value::List(_))
+            | (Ty::Map(_) | Ty::Object(_), Value::Map(_))
+    );
     if !fits {
         return Ok(Test::constant(false));
     }
@@ -114,7 +115,11 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         }
         other => plain(other, scope)?,
     };
-    Ok(Test { node: binary("==", node, literal(c)), faults })
+    let node = match c {
+        Value::Bool(b) => crate::cel::build::is(node, *b),
+        c => binary("==", node, literal(c)),
+    };
+    Ok(Test { node, faults })
 }
 
 fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {

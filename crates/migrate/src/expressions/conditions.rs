@@ -5,23 +5,24 @@
 //! `docs/conditions.md`.
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, constant_bool, equals, int, method, not, select, text,
+    all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,
 };
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
-use crate::ir::condition::{Ordering, Prepared};
-use crate::ir::pattern::{Leaf, TermOp};
+use crate::ir::condition::Prepared;
+use crate::ir::pattern::Leaf;
 use crate::ir::{Condition, Conditions, Operator, operator};
-use crate::value::range::Range;
+use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
-use crate::value::{Str, Value};
 
-use super::lists::{Quantifier, is_list, quantified};
+use super::forms::{plain, present, truthy, ty_of};
+use super::lists::is_list;
+use super::membership::{Member, membership};
+use super::ordering::{duration_ordered, of_count, ordered};
 use super::scope::Scope;
 use super::template::template;
 use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
-use super::values::{plain, present, truthy, ty_of};
 use super::{Refusal, compare, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
@@ -146,6 +147,23 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         Operator::Never => Ok(Test::constant(false)),
         Operator::Equals => equal(key, right, scope),
         Operator::NotEquals => {
+            // Null is not unequal either: the constant stands for it.
+            if let Val::Const(c @ (Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_))) = right
+                && is_rescued(key)
+                && !c.as_str().is_some_and(|s| text_measures(s) || has_wildcard(s))
+            {
+                let literal = super::forms::literal(c);
+                let found = match key {
+                    Val::Path(path) => Some((path.or(literal.clone()), path.faults.clone())),
+                    Val::Optional { node, faults, .. } => {
+                        Some((crate::cel::build::or_value(node.clone(), literal.clone()), faults.clone()))
+                    }
+                    _ => None,
+                };
+                if let Some((node, faults)) = found {
+                    return Ok(Test { node: binary("!=", node, literal), faults });
+                }
+            }
             let same = equal(key, right, scope)?.negated();
             Ok(both(not_null(key, scope)?, same))
         }
@@ -161,7 +179,7 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
 }
 
 /// Whether a value is not null: a missing one fails elsewhere.
-fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     match val {
         Val::Path(path) if path.fails => Ok(Test::constant(true)),
         other => present(other, scope),
@@ -234,7 +252,7 @@ fn decided(there: Test, left: Test, right: Test) -> Test {
 }
 
 /// A scalar as an expression, with the default that a missing one may have.
-fn scalar(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn scalar(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
     plain(val, scope)
 }
 
@@ -319,362 +337,11 @@ fn is_rescued(val: &Val) -> bool {
 }
 
 /// Whether a text is a quantity or a duration, which others are equal to.
-fn text_measures(s: &str) -> bool {
+pub fn text_measures(s: &str) -> bool {
     crate::value::quantity::Quantity::parse(s).is_some() || crate::value::duration::parse_ok(s).is_some()
 }
 
 /// Whether some quantity matches a wildcard pattern, as far as its characters say.
 fn may_be_quantity(pattern: &str) -> bool {
     pattern.chars().all(|c| "0123456789.eEinumkMGTP+-*?".contains(c))
-}
-
-/// Which operator of the `In` family.
-#[derive(Clone, Copy)]
-struct Member {
-    every: bool,
-    negated: bool,
-}
-
-fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    if let Val::Const(Value::Null) = key {
-        return Ok(Test::constant(false));
-    }
-    if is_list(key) {
-        return list_membership(member, key, right, scope);
-    }
-    if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
-        return Ok(Test::constant(false));
-    }
-    if matches!(right, Val::Const(v) if !matches!(v, Value::List(_) | Value::Str(_))) {
-        return Ok(Test::constant(false));
-    }
-    let there = not_null(key, scope)?;
-    let found = scalar_in(&super::lists::known_unless_failing(key), right, scope)?;
-    let test = if member.negated { found.negated() } else { found };
-    let test = match (member.negated, is_list(right)) {
-        // Nothing is in a list that is null, and nothing is not in it.
-        (true, true) => both(not_null(right, scope)?, test),
-        _ => test,
-    };
-    Ok(both(there, test))
-}
-
-/// Whether a scalar is in a list, or matches a text.
-fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    match right {
-        Val::Const(Value::List(items)) => {
-            let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: word_in(&node, &ty_of(key), items), faults })
-        }
-        Val::Const(Value::Str(s)) => {
-            let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: in_text(&node, &ty_of(key), s), faults })
-        }
-        Val::Const(_) => Ok(Test::constant(false)),
-        Val::Keys(path) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
-            let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
-            Ok(has_key(path, s, scope))
-        }
-        right if is_list(right) => match key {
-            Val::Const(c) => {
-                let word = crate::value::print::display(c);
-                quantified(Quantifier::Some, right, scope, &mut |item, scope| {
-                    let (node, faults) = scalar(item, scope)?;
-                    Ok(Test { node: leaf::words_of(&node, &ty_of(item), &[&*word]), faults })
-                })
-            }
-            key => {
-                let (own, mut faults) = scalar(key, scope)?;
-                let (list, more) = super::lists::built(right, scope)?;
-                faults.extend(more);
-                Ok(Test { node: binary("in", own, list), faults })
-            }
-        },
-        right => {
-            let (own, mut faults) = scalar(key, scope)?;
-            let (other, more) = scalar(right, scope)?;
-            faults.extend(more);
-            Ok(Test { node: equals(other, own), faults })
-        }
-    }
-}
-
-/// Whether an object has a key; one that is missing fails, or has none.
-pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
-    let of = |path: &super::term::Path| path.key(key, &scope.cx.types).present();
-    match path.fails {
-        true => Test { node: of(&path.known()), faults: path.missing() },
-        false => Test { node: of(path), faults: path.faults.clone() },
-    }
-}
-
-/// Whether a value is one of the items of a list, as texts.
-fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
-    let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
-    let words: Vec<&str> = words.iter().map(|w| &**w).collect();
-    match ty {
-        Ty::Bool => {
-            let is = |b: bool| {
-                words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }))
-            };
-            match [is(true), is(false)] {
-                [true, true] => boolean(true),
-                [false, false] => boolean(false),
-                [true, false] => equals(node.clone(), boolean(true)),
-                [false, true] => equals(node.clone(), boolean(false)),
-            }
-        }
-        Ty::Int => {
-            let numbers: Option<Vec<i64>> =
-                words.iter().map(|w| crate::value::number::parse_int(w)).collect();
-            match numbers {
-                Some(numbers) => call(
-                    "@in",
-                    vec![node.clone(), crate::cel::build::list(numbers.into_iter().map(int).collect())],
-                ),
-                None => texts::matches_any(&leaf::as_text(node, ty), &words),
-            }
-        }
-        ty => leaf::words_of(node, ty, &words),
-    }
-}
-
-/// Whether a value matches a text: as a wildcard pattern, or in a range.
-fn in_text(node: &Node, ty: &Ty, s: &str) -> Node {
-    match Range::parse(s).filter(|range| !range.negated) {
-        Some(_) => leaf::test(&Leaf::new(Value::from(s)), node, ty),
-        None => word_in(node, ty, &[Value::from(s)]),
-    }
-}
-
-fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    // `AnyNotIn`: some item is outside; `AllNotIn`: none is inside.
-    let quantifier = if member.every { Quantifier::Every } else { Quantifier::Some };
-    if let (Val::Const(Value::List(keys)), true) = (key, is_list(right)) {
-        // Some key is in the list: some item is one of the keys.
-        if !member.every && !member.negated {
-            let keys = keys.clone();
-            return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
-                let (node, faults) = scalar(item, scope)?;
-                Ok(Test { node: word_in(&node, &ty_of(item), &keys), faults })
-            });
-        }
-    }
-    if let Val::Const(v) = right
-        && !matches!(v, Value::List(_) | Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_))
-    {
-        return Ok(Test::constant(false));
-    }
-    let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test, Refusal> {
-        let found = match right {
-            Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
-                let Val::Const(v) = right else { return Ok(Test::constant(false)) };
-                let (node, faults) = scalar(item, scope)?;
-                Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v)), faults }
-            }
-            right => scalar_in(item, right, scope)?,
-        };
-        Ok(if member.negated { found.negated() } else { found })
-    };
-    let test = quantified(quantifier, key, scope, &mut |item, scope| one(item, scope))?;
-    if quantifier == Quantifier::Every && !matches!(key, Val::Chain(_) | Val::Const(_)) {
-        return Ok(both(not_null(key, scope)?, test));
-    }
-    Ok(test)
-}
-
-fn sign(order: Ordering) -> &'static str {
-    match order {
-        Ordering::Gt => ">",
-        Ordering::Ge => ">=",
-        Ordering::Lt => "<",
-        Ordering::Le => "<=",
-    }
-}
-
-fn term_op(order: Ordering) -> TermOp {
-    match order {
-        Ordering::Gt => TermOp::Greater,
-        Ordering::Ge => TermOp::GreaterOrEqual,
-        Ordering::Lt => TermOp::Less,
-        Ordering::Le => TermOp::LessOrEqual,
-    }
-}
-
-fn flipped(order: Ordering) -> Ordering {
-    match order {
-        Ordering::Gt => Ordering::Lt,
-        Ordering::Ge => Ordering::Le,
-        Ordering::Lt => Ordering::Gt,
-        Ordering::Le => Ordering::Ge,
-    }
-}
-
-/// A number that a constant is when it is compared with numbers.
-fn as_number(c: &Value) -> Option<Value> {
-    match c {
-        Value::Int(_) => Some(c.clone()),
-        Value::Float(f) if f.fract() == 0.0 => Some(Value::Int(*f as i64)),
-        Value::Float(_) => Some(c.clone()),
-        Value::Str(s) => match crate::value::duration::parse_ok(s).filter(|_| &**s != "0") {
-            Some(ns) if ns % 1_000_000_000 == 0 => Some(Value::Int(ns / 1_000_000_000)),
-            Some(_) => None,
-            None => crate::value::number::parse_float(s).map(|f| match f.fract() == 0.0 {
-                true => Value::Int(f as i64),
-                false => Value::Float(f),
-            }),
-        },
-        _ => None,
-    }
-}
-
-/// Whether a list has items, where that is what a number of items is compared for.
-fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Option<Test>, Refusal> {
-    let Val::Const(c) = right else { return Ok(None) };
-    let Some(Value::Int(n)) = as_number(c) else { return Ok(None) };
-    let is_some = match (sign, n) {
-        (">", 0) | (">=", 1) | ("!=", 0) => true,
-        ("<", 1) | ("<=", 0) | ("==", 0) => false,
-        _ => return Ok(None),
-    };
-    let found = quantified(Quantifier::Some, of, scope, &mut |_, _| Ok(Test::constant(true)))?;
-    Ok(Some(if is_some { found } else { found.negated() }))
-}
-
-/// The text of the duration that a constant is.
-fn duration_of(c: &Value) -> Option<String> {
-    match c {
-        Value::Str(s) => crate::value::duration::parse_ok(s).map(|_| s.to_string()),
-        c => match as_number(c) {
-            Some(Value::Int(n)) => Some(format!("{n}s")),
-            _ => None,
-        },
-    }
-}
-
-fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    if let Val::Count(of) = key
-        && let Some(found) = of_count(sign(order), of, right, scope)?
-    {
-        return Ok(found);
-    }
-    // An order that is read from the other side: only where both sides are read alike.
-    if let (Val::Const(c), other) = (key, right) {
-        let alike = match ty_of(other) {
-            Ty::Quantity => c.as_str().is_some_and(|s| crate::value::quantity::Quantity::parse(s).is_some()),
-            Ty::Int | Ty::Double => as_number(c).is_some(),
-            Ty::Text => c.as_str().is_some_and(text_measures),
-            Ty::Duration => duration_of(c).is_some(),
-            _ => false,
-        };
-        return match alike {
-            true => ordered(flipped(order), other, key, scope),
-            false => {
-                Err(scope
-                    .refuse("an ordering of a constant by a value of unknown type", "write the value first"))
-            }
-        };
-    }
-    if is_list(key) || matches!(ty_of(key), Ty::Bool | Ty::Map(_) | Ty::Object(_)) {
-        return Ok(Test::constant(false));
-    }
-    let there = not_null(key, scope)?;
-    let (node, mut faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
-    let ty = ty_of(key);
-    let test = match (right, &ty) {
-        (Val::Const(c), Ty::Duration) => match duration_of(c) {
-            Some(written) => binary(sign(order), node, call("duration", vec![text(&written)])),
-            None => boolean(false),
-        },
-        (Val::Const(c), Ty::Int | Ty::Double) => match as_number(c) {
-            Some(n) => binary(sign(order), node, super::values::literal(&n)),
-            None => boolean(false),
-        },
-        (Val::Const(Value::Str(s)), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => {
-            text_ordered(order, &node, &ty, s)
-        }
-        (Val::Const(c), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => match as_number(c) {
-            Some(n) => {
-                let written = crate::value::print::display(&n);
-                text_ordered(order, &node, &ty, &written)
-            }
-            None => boolean(false),
-        },
-        (right, Ty::Int | Ty::Double) if matches!(ty_of(right), Ty::Int | Ty::Double) => {
-            let (other, more) = scalar(right, scope)?;
-            faults.extend(more);
-            binary(sign(order), node, other)
-        }
-        (right, Ty::Quantity) if ty_of(right) == Ty::Quantity => {
-            let (other, more) = scalar(right, scope)?;
-            faults.extend(more);
-            let of = |node: Node| call("quantity", vec![call("string", vec![node])]);
-            binary(sign(order), method(of(node), "compareTo", vec![of(other)]), int(0))
-        }
-        _ => {
-            return Err(
-                scope.refuse("an ordering of values of unknown types", "compare numbers or quantities")
-            );
-        }
-    };
-    Ok(both(there, Test { node: test, faults }))
-}
-
-/// How a text is ordered by a constant: as a duration, as a quantity, or as a number.
-fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
-    let own = leaf::as_text(node, ty);
-    let mut ways = Vec::new();
-    let of = |node: Node| call("duration", vec![node]);
-    let is_duration = crate::value::duration::parse_ok(s).is_some() && s != "0";
-    if is_duration {
-        ways.push(all(vec![
-            method(own.clone(), "matches", vec![text(texts::DURATION)]),
-            binary(sign(order), of(own.clone()), of(text(s))),
-        ]));
-        // A number is compared with the seconds.
-        if let (Some(Value::Int(n)), Ty::Text | Ty::Any) = (as_number(&Value::from(s)), ty) {
-            let number = call("double", vec![own.clone()]);
-            let bound = |n: i64| crate::cel::build::constant(Value::Float(n as f64));
-            let (sign, bound) = match order {
-                Ordering::Gt => (">=", bound(n + 1)),
-                Ordering::Ge => (">=", bound(n)),
-                Ordering::Lt => ("<", bound(n)),
-                Ordering::Le => ("<", bound(n + 1)),
-            };
-            let is_number = method(own.clone(), "matches", vec![text(texts::NUMBER)]);
-            ways.push(all(vec![is_number, binary(sign, number, bound)]));
-        }
-    }
-    if crate::value::quantity::Quantity::parse(s).is_some() {
-        let measured = leaf::quantity_order(term_op(order), &own, s);
-        ways.push(match ty {
-            Ty::Quantity => measured,
-            _ => all(vec![call("isQuantity", vec![own.clone()]), measured]),
-        });
-    }
-    any(ways)
-}
-
-fn duration_ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    let Val::Const(Value::Str(s)) = right else {
-        return Err(scope.refuse("an ordering of durations that are read", "compare with a constant"));
-    };
-    let there = not_null(key, scope)?;
-    let (node, faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
-    let ty = ty_of(key);
-    let test = match ty {
-        Ty::Int => match as_number(&Value::Str(s.clone())) {
-            Some(n) => binary(sign(order), node, super::values::literal(&n)),
-            None => boolean(false),
-        },
-        _ => {
-            let own = leaf::as_text(&node, &ty);
-            let of = |node: Node| call("duration", vec![node]);
-            all(vec![
-                method(own.clone(), "matches", vec![text(texts::DURATION)]),
-                binary(sign(order), of(own), of(text(s))),
-            ])
-        }
-    };
-    Ok(both(there, Test { node: test, faults }))
 }

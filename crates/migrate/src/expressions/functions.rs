@@ -8,12 +8,13 @@ use crate::cel_tree::Node;
 use crate::ir::Expr;
 use crate::value::Value;
 
+use super::forms::{plain, ty_of};
 use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
 use super::template::as_text;
 use super::term::{Faults, Loop, Path, Test, Val};
 use super::types::Ty;
-use super::values::{plain, ty_of, value};
+use super::values::value;
 use super::{Refusal, compare};
 
 /// The value of a call.
@@ -104,11 +105,8 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         {
             scope.needs_kyverno("the current time")?;
             let (from, faults) = as_text(&strict(from), scope)?;
-            let since = binary(
-                "-",
-                method(self::name("time"), "now", Vec::new()),
-                function("timestamp", vec![from]),
-            );
+            let since =
+                binary("-", method(self::name("time"), "now", Vec::new()), function("timestamp", vec![from]));
             Ok(Val::Node { node: since, ty: Ty::Duration, faults })
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
@@ -119,7 +117,12 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
 ///
 /// # Errors
 /// CEL has nothing like it.
-pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn higher(
+    name: &str,
+    args: &[Expr],
+    locals: &mut Vec<Val>,
+    scope: &mut Scope<'_>,
+) -> Result<Val, Refusal> {
     match (name, args) {
         ("map", [Expr::Lambda { body, .. }, of]) => {
             let source = value(of, locals, scope)?;
@@ -131,7 +134,14 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
             locals.pop();
             scope.loops.pop();
             let body = body?.rescued();
-            Ok(Val::Loop(Box::new(Loop { source: strict(&source), var, keep: None, body, flat: false, values: false })))
+            Ok(Val::Loop(Box::new(Loop {
+                source: strict(&source),
+                var,
+                keep: None,
+                body,
+                flat: false,
+                values: false,
+            })))
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
@@ -141,7 +151,7 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
 fn strict(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(Path { fails: true, ..path.clone() }),
-        Val::Keys(path) => Val::Keys(Path { fails: true, ..path.clone() }),
+        Val::Keys(path, firm) => Val::Keys(Path { fails: true, ..path.clone() }, *firm),
         other => other.clone(),
     }
 }
@@ -179,7 +189,9 @@ fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Or(sides) => {
             let [left, right] = &**sides;
             match right {
-                Val::Const(v) if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) => {
+                Val::Const(v)
+                    if v.is_empty() && !v.is_null() && (is_list(left) || ty_of(left).is_object()) =>
+                {
                     length_or_none(left, scope)
                 }
                 Val::Const(v) if v.is_empty() && !v.is_null() => {
@@ -238,8 +250,8 @@ fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
     if let (Val::Const(Value::List(items)), Val::Const(c)) = (of, item) {
         return Ok(Val::Const(Value::Bool(items.iter().any(|v| v.strict_eq(c)))));
     }
-    if let (Val::Keys(path), Val::Const(Value::Str(s))) = (of, item) {
-        return Ok(Val::of_test(super::conditions::has_key(path, s, scope)));
+    if let (Val::Keys(path, _), Val::Const(Value::Str(s))) = (of, item) {
+        return Ok(Val::of_test(super::membership::has_key(path, s, scope)));
     }
     if is_list(of) {
         let source = match of {
@@ -250,7 +262,7 @@ fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
         let test = match item {
             Val::Const(c) if is_whole => {
                 let (list, faults) = super::lists::source(&source);
-                Test { node: binary("in", super::values::literal(c), list), faults }
+                Test { node: binary("in", super::forms::literal(c), list), faults }
             }
             item => {
                 let item = item.clone();
@@ -275,20 +287,18 @@ fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let keys = m.sorted().into_iter().map(|(k, _)| Value::Str(k.clone())).collect();
             Ok(Val::Const(Value::list(keys)))
         }
-        (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => Ok(match path.fails || path.is_required() {
-            true => Val::Keys(path.clone()),
-            // Nothing has no keys: a fault.
-            false => Val::Node {
-                node: path.strict(),
-                ty: Ty::List(Box::new(Ty::Text)),
-                faults: path.missing(),
-            },
-        }),
+        (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => {
+            Ok(match path.fails || path.is_required() {
+                true => Val::Keys(path.clone(), false),
+                // Nothing has no keys: a fault.
+                false => Val::Keys(Path { fails: true, ..path.clone() }, true),
+            })
+        }
         (Val::Or(sides), Ty::Map(_) | Ty::Object(_))
             if matches!(&sides[1], Val::Const(v) if v.is_empty()) && matches!(&sides[0], Val::Path(_)) =>
         {
             keys(&sides[0], scope).map(|_| match &sides[0] {
-                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }),
+                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }, false),
                 other => other.clone(),
             })
         }
@@ -324,8 +334,10 @@ fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result
     let mut nodes = Vec::new();
     for arg in args {
         let (node, more) = match arg {
-            Val::Const(v) => (super::values::literal(v), Faults::new()),
-            arg if is_list(arg) => return Err(scope.refuse(format!("function {function} of a list"), "use each item")),
+            Val::Const(v) => (super::forms::literal(v), Faults::new()),
+            arg if is_list(arg) => {
+                return Err(scope.refuse(format!("function {function} of a list"), "use each item"));
+            }
             arg => plain(&strict(arg), scope)?,
         };
         faults.extend(more);
@@ -390,14 +402,20 @@ fn merge(first: &Val, rest: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusa
     let mut left_out: Vec<String> = Vec::new();
     for other in rest {
         match other {
-            Val::Record(pairs) if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) => {
+            Val::Record(pairs)
+                if pairs.iter().all(|(_, v)| matches!(v, Val::Const(Value::Null) | Val::Path(_))) =>
+            {
                 // A bare word of an object is a field of the value itself, which is not there.
                 left_out.extend(pairs.iter().map(|(k, _)| k.to_string()));
             }
             Val::Const(Value::Map(m)) if m.values().all(Value::is_null) => {
                 left_out.extend(m.keys().map(|k| k.to_string()));
             }
-            _ => return Err(scope.refuse("function merge of computed objects", "compare the fields one by one")),
+            _ => {
+                return Err(
+                    scope.refuse("function merge of computed objects", "compare the fields one by one")
+                );
+            }
         }
     }
     let (map, faults) = match first {
@@ -441,7 +459,13 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
     };
     if name == "divide" && is_quantity(a) && is_quantity(b) {
         // The quotient of quantities is a number.
-        let of = |node: Node| method(function("quantity", vec![function("string", vec![node])]), "asApproximateFloat", Vec::new());
+        let of = |node: Node| {
+            method(
+                function("quantity", vec![function("string", vec![node])]),
+                "asApproximateFloat",
+                Vec::new(),
+            )
+        };
         let (x, mut faults) = plain(a, scope)?;
         let (y, more) = plain(b, scope)?;
         faults.extend(more);

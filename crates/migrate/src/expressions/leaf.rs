@@ -3,7 +3,9 @@
 //! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of that type, and no more: a
 //! quantity is compared as one, a truth value never as text. Semantics: `docs/patterns.md`, "Scalars".
 
-use crate::cel::build::{all, any, binary, boolean, call, constant, equals, int, method, not, over, text};
+use crate::cel::build::{
+    all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
+};
 use crate::cel_tree::Node;
 use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
 use crate::value::Value;
@@ -24,7 +26,7 @@ pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
         (Ty::Bool, _) => match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
             [true, true] => boolean(true),
             [false, false] => boolean(false),
-            [is_true, _] => equals(value.clone(), boolean(is_true)),
+            [is_true, _] => is(value.clone(), is_true),
         },
         (_, Value::Bool(b)) => match ty {
             Ty::Any => equals(value.clone(), boolean(*b)),
@@ -95,6 +97,10 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             }
         }
     }
+    if let (Ty::Any, Value::Str(own), true) = (ty, &leaf.source, leaf.is_only_itself()) {
+        // The pattern as it stands matches, too; where a schema is known, it is no value.
+        words.push(own.to_string());
+    }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut terms = Vec::new();
     if !words.is_empty() {
@@ -109,7 +115,7 @@ pub fn words_of(value: &Node, ty: &Ty, words: &[&str]) -> Node {
     // Numbers are never equal to texts that are none.
     let has_wild = words.iter().any(|word| crate::value::wildcard::has_wildcard(word));
     let is_other = matches!(ty, Ty::Any | Ty::IntOrText | Ty::Int | Ty::Double | Ty::Quantity);
-    if is_other && words.iter().any(|word| *word == "?*") {
+    if is_other && words.contains(&"?*") {
         return match ty {
             Ty::Any | Ty::IntOrText => binary("!=", value.clone(), text("")),
             _ => boolean(true),

@@ -6,15 +6,15 @@
 use crate::cel::build::{
     all, any, binary, boolean, constant, constant_bool, int, list, method, name, not, over,
 };
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::value::Value;
 
 use super::Refusal;
+use super::forms::{present, ty_of};
 use super::pattern::chained;
 use super::scope::Scope;
 use super::term::{Faults, Loop, Path, Test, Val, outside};
 use super::types::Ty;
-use super::values::{present, ty_of};
 
 /// Some item, or every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub type Asked<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test,
 pub fn is_list(val: &Val) -> bool {
     match val {
         Val::Const(v) => v.as_list().is_some(),
-        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(_) => true,
+        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(..) => true,
         Val::Or(sides) => is_list(&sides[0]),
         other => matches!(ty_of(other), Ty::List(_)),
     }
@@ -97,7 +97,7 @@ pub fn quantified<'c>(
             _ => Err(scope.refuse("a list with another list as its default", "use one list")),
         },
         Val::Loop(own) => of_loop(quantifier, own, scope, asked),
-        Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(_) => {
+        Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(..) => {
             let (source, faults) = source(val);
             let label = label_of(val);
             let var = scope.item_name(label.as_deref());
@@ -111,7 +111,9 @@ pub fn quantified<'c>(
                 faults: faults.into_iter().chain(outside(test.faults, &var)).collect(),
             })
         }
-        Val::Const(_) | Val::Record(_) | Val::Count(_) => Err(scope.refuse("a loop over what is no list", "use a list")),
+        Val::Const(_) | Val::Record(_) | Val::Count(_) => {
+            Err(scope.refuse("a loop over what is no list", "use a list"))
+        }
     }
 }
 
@@ -190,11 +192,11 @@ fn of_loop<'c>(
     if matches!(&own.source, Val::Loop(_) | Val::Or(_)) && !own.values {
         // A loop over a loop is a loop inside of a loop.
         return quantified(quantifier, &own.source, scope, &mut |item, scope| {
-            let (node, _) = super::values::plain(&known(item), scope)?;
-            let keep = own.keep.as_ref().map(|keep| Test {
-                node: renamed(&keep.node, &own.var, &node),
-                faults: keep.faults.clone(),
-            });
+            let (node, _) = super::forms::plain(&known(item), scope)?;
+            let keep = own
+                .keep
+                .as_ref()
+                .map(|keep| Test { node: renamed(&keep.node, &own.var, &node), faults: keep.faults.clone() });
             let body = substituted(&own.body, &own.var, &node);
             of_item(quantifier, own.flat, keep.as_ref(), &body, scope, asked)
         });
@@ -234,7 +236,16 @@ fn of_item<'c>(
 
 /// A tree with an expression in the place of a name.
 fn renamed(node: &Node, var: &str, by: &Node) -> Node {
-    super::rule::mapped(node, &|node| (node.as_ident().is_some_and(|n| **n == *var)).then(|| by.clone()))
+    super::shared::mapped(node, &|node| match &node.kind {
+        Kind::Ident(name) if **name == *var => Some(by.clone()),
+        // A loop with a variable of this name has another one.
+        Kind::Call { function, target: Some(target), args }
+            if args.len() > 1 && args.first().and_then(Node::as_ident).is_some_and(|n| **n == *var) =>
+        {
+            Some(method(renamed(target, var, by), function, args.clone()))
+        }
+        _ => None,
+    })
 }
 
 /// A value with an expression in the place of a name.
@@ -243,7 +254,7 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
     match val {
         Val::Const(_) => val.clone(),
         Val::Path(path) => Val::Path(Path { base: of(&path.base), ..path.clone() }),
-        Val::Keys(path) => Val::Keys(Path { base: of(&path.base), ..path.clone() }),
+        Val::Keys(path, firm) => Val::Keys(Path { base: of(&path.base), ..path.clone() }, *firm),
         Val::Node { node, ty, faults } => {
             Val::Node { node: of(node), ty: ty.clone(), faults: faults.clone() }
         }
@@ -288,8 +299,10 @@ fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusa
 fn map_source(val: &Val) -> (Node, Faults) {
     let empty = || crate::cel::build::object(Vec::new());
     match val {
-        Val::Path(path) | Val::Keys(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
-        Val::Path(path) | Val::Keys(path) => (path.or(empty()), path.faults.clone()),
+        Val::Path(path) | Val::Keys(path, _) if path.fails || path.is_required() => {
+            (path.strict(), path.missing())
+        }
+        Val::Path(path) | Val::Keys(path, _) => (path.or(empty()), path.faults.clone()),
         Val::Optional { node, faults, .. } => {
             (crate::cel::build::or_value(node.clone(), empty()), faults.clone())
         }
@@ -307,7 +320,7 @@ pub fn source(val: &Val) -> (Node, Faults) {
             (crate::cel::build::or_value(node.clone(), list(Vec::new())), faults.clone())
         }
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
-        Val::Keys(_) => map_source(val),
+        Val::Keys(..) => map_source(val),
         Val::Const(v) => (constant(v.clone()), Faults::new()),
         _ => (list(Vec::new()), Faults::new()),
     }
@@ -317,14 +330,14 @@ pub fn source(val: &Val) -> (Node, Faults) {
 pub fn label_of(val: &Val) -> Option<String> {
     match val {
         Val::Path(path) => path.last().map(String::from).or_else(|| match &path.base.kind {
-            crate::cel_tree::Kind::Select { field, .. } => Some(field.to_string()),
+            Kind::Select { field, .. } => Some(field.to_string()),
             _ => None,
         }),
         Val::Node { node, .. } | Val::Optional { node, .. } => match &node.kind {
-            crate::cel_tree::Kind::Select { field, .. } => Some(field.to_string()),
+            Kind::Select { field, .. } => Some(field.to_string()),
             _ => None,
         },
-        Val::Keys(_) => Some("keys".into()),
+        Val::Keys(..) => Some("keys".into()),
         Val::Chain(parts) | Val::Tuple(parts) => {
             let labels: Vec<String> = parts.iter().filter_map(label_of).collect();
             labels.iter().find(|l| **l == *"containers").or(labels.first()).cloned()
@@ -408,7 +421,7 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             Ok((node, faults))
         }
         // The keys alone: an object is no list for functions of lists.
-        Val::Keys(_) => {
+        Val::Keys(..) => {
             let (node, faults) = map_source(val);
             Ok((over(node, "map", "key", name("key")), faults))
         }
@@ -430,7 +443,7 @@ fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults),
     let there = present(&own.body, scope)?;
     faults.extend(there.faults);
     keep = all(vec![keep, there.node]);
-    let (body, more) = super::values::plain(&known(&own.body), scope)?;
+    let (body, more) = super::forms::plain(&known(&own.body), scope)?;
     faults.extend(more);
     Ok((keep, body, faults))
 }
@@ -439,7 +452,7 @@ fn items(parts: &[Val], scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
     let mut faults = Faults::new();
     let mut nodes = Vec::new();
     for part in parts {
-        let (node, more) = super::values::plain(part, scope)?;
+        let (node, more) = super::forms::plain(part, scope)?;
         faults.extend(more);
         nodes.push(node);
     }
@@ -471,7 +484,7 @@ pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         }
         return Ok((method(node, "size", Vec::new()), faults));
     }
-    if let Val::Keys(_) = val {
+    if let Val::Keys(..) = val {
         let (node, faults) = map_source(val);
         return Ok((method(node, "size", Vec::new()), faults));
     }

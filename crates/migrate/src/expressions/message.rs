@@ -11,12 +11,12 @@ use crate::ir::template::Part;
 use crate::value::Str;
 
 use super::Refusal;
+use super::forms::ty_of;
 use super::rule::Inside;
 use super::scope::Scope;
 use super::template::{nested, query};
-use super::term::{Path, Val};
+use super::term::{ABSORBED, Val, has_of};
 use super::types::Ty;
-use super::values::{present, ty_of};
 
 /// A constant message, or what computes it.
 type Said = (Option<Str>, Option<Node>);
@@ -141,6 +141,13 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
     match val {
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
         Val::Path(path) if path.faults.is_empty() => {
+            // An object whose name is generated has none yet.
+            let is_name = path.steps.len() == 2 && path.last() == Some("name");
+            if is_name && path.is_required() {
+                let mut path = path.clone();
+                path.steps.iter_mut().skip(1).for_each(|step| step.required = false);
+                return as_string(path.or(text("")), &path.ty);
+            }
             if path.is_required() {
                 return match path.ty {
                     Ty::Text => Some(path.strict()),
@@ -169,7 +176,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 let ty = ty_of(&sides[0]);
                 let rescued = sides[0].clone().rescued();
                 let (node, faults) =
-                    super::values::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
+                    super::forms::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
                 if faults.is_empty() { as_string(node, &ty) } else { None }
             }
             _ => None,
@@ -190,17 +197,21 @@ fn of_elements(hole: &crate::ir::Query, inside: &Inside, scope: &mut Scope<'_>) 
     scope.loops.push(inside.var.clone());
     let found = (|| {
         let found = query(hole, scope).ok()?;
-        let there = present(&found, scope).ok()?;
-        let _ = (there, Path::of);
         safe_text(&found, scope)
     })();
     scope.loops.pop();
     scope.names = names;
     let node = found?;
-    // What fails in a violation is left out.
-    let violating = match constant_bool(&inside.test) {
+    // What the test would fail for is in violation, too.
+    let faults = || inside.test.faults.iter().filter(|path| **path != *ABSORBED);
+    let mut terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
+    if terms.len() < faults().count() {
+        return None;
+    }
+    terms.push(inside.test.node.clone());
+    let violating = match constant_bool(&inside.test.node) {
         Some(_) => boolean(true),
-        None => not(inside.test.clone()),
+        None => not(crate::cel::build::all(terms)),
     };
     let kept = over(inside.list.clone(), "filter", &inside.var, violating);
     let mapped = over(kept, "map", &inside.var, node);

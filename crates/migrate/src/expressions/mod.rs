@@ -9,16 +9,20 @@ mod api_call;
 mod bindings;
 mod compare;
 mod conditions;
+mod forms;
 mod functions;
 mod leaf;
 mod lists;
+mod membership;
 mod message;
 mod open_pattern;
+mod ordering;
 mod pattern;
 mod pod_security;
 mod root;
 mod rule;
 mod scope;
+mod shared;
 mod template;
 mod term;
 mod texts;
@@ -27,7 +31,7 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::ir::{Origin, Rule};
+use crate::ir::{Origin, Rule, Template};
 use crate::kubernetes::schema::Types;
 use crate::value::Str;
 
@@ -121,4 +125,19 @@ impl Refusal {
 /// The first construct that cannot be said in CEL.
 pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
     rule::convert(rule, context)
+}
+
+/// The value of a template of a rule: it fails where the template cannot be filled in.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn value(own: &Template, rule: &Rule, context: &Context) -> Result<String, Refusal> {
+    let mut scope = scope::Scope::new(context, rule.origin.clone());
+    scope.bindings = rule.bindings.to_vec();
+    let val = template::template(own, &mut scope)?;
+    let (mut node, _) = forms::plain(&val, &mut scope)?;
+    for one in scope.shared.iter().rev() {
+        node = shared::replaced(&node, &one.name, &one.node);
+    }
+    Ok(crate::cel::print(&node, usize::MAX))
 }

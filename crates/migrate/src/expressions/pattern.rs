@@ -164,7 +164,9 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         let found = of_entry(entry, map, path, absent, scope)?;
         match entry.anchor {
             // What always holds is no condition.
-            Anchor::Condition if constant_bool(&found.pass) == Some(true) => others.push(Outcome::plain(found.pass)),
+            Anchor::Condition if constant_bool(&found.pass) == Some(true) => {
+                others.push(Outcome::plain(found.pass))
+            }
             Anchor::Condition => conditions.push(found.pass),
             _ => others.push(found),
         }
@@ -256,7 +258,8 @@ fn same_lists(
             _ => false,
         };
         let Shape::List(ListShape::Each(item, _)) = &entry.shape else { continue };
-        if !is_anchor || !matches!(below.ty, Ty::List(_)) || !entry.key.to_lowercase().ends_with("containers") {
+        if !is_anchor || !matches!(below.ty, Ty::List(_)) || !entry.key.to_lowercase().ends_with("containers")
+        {
             continue;
         }
         scope.loops.push(var.clone());
@@ -267,9 +270,11 @@ fn same_lists(
             lists.push((i, below, print(&found.ok, usize::MAX)));
         }
     }
-    let Some(test) = lists.iter().map(|(.., test)| test).find(|test| {
-        lists.iter().filter(|(.., other)| other == *test).count() > 1
-    }) else {
+    let Some(test) = lists
+        .iter()
+        .map(|(.., test)| test)
+        .find(|test| lists.iter().filter(|(.., other)| other == *test).count() > 1)
+    else {
         return Ok(None);
     };
     let test = test.clone();
@@ -277,7 +282,9 @@ fn same_lists(
         lists.into_iter().filter(|(.., other)| *other == test).map(|(i, path, _)| (i, path)).collect();
     // Those that are always there come first, then as they are written in pods.
     alike.sort_by_key(|(_, path)| (!path.is_required(), reversed(path.last().unwrap_or_default())));
-    let Some(Entry { shape, .. }) = alike.first().and_then(|(i, _)| map.entries.get(*i)) else { return Ok(None) };
+    let Some(Entry { shape, .. }) = alike.first().and_then(|(i, _)| map.entries.get(*i)) else {
+        return Ok(None);
+    };
     let paths: Vec<Path> = alike.iter().map(|(_, path)| path.clone()).collect();
     let (list, ty) = chained(&paths);
     let is_all = paths.iter().any(|p| p.last() == Some("containers"));

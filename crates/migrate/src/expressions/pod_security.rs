@@ -5,8 +5,8 @@
 //! such an image; exclusions of single values are refused. Semantics: `docs/validate.md`, "Bodies".
 
 use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, call, equals, has, int, list, method, name, not, or_value, over,
-    select, text, texts as list_of,
+    all_safe as all, any_safe as any, boolean, call, equals, has, int, list, method, name, not, or_value,
+    over, select, text, texts as list_of,
 };
 use crate::cel_tree::Node;
 use crate::ir::check::PodSecurity;
@@ -26,7 +26,10 @@ use super::{Refusal, root, texts};
 pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     let exclusions = exclusions(&own.exclude, scope)?;
     let Some(placed) = own.controls() else {
-        return Err(scope.refuse(format!("the version `{}` of the Pod Security Standards", own.version), "name a version"));
+        return Err(scope.refuse(
+            format!("the version `{}` of the Pod Security Standards", own.version),
+            "name a version",
+        ));
     };
     let placed: Vec<Placed> = placed.collect();
     let spec = spec_of(scope)?;
@@ -65,11 +68,15 @@ fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refu
     let mut found = Vec::new();
     for one in written.as_list().unwrap_or_default() {
         if !one.text_at(&["restrictedField"]).is_empty() {
-            return Err(scope.refuse("an exclusion of values from a Pod Security control", "exclude the control, or write its check"));
+            return Err(scope.refuse(
+                "an exclusion of values from a Pod Security control",
+                "exclude the control, or write its check",
+            ));
         }
-        let images = one.get("images").and_then(Value::as_list).map(|items| {
-            items.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>()
-        });
+        let images = one
+            .get("images")
+            .and_then(Value::as_list)
+            .map(|items| items.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>());
         let images = images.filter(|images| !images.is_empty());
         found.push(Exclusion { control: one.text_at(&["controlName"]).into(), images });
     }
@@ -85,13 +92,24 @@ fn spec_of(scope: &mut Scope<'_>) -> Result<Path, Refusal> {
         kinds if !kinds.is_empty() && kinds.iter().all(|k| !matches!(*k, "Pod" | "CronJob")) => {
             &["spec", "template", "spec"]
         }
-        _ => return Err(scope.refuse("Pod Security Standards for pods and their controllers in one rule", "write a rule for pods; controllers follow")),
+        _ => {
+            return Err(scope.refuse(
+                "Pod Security Standards for pods and their controllers in one rule",
+                "write a rule for pods; controllers follow",
+            ));
+        }
     };
     let types = scope.cx.types.clone();
     Ok(keys.iter().fold(root::object(scope), |path, key| path.key(key, &types)))
 }
 
-fn form(form: &Form, spec: &Path, pod: bool, images: &[&str], scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+fn form(
+    form: &Form,
+    spec: &Path,
+    pod: bool,
+    images: &[&str],
+    scope: &mut Scope<'_>,
+) -> Result<Node, Refusal> {
     let mut parts = Vec::new();
     for requirement in form.requirements {
         parts.push(of_requirement(requirement, spec, pod, images, scope)?);
@@ -203,9 +221,7 @@ fn of_condition(condition: &Condition, path: &Path) -> Node {
             over(path.or(list(Vec::new())), "all", "item", test)
         }
         Condition::Holds(wanted) => call("@in", vec![text(wanted), path.or(list(Vec::new()))]),
-        Condition::FirstKey(allowed, _) => {
-            any(allowed.iter().map(|key| has(path.strict(), key)).collect())
-        }
+        Condition::FirstKey(allowed, _) => any(allowed.iter().map(|key| has(path.strict(), key)).collect()),
     }
 }
 

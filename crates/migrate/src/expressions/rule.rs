@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, not, or_value};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, is, not, or_value};
 use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Entry, Kind, Node};
+use crate::cel_tree::{Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::rule::Body;
 use crate::ir::shape::Pattern;
@@ -18,6 +18,7 @@ use super::lists::{Quantifier, is_list, quantified};
 use super::message::message;
 use super::pattern::outcome;
 use super::scope::Scope;
+use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
 use super::term::{ABSORBED, Path, Test, Val, has_of};
 use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template};
 
@@ -41,7 +42,7 @@ pub struct Inside {
     /// The name of an item.
     pub var: Str,
     /// What must hold of an item.
-    pub test: Node,
+    pub test: Test,
     /// The item.
     pub item: Val,
 }
@@ -102,17 +103,23 @@ fn finished(
     if let Some(guard) = guard {
         for (node, (one, ..)) in all_of.iter_mut().zip(&validations) {
             let first = Test { node: guard.clone(), faults: admit_faults.clone() };
-            let second = Test { node: std::mem::replace(node, boolean(true)), faults: one.test.faults.clone() };
+            let second =
+                Test { node: std::mem::replace(node, boolean(true)), faults: one.test.faults.clone() };
             *node = implied(first, second);
         }
     }
+    share_repeated(&mut all_of, &mut shared);
     let mut kept = Vec::new();
     while let Some(one) = shared.pop() {
-        let uses: usize = all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
+        let uses: usize =
+            all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + kept.iter().map(|other: &super::scope::Shared| occurrences(&other.node, &one.name)).sum::<usize>();
+            + kept
+                .iter()
+                .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
+                .sum::<usize>();
         let uses = uses + in_others;
-        let is_long = print(&one.node, usize::MAX).len() > 60;
+        let is_long = print(&one.node, usize::MAX).len() > LONG;
         if uses == 0 {
             continue;
         }
@@ -128,7 +135,7 @@ fn finished(
     let written = |node: &Node| print(node, WIDTH);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
-        _ => vec![Named { name: "preconditions".into(), expression: written(&admit) }],
+        _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
     let variables =
         kept.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
@@ -166,88 +173,7 @@ fn implied(first: Test, second: Test) -> Node {
 
 /// An expression whose type is bool for the checker, too.
 fn boolean_text(node: &Node) -> String {
-    print(node, WIDTH)
-}
-
-fn is_variable(node: &Node, own: &str) -> bool {
-    match &node.kind {
-        Kind::Select { operand, field, test: false } => {
-            **field == *own && operand.as_ident().is_some_and(|n| **n == *"variables")
-        }
-        _ => false,
-    }
-}
-
-fn reads(node: &Node, own: &str, shared: &[super::scope::Shared]) -> bool {
-    occurrences(node, own) > 0
-        || shared.iter().any(|other| {
-            *other.name != *own && occurrences(node, &other.name) > 0 && occurrences(&other.node, own) > 0
-        })
-}
-
-/// How often a variable is read.
-pub fn occurrences(node: &Node, own: &str) -> usize {
-    if is_variable(node, own) {
-        return 1;
-    }
-    let mut sum = 0;
-    children(node, &mut |child| sum += occurrences(child, own));
-    sum
-}
-
-fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
-    match &node.kind {
-        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => {}
-        Kind::Select { operand, .. } => f(operand),
-        Kind::Call { target, args, .. } => {
-            target.iter().for_each(|t| f(t));
-            args.iter().for_each(f);
-        }
-        Kind::List { items, .. } => items.iter().for_each(f),
-        Kind::Map(entries) => entries.iter().for_each(|e| {
-            f(&e.key);
-            f(&e.value);
-        }),
-        Kind::Struct { fields, .. } => fields.iter().for_each(|e| f(&e.value)),
-    }
-}
-
-/// The tree with an expression in the place of a variable.
-pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
-    mapped(node, &|node| is_variable(node, own).then(|| by.clone()))
-}
-
-/// The tree with other nodes where `f` has some.
-pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
-    if let Some(other) = f(node) {
-        return other;
-    }
-    let of = |node: &Node| mapped(node, f);
-    let kind = match &node.kind {
-        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
-        Kind::Select { operand, field, test } => {
-            Kind::Select { operand: Box::new(of(operand)), field: field.clone(), test: *test }
-        }
-        Kind::Call { function, target, args } => Kind::Call {
-            function: function.clone(),
-            target: target.as_ref().map(|t| Box::new(of(t))),
-            args: args.iter().map(of).collect(),
-        },
-        Kind::List { items, optional } => {
-            Kind::List { items: items.iter().map(of).collect(), optional: optional.clone() }
-        }
-        Kind::Map(entries) => Kind::Map(
-            entries
-                .iter()
-                .map(|e| Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
-                .collect(),
-        ),
-        Kind::Struct { name, fields } => Kind::Struct {
-            name: name.clone(),
-            fields: fields.iter().map(|e| Entry { value: of(&e.value), ..e.clone() }).collect(),
-        },
-    };
-    Node::new(node.at, kind)
+    print(&is(node.clone(), true), WIDTH)
 }
 
 fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
@@ -287,7 +213,9 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
 fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let pattern: Arc<Pattern> = match overlay {
         Overlay::Ready(pattern) => pattern.clone(),
-        Overlay::Broken(why) => return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it")),
+        Overlay::Broken(why) => {
+            return Err(scope.refuse(format!("a pattern that cannot be run ({why})"), "correct it"));
+        }
         Overlay::Dynamic(own) => return super::open_pattern::test(own, path, scope),
     };
     let found = outcome(&pattern.root, path, false, scope)?;
@@ -297,7 +225,9 @@ fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<T
 fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let patterns = match overlays {
         Overlays::Ready(patterns) => patterns,
-        Overlays::Broken(why) => return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them")),
+        Overlays::Broken(why) => {
+            return Err(scope.refuse(format!("patterns that cannot be run ({why})"), "correct them"));
+        }
         Overlays::Dynamic(_) => {
             return Err(scope.refuse("variables in anyPattern", "write a deny rule with conditions"));
         }
@@ -338,17 +268,25 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     let mut inside: Option<Inside> = None;
     let source = list.clone();
     let test = quantified(Quantifier::Every, &source, scope, &mut |item, scope| {
-        let (test, node) = of_element(own, depth, item, object, scope)?;
+        let test = of_element(own, depth, item, object, scope)?;
         if let Val::Path(path) = item
             && path.steps.is_empty()
             && let Some(var) = path.base.as_ident()
         {
-            inside = Some(Inside { list: boolean(true), var: var.clone(), test: node, item: item.clone() });
+            let test = test.clone();
+            inside = Some(Inside { list: boolean(true), var: var.clone(), test, item: item.clone() });
         }
         Ok(test)
     });
     scope.place = outside;
-    let test = test?;
+    let mut test = test?;
+    let position = index_name(depth);
+    if test.node.mentions(&position) {
+        test.node = with_position(&test.node, &position);
+        if unbound(&test.node, &position, false) {
+            return Err(scope.refuse("the position of an element of several lists", "use the element"));
+        }
+    }
     // The list as the test reads it.
     let inside = inside.and_then(|inside| match &test.node.kind {
         Kind::Call { target: Some(target), function, .. } if **function == *"all" => {
@@ -360,18 +298,57 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     Ok(Checked { test, origin, inside, message: None })
 }
 
+/// The name of an element's position.
+fn index_name(depth: usize) -> String {
+    if depth == 0 { "index".into() } else { format!("index{depth}") }
+}
+
+/// The outermost loop with the position as its first variable.
+fn with_position(node: &Node, position: &str) -> Node {
+    mapped(node, &|part| match &part.kind {
+        Kind::Call { function, target: Some(target), args }
+            if matches!(&**function, "all" | "exists") && args.len() == 2 && part.mentions(position) =>
+        {
+            let mut args = args.clone();
+            args.insert(0, crate::cel::build::name(position));
+            Some(crate::cel::build::method((**target).clone(), function, args))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a name is read where no loop binds it.
+fn unbound(node: &Node, name: &str, is_bound: bool) -> bool {
+    if node.as_ident().is_some_and(|n| **n == *name) {
+        return !is_bound;
+    }
+    let binds = matches!(&node.kind, Kind::Call { target: Some(_), args, .. }
+        if args.len() == 3 && args.first().and_then(Node::as_ident).is_some_and(|n| **n == *name));
+    let mut found = false;
+    children(node, &mut |child| found |= unbound(child, name, is_bound || binds));
+    found
+}
+
 fn of_element(
     own: &ForEach,
     depth: usize,
     item: &Val,
     object: &Path,
     scope: &mut Scope<'_>,
-) -> Result<(Test, Node), Refusal> {
+) -> Result<Test, Refusal> {
     let numbered: Str = format!("element{depth}").into();
     let names = scope.names.clone();
     let bindings = scope.bindings.len();
     scope.names.insert("element".into(), item.clone());
     scope.names.insert(numbered, item.clone());
+    let position = |name: &str| Val::Node {
+        node: crate::cel::build::name(name),
+        ty: super::types::Ty::Int,
+        faults: super::term::Faults::new(),
+    };
+    let own_position = index_name(depth);
+    scope.names.insert("elementIndex".into(), position(&own_position));
+    scope.names.insert(format!("elementIndex{depth}").into(), position(&own_position));
     scope.bindings.extend(own.bindings.iter().cloned());
     let found = (|| {
         let admit = match &own.admit {
@@ -392,7 +369,9 @@ fn of_element(
         let scoped = own.element_scope.unwrap_or(is_object);
         let inner = match (scoped, item) {
             (true, Val::Path(path)) => path.clone(),
-            (true, _) => return Err(scope.refuse("patterns on elements that are no objects", "use conditions")),
+            (true, _) => {
+                return Err(scope.refuse("patterns on elements that are no objects", "use conditions"));
+            }
             (false, _) => object.clone(),
         };
         let test = match &own.check {
@@ -409,7 +388,11 @@ fn of_element(
                 for own in loops.iter() {
                     tests.push(of_loop(own, depth + 1, &inner, scope)?.test);
                 }
-                tests.into_iter().rev().reduce(|rest, first| both(first, rest)).unwrap_or(Test::constant(true))
+                tests
+                    .into_iter()
+                    .rev()
+                    .reduce(|rest, first| both(first, rest))
+                    .unwrap_or(Test::constant(true))
             }
             _ => Test::constant(true),
         };
@@ -417,7 +400,7 @@ fn of_element(
             Some(true) => test.node.clone(),
             _ => any(vec![not(admit.node.clone()), test.node.clone()]),
         };
-        Ok((Test { node: node.clone(), faults: test.faults }, node))
+        Ok(Test { node, faults: test.faults })
     })();
     scope.names = names;
     scope.bindings.truncate(bindings);

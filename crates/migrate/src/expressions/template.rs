@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use crate::cel::build::{binary, call, method, text};
 use crate::cel_tree::Node;
-use crate::ir::template::{Part, Query, Rounds};
 use crate::ir::Template;
+use crate::ir::template::{Part, Query, Rounds};
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
+use super::Refusal;
+use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::{Faults, Val};
 use super::types::Ty;
-use super::values::{plain, ty_of, value};
-use super::Refusal;
+use super::values::value;
 
 /// The name of an inner variable in the text around it.
 pub const INNER: &str = "inner variable ";
@@ -103,7 +104,9 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let (node, faults) = plain(val, scope)?;
     let node = match &ty {
         Ty::Text => node,
-        Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => call("string", vec![node]),
+        Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
+            call("string", vec![node])
+        }
         Ty::List(item) if **item == Ty::Text => {
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
@@ -136,7 +139,12 @@ pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 ///
 /// # Errors
 /// It cannot be said.
-pub fn resolved_in(source: &str, names: &Arc<[Str]>, data: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn resolved_in(
+    source: &str,
+    names: &Arc<[Str]>,
+    data: Val,
+    scope: &mut Scope<'_>,
+) -> Result<Val, Refusal> {
     let mut text = source.to_string();
     for _ in 0..16 {
         let found = find_variables(&text);
@@ -144,7 +152,7 @@ pub fn resolved_in(source: &str, names: &Arc<[Str]>, data: Val, scope: &mut Scop
         text = with_inner(&text, first, names, scope)?;
     }
     let own = crate::lower::query::plain(&text, names);
-    let outside = std::mem::replace(&mut scope.data, Some(data));
+    let outside = scope.data.replace(data);
     let found = self::query(&own, scope);
     scope.data = outside;
     found
@@ -184,9 +192,7 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
     // Text around variables that do not nest.
     let own = crate::lower::template::text(&Str::from(text.as_str()), names);
     match own {
-        Template::Rounds(_) => {
-            Err(scope.refuse("variables that touch or are escaped", "separate them"))
-        }
+        Template::Rounds(_) => Err(scope.refuse("variables that touch or are escaped", "separate them")),
         other => template(&other, scope),
     }
 }
@@ -195,7 +201,11 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
 fn put(head: &str, tail: &str, number: usize) -> Option<String> {
     let quoted = |quote: char| head.ends_with(quote) && tail.starts_with(quote);
     if quoted('"') && head.trim_end_matches('"').ends_with('.') {
-        return Some(format!("{}\"{INNER_KEY}{number}\"{}", head.strip_suffix('"')?, tail.strip_prefix('"')?));
+        return Some(format!(
+            "{}\"{INNER_KEY}{number}\"{}",
+            head.strip_suffix('"')?,
+            tail.strip_prefix('"')?
+        ));
     }
     if quoted('\'') {
         return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));

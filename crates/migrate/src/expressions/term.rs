@@ -33,9 +33,7 @@ pub fn has_of(path: &str) -> Option<Node> {
 
 /// Faults as they are seen outside of a loop: paths of its items cannot be named there.
 pub fn outside(faults: Faults, var: &str) -> Faults {
-    let is_inner = |path: &str| {
-        path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']))
-    };
+    let is_inner = |path: &str| path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']));
     faults.into_iter().map(|path| if is_inner(&path) { format!("?{path}") } else { path }).collect()
 }
 
@@ -202,8 +200,8 @@ pub enum Val {
         /// The expression where what it fails for is null.
         lenient: Option<Node>,
     },
-    /// The keys of an object.
-    Keys(Path),
+    /// The keys of an object; whether a missing object is a fault that no node takes for null.
+    Keys(Path, bool),
     /// How many items a list has.
     Count(Box<Val>),
     /// A list that is built of others, item by item.
@@ -246,7 +244,7 @@ impl Val {
     pub fn rescued(self) -> Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
-            Val::Keys(path) => Val::Keys(Path { fails: false, ..path }),
+            Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
             Val::Optional { node, ty, faults, lenient: Some(lenient) } => {
                 let _ = (node, faults);
                 Val::Optional { node: lenient, ty, faults: Faults::new(), lenient: None }

@@ -40,7 +40,9 @@ pub enum Ty {
 impl PartialEq for Ty {
     fn eq(&self, other: &Ty) -> bool {
         match (self, other) {
-            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) | (Ty::Listing(a), Ty::Listing(b)) => a == b,
+            (Ty::List(a), Ty::List(b)) | (Ty::Map(a), Ty::Map(b)) | (Ty::Listing(a), Ty::Listing(b)) => {
+                a == b
+            }
             (Ty::Object(a), Ty::Object(b)) => {
                 let names = |all: &[(Arc<TypeDef>, Option<Value>)]| -> Vec<Str> {
                     all.iter().map(|(def, _)| def.name.clone()).collect()

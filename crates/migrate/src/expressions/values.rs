@@ -3,24 +3,22 @@
 //! In: a node of the IR, and the values of the binders around it. Out: a [`Val`]. Which nodes take what is missing for null is in
 //! the IR already (`Rescue`). Semantics: `docs/jmespath.md`.
 
-use crate::cel::build::{
-    any, binary, boolean, call, choose, constant, constant_bool, index, int, list, method, name, not, object,
-    or_value, select_optional, text,
-};
+use crate::cel::build::{binary, call, index, int, list, method, name, object, or_value, select_optional};
 use crate::cel_tree::Node;
 use crate::ir::expr::{Expr, Faults as Faults_, Over};
 use crate::ir::ops::truthy as is_true;
 use crate::value::{Str, Value};
 
+use super::Refusal;
 use super::compare::compare;
+use super::forms::{truthy, ty_of};
 use super::functions;
-use super::lists::{built, is_list, quantified, Quantifier};
+use super::lists::{built, is_list};
 use super::root::root;
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{INNER, INNER_KEY};
 use super::term::{ABSORBED, Faults, Loop, Path, Test, Val};
 use super::types::Ty;
-use super::Refusal;
 
 /// The value of an expression; `locals`: the values of the binders around it, the innermost last.
 ///
@@ -184,7 +182,7 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
             faults: faults.clone(),
             lenient: lenient.clone().map(|node| select_optional(node, key)),
         },
-        Val::Keys(_) | Val::Count(_) => Val::Const(Value::Null),
+        Val::Keys(..) | Val::Count(_) => Val::Const(Value::Null),
         Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
             Some((_, found)) => found.clone(),
             None => Val::Const(Value::Null),
@@ -230,7 +228,9 @@ fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
 /// An item by its position; none where there is no such item.
 fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let positioned = |node: Node, size: Node| match at < 0 {
-        true => call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))]),
+        true => {
+            call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))])
+        }
         false => call("_[?_]", vec![node, int(at)]),
     };
     match val {
@@ -271,12 +271,20 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
             item(&sides[0].clone().rescued(), at, scope)
         }
+        // A text that is split has a first part.
+        Val::Node { node, ty, faults } if at == 0 && is_split(node) => {
+            Ok(Val::Node { node: index(node.clone(), int(0)), ty: ty.item(), faults: faults.clone() })
+        }
         other => {
             let ty = ty_of(other).item();
             let (node, faults) = built(other, scope)?;
             Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults, lenient: None })
         }
     }
+}
+
+fn is_split(node: &Node) -> bool {
+    matches!(&node.kind, crate::cel_tree::Kind::Call { function, .. } if **function == *"split")
 }
 
 /// A list with lists in it taken apart.
@@ -398,226 +406,4 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         _ => {}
     }
     Ok(Val::Or(Box::new([left.rescued(), right])))
-}
-
-/// The type of a value.
-pub fn ty_of(val: &Val) -> Ty {
-    match val {
-        Val::Const(v) => match v {
-            Value::Str(_) => Ty::Text,
-            Value::Bool(_) => Ty::Bool,
-            Value::Int(_) | Value::UInt(_) => Ty::Int,
-            Value::Float(f) if f.fract() == 0.0 => Ty::Int,
-            Value::Float(_) => Ty::Double,
-            Value::List(items) => match items.iter().all(|v| v.as_str().is_some()) {
-                true => Ty::List(Box::new(Ty::Text)),
-                false => Ty::List(Box::new(Ty::Any)),
-            },
-            Value::Map(_) => Ty::Map(Box::new(Ty::Any)),
-            _ => Ty::Any,
-        },
-        Val::Path(path) => path.ty.clone(),
-        Val::Node { ty, .. } | Val::Optional { ty, .. } => ty.clone(),
-        Val::Loop(own) => match own.flat {
-            true => ty_of(&own.body),
-            false => Ty::List(Box::new(ty_of(&own.body))),
-        },
-        Val::Chain(parts) | Val::Tuple(parts) => {
-            let of = |part: &Val| match (val, ty_of(part)) {
-                (Val::Chain(_), Ty::List(item)) => *item,
-                (_, ty) => ty,
-            };
-            let item = parts.iter().map(of).reduce(Ty::common).unwrap_or(Ty::Any);
-            Ty::List(Box::new(item))
-        }
-        Val::Record(_) => Ty::Map(Box::new(Ty::Any)),
-        Val::Keys(_) => Ty::List(Box::new(Ty::Text)),
-        Val::Count(_) => Ty::Int,
-        Val::Or(sides) => match &sides[1] {
-            Val::Const(v) if v.is_empty() || v.is_null() => ty_of(&sides[0]),
-            right => ty_of(&sides[0]).common(ty_of(right)),
-        },
-    }
-}
-
-/// Whether a value is there, and not null.
-///
-/// # Errors
-/// It cannot be said.
-pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    Ok(match val {
-        Val::Const(v) => Test::constant(!v.is_null()),
-        Val::Path(path) | Val::Keys(path) => Test { node: path.present(), faults: path.faults.clone() },
-        Val::Optional { node, faults, .. } => {
-            Test { node: method(node.clone(), "hasValue", Vec::new()), faults: faults.clone() }
-        }
-        Val::Loop(own) => match &own.source {
-            Val::Path(_) | Val::Optional { .. } | Val::Keys(_) => present(&own.source.clone().rescued(), scope)?,
-            _ => Test::constant(true),
-        },
-        Val::Or(sides) => {
-            let [left, right] = &**sides;
-            let other = present(right, scope)?;
-            match constant_bool(&other.node) {
-                Some(true) => other,
-                _ => super::conditions::either(truthy(left, scope)?, other),
-            }
-        }
-        Val::Node { .. } | Val::Chain(_) | Val::Tuple(_) | Val::Record(_) | Val::Count(_) => {
-            Test::constant(true)
-        }
-    })
-}
-
-/// Whether a value counts as true.
-///
-/// # Errors
-/// It cannot be said.
-pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    let of = |node: Node, ty: &Ty| match ty {
-        Ty::Bool => Some(binary("==", node, boolean(true))),
-        Ty::Text => Some(binary("!=", node, text(""))),
-        Ty::List(_) | Ty::Map(_) => Some(binary(">", method(node, "size", Vec::new()), int(0))),
-        _ => None,
-    };
-    Ok(match val {
-        Val::Const(v) => Test::constant(is_true(v)),
-        Val::Node { node, ty: Ty::Bool, faults } => Test { node: node.clone(), faults: faults.clone() },
-        Val::Node { node, ty, faults } => {
-            let node = of(node.clone(), ty).unwrap_or(boolean(true));
-            Test { node, faults: faults.clone() }
-        }
-        Val::Path(path) => {
-            let faults = path.faults.clone();
-            let default = falsy(&path.ty);
-            let node = match default.and_then(|default| of(path.or(default), &path.ty)) {
-                Some(node) => node,
-                None => {
-                    let may_be_empty = match &path.ty {
-                        Ty::Object(all) => !all.iter().all(|(def, _)| def.fields.iter().any(|f| f.required)),
-                        Ty::Any => return truthy_any(path, scope),
-                        _ => false,
-                    };
-                    match may_be_empty {
-                        true => binary("!=", path.or(object(Vec::new())), object(Vec::new())),
-                        false => path.present(),
-                    }
-                }
-            };
-            Test { node, faults }
-        }
-        Val::Optional { node, ty, faults, .. } => {
-            let there = || method(node.clone(), "hasValue", Vec::new());
-            let test = falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty));
-            Test { node: test.unwrap_or_else(there), faults: faults.clone() }
-        }
-        Val::Count(_) => Test::constant(true),
-        Val::Loop(_) | Val::Chain(_) | Val::Keys(_) => {
-            quantified(Quantifier::Some, val, scope, &mut |_, _| Ok(Test::constant(true)))?
-        }
-        Val::Tuple(items) => Test::constant(!items.is_empty()),
-        Val::Record(pairs) => Test::constant(!pairs.is_empty()),
-        Val::Or(sides) => {
-            let [left, right] = &**sides;
-            let (left, right) = (truthy(left, scope)?, truthy(right, scope)?);
-            super::conditions::either(left, right)
-        }
-    })
-}
-
-fn truthy_any(path: &Path, _: &Scope<'_>) -> Result<Test, Refusal> {
-    let value = path.strict();
-    let falsy = [text(""), boolean(false), list(Vec::new()), object(Vec::new())];
-    let is_false = any(falsy.into_iter().map(|v| binary("==", value.clone(), v)).collect());
-    let node = crate::cel::build::all(vec![path.present(), not(is_false)]);
-    Ok(Test { node, faults: path.faults.clone() })
-}
-
-/// The value of a type that counts as false.
-pub fn falsy(ty: &Ty) -> Option<Node> {
-    Some(match ty {
-        Ty::Text => text(""),
-        Ty::Bool => boolean(false),
-        Ty::List(_) => list(Vec::new()),
-        Ty::Map(_) => object(Vec::new()),
-        _ => return None,
-    })
-}
-
-/// A value as an expression that fails where the value is missing; null where it may be null.
-///
-/// # Errors
-/// It cannot be built.
-pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
-    Ok(match val {
-        Val::Const(v) => (literal(v), Faults::new()),
-        Val::Path(path) => (path.strict(), path.missing()),
-        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
-        Val::Optional { node, faults, .. } => {
-            let mut faults = faults.clone();
-            faults.insert(crate::cel::print(node, usize::MAX));
-            (method(node.clone(), "value", Vec::new()), faults)
-        }
-        Val::Record(pairs) => {
-            let mut faults = Faults::new();
-            let mut entries = Vec::new();
-            for (key, val) in pairs {
-                let (node, more) = plain(val, scope)?;
-                faults.extend(more);
-                entries.push((text(key), node));
-            }
-            (object(entries), faults)
-        }
-        Val::Or(sides) => {
-            let [left, right] = &**sides;
-            defaulted(left, right, scope)?
-        }
-        Val::Count(of) => super::lists::count(of, scope)?,
-        Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(_) => built(val, scope)?,
-    })
-}
-
-/// A constant as a literal; whole numbers without a point.
-pub fn literal(v: &Value) -> Node {
-    match v {
-        Value::List(items) => list(items.iter().map(literal).collect()),
-        Value::Map(m) => object(m.sorted().into_iter().map(|(k, v)| (text(k), literal(v))).collect()),
-        Value::Float(f) if f.fract() == 0.0 && f.abs() < 9e15 => int(*f as i64),
-        other => constant(other.clone()),
-    }
-}
-
-/// `left || right` as an expression.
-fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
-    let ty = ty_of(left);
-    let (default, mut faults) = plain(right, scope)?;
-    let is_falsy_default = matches!(right, Val::Const(v) if !is_true(v));
-    let never_falsy = matches!(ty, Ty::Int | Ty::Double | Ty::Quantity | Ty::IntOrText);
-    let node = match left {
-        Val::Path(path) if is_falsy_default || never_falsy => {
-            faults.extend(path.faults.iter().cloned());
-            path.or(default)
-        }
-        Val::Optional { node, faults: own, .. } if is_falsy_default || never_falsy => {
-            faults.extend(own.iter().cloned());
-            or_value(node.clone(), default)
-        }
-        Val::Loop(_) | Val::Chain(_) if is_falsy_default => {
-            let (node, own) = built(&left.clone().rescued(), scope)?;
-            faults.extend(own);
-            node
-        }
-        Val::Node { node, faults: own, .. } if is_falsy_default || never_falsy => {
-            faults.extend(own.iter().cloned());
-            node.clone()
-        }
-        left => {
-            let test = truthy(left, scope)?;
-            let (node, own) = plain(&super::lists::known(left), scope)?;
-            faults.extend(own);
-            faults.extend(test.faults);
-            choose(test.node, node, default)
-        }
-    };
-    Ok((node, faults))
 }

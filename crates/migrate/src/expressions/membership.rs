@@ -1,0 +1,182 @@
+//! Membership: `AnyIn` and its like.
+//!
+//! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
+use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
+use crate::cel_tree::Node;
+use crate::ir::pattern::Leaf;
+use crate::value::range::Range;
+use crate::value::wildcard::has_wildcard;
+use crate::value::{Str, Value};
+
+use super::conditions::{both, not_null, scalar};
+use super::forms::ty_of;
+use super::lists::{Quantifier, is_list, quantified};
+use super::scope::Scope;
+use super::term::{Test, Val};
+use super::types::Ty;
+use super::{Refusal, leaf, texts};
+
+/// Which operator of the `In` family.
+#[derive(Clone, Copy)]
+pub struct Member {
+    /// Every item of the key, not some.
+    pub every: bool,
+    /// Is not in the list.
+    pub negated: bool,
+}
+
+pub fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    if let Val::Const(Value::Null) = key {
+        return Ok(Test::constant(false));
+    }
+    if is_list(key) {
+        return list_membership(member, key, right, scope);
+    }
+    if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
+        return Ok(Test::constant(false));
+    }
+    if matches!(right, Val::Const(v) if !matches!(v, Value::List(_) | Value::Str(_))) {
+        return Ok(Test::constant(false));
+    }
+    let there = not_null(key, scope)?;
+    let found = scalar_in(&super::lists::known_unless_failing(key), right, scope)?;
+    let test = if member.negated { found.negated() } else { found };
+    let test = match (member.negated, is_list(right)) {
+        // Nothing is in a list that is null, and nothing is not in it.
+        (true, true) => both(not_null(right, scope)?, test),
+        _ => test,
+    };
+    Ok(both(there, test))
+}
+
+/// Whether a scalar is in a list, or matches a text.
+fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    match right {
+        Val::Const(Value::List(items)) => {
+            let (node, faults) = scalar(key, scope)?;
+            Ok(Test { node: word_in(&node, &ty_of(key), items), faults })
+        }
+        Val::Const(Value::Str(s)) => {
+            let (node, faults) = scalar(key, scope)?;
+            Ok(Test { node: in_text(&node, &ty_of(key), s), faults })
+        }
+        Val::Const(_) => Ok(Test::constant(false)),
+        Val::Keys(path, _) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
+            let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
+            Ok(has_key(path, s, scope))
+        }
+        right if is_list(right) => match key {
+            Val::Const(c) => {
+                let word = crate::value::print::display(c);
+                quantified(Quantifier::Some, right, scope, &mut |item, scope| {
+                    let (node, faults) = scalar(item, scope)?;
+                    Ok(Test { node: leaf::words_of(&node, &ty_of(item), &[&*word]), faults })
+                })
+            }
+            key => {
+                let (own, mut faults) = scalar(key, scope)?;
+                let (list, more) = super::lists::built(right, scope)?;
+                faults.extend(more);
+                Ok(Test { node: binary("in", own, list), faults })
+            }
+        },
+        right => {
+            let (own, mut faults) = scalar(key, scope)?;
+            let (other, more) = scalar(right, scope)?;
+            faults.extend(more);
+            let is_outside = matches!(right, Val::Path(path) if !path.faults.is_empty())
+                || matches!(right, Val::Optional { faults, .. } if !faults.is_empty());
+            if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
+                return Ok(Test { node: equals(other, own), faults });
+            }
+            // A text that comes from outside may be a list in JSON.
+            let is_json = method(other.clone(), "startsWith", vec![text("[")]);
+            let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
+            let node = choose(is_json, binary("in", own.clone(), list), equals(other, own));
+            Ok(Test { node, faults })
+        }
+    }
+}
+
+/// Whether an object has a key; one that is missing fails, or has none.
+pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
+    let of = |path: &super::term::Path| path.key(key, &scope.cx.types).present();
+    match path.fails {
+        true => Test { node: of(&path.known()), faults: path.missing() },
+        false => Test { node: of(path), faults: path.faults.clone() },
+    }
+}
+
+/// Whether a value is one of the items of a list, as texts.
+fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
+    let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
+    let words: Vec<&str> = words.iter().map(|w| &**w).collect();
+    match ty {
+        Ty::Bool => {
+            let holds = |b: bool| {
+                words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }))
+            };
+            match [holds(true), holds(false)] {
+                [true, true] => boolean(true),
+                [false, false] => boolean(false),
+                [is_true, _] => crate::cel::build::is(node.clone(), is_true),
+            }
+        }
+        Ty::Int => {
+            let numbers: Option<Vec<i64>> =
+                words.iter().map(|w| crate::value::number::parse_int(w)).collect();
+            match numbers {
+                Some(numbers) => call(
+                    "@in",
+                    vec![node.clone(), crate::cel::build::list(numbers.into_iter().map(int).collect())],
+                ),
+                None => texts::matches_any(&leaf::as_text(node, ty), &words),
+            }
+        }
+        ty => leaf::words_of(node, ty, &words),
+    }
+}
+
+/// Whether a value matches a text: as a wildcard pattern, or in a range.
+fn in_text(node: &Node, ty: &Ty, s: &str) -> Node {
+    match Range::parse(s).filter(|range| !range.negated) {
+        Some(_) => leaf::test(&Leaf::new(Value::from(s)), node, ty),
+        None => word_in(node, ty, &[Value::from(s)]),
+    }
+}
+
+fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    // `AnyNotIn`: some item is outside; `AllNotIn`: none is inside.
+    let quantifier = if member.every { Quantifier::Every } else { Quantifier::Some };
+    if let (Val::Const(Value::List(keys)), true) = (key, is_list(right)) {
+        // Some key is in the list: some item is one of the keys.
+        if !member.every && !member.negated {
+            let keys = keys.clone();
+            return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
+                let (node, faults) = scalar(item, scope)?;
+                Ok(Test { node: word_in(&node, &ty_of(item), &keys), faults })
+            });
+        }
+    }
+    if let Val::Const(v) = right
+        && !matches!(v, Value::List(_) | Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_))
+    {
+        return Ok(Test::constant(false));
+    }
+    let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test, Refusal> {
+        let found = match right {
+            Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+                let Val::Const(v) = right else { return Ok(Test::constant(false)) };
+                let (node, faults) = scalar(item, scope)?;
+                Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v)), faults }
+            }
+            right => scalar_in(item, right, scope)?,
+        };
+        Ok(if member.negated { found.negated() } else { found })
+    };
+    let test = quantified(quantifier, key, scope, &mut |item, scope| one(item, scope))?;
+    if quantifier == Quantifier::Every && !matches!(key, Val::Chain(_) | Val::Const(_)) {
+        return Ok(both(not_null(key, scope)?, test));
+    }
+    Ok(test)
+}

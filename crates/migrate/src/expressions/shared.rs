@@ -1,0 +1,175 @@
+//! Expressions that others share.
+//!
+//! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands under a name of its own; and
+//! the walks over trees that this needs.
+use crate::cel::print;
+use crate::cel_tree::{Entry, Kind, Node};
+use crate::value::{Str, Value};
+
+use super::scope::Shared;
+
+/// Shorter expressions stand where they are read.
+pub const LONG: usize = 60;
+
+/// Gives names to long expressions that occur several times and read no item of a loop.
+pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
+    for _ in 0..8 {
+        let mut found: Vec<(String, Node, usize)> = Vec::new();
+        for node in all_of.iter() {
+            closed(node, &mut Vec::new(), &mut |node| {
+                let written = print(node, usize::MAX);
+                if written.len() <= LONG {
+                    return;
+                }
+                match found.iter_mut().find(|(known, ..)| *known == written) {
+                    Some((.., count)) => *count += 1,
+                    None => found.push((written, node.clone(), 1)),
+                }
+            });
+        }
+        let longest =
+            found.into_iter().filter(|(.., count)| *count > 1).max_by_key(|(written, ..)| written.len());
+        let Some((written, node, _)) = longest else { return };
+        let wanted = super::bindings::as_name(&label(&node));
+        let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
+        let numbered = (2..).map(|n| format!("{wanted}{n}"));
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !is_taken(n)).unwrap_or_default();
+        let read = crate::cel::build::select(crate::cel::build::name("variables"), &name);
+        for other in all_of.iter_mut() {
+            *other = mapped(other, &|part| (print(part, usize::MAX) == written).then(|| read.clone()));
+        }
+        shared.push(Shared { name: name.into(), node, keep: true });
+    }
+}
+
+/// What an expression is called: its last key, or the function that makes it.
+fn label(node: &Node) -> String {
+    match &node.kind {
+        Kind::Select { field, .. } => field.to_string(),
+        Kind::Call { function, target: Some(target), args } => match &**function {
+            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" => label(target),
+            _ if args.is_empty() => label(target),
+            other => other.to_string(),
+        },
+        Kind::Call { function, args, .. } => match (&**function, &args[..]) {
+            ("_?._" | "_[?_]" | "_[_]", [operand, key]) => match &key.kind {
+                Kind::Const(Value::Str(key)) => key.to_string(),
+                _ => label(operand),
+            },
+            (_, [first, ..]) => label(first),
+            _ => "value".into(),
+        },
+        _ => "value".into(),
+    }
+}
+
+/// Calls `f` with every part that reads no variable of a loop around it, except the whole.
+fn closed(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
+    let is_macro = |function: &str, args: &[Node]| {
+        args.len() > 1
+            && matches!(
+                function,
+                "all" | "exists" | "exists_one" | "filter" | "map" | "transformMap" | "optMap"
+            )
+    };
+    match &node.kind {
+        Kind::Call { function, target: Some(target), args } if is_macro(function, args) => {
+            visit(target, bound, f);
+            let (vars, bodies) = args.split_at(if &**function == "transformMap" { 2 } else { 1 });
+            let before = bound.len();
+            bound.extend(vars.iter().filter_map(Node::as_ident).cloned());
+            bodies.iter().for_each(|body| visit(body, bound, f));
+            bound.truncate(before);
+        }
+        _ => children(node, &mut |child| visit(child, bound, f)),
+    }
+}
+
+fn visit(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
+    let is_value = !matches!(node.kind, Kind::Const(_) | Kind::List { .. } | Kind::Ident(_));
+    if is_value && !bound.iter().any(|var| node.mentions(var)) {
+        f(node);
+    }
+    closed(node, bound, f);
+}
+
+pub fn is_variable(node: &Node, own: &str) -> bool {
+    match &node.kind {
+        Kind::Select { operand, field, test: false } => {
+            **field == *own && operand.as_ident().is_some_and(|n| **n == *"variables")
+        }
+        _ => false,
+    }
+}
+
+pub fn reads(node: &Node, own: &str, shared: &[Shared]) -> bool {
+    occurrences(node, own) > 0
+        || shared.iter().any(|other| {
+            *other.name != *own && occurrences(node, &other.name) > 0 && occurrences(&other.node, own) > 0
+        })
+}
+
+/// How often a variable is read.
+pub fn occurrences(node: &Node, own: &str) -> usize {
+    if is_variable(node, own) {
+        return 1;
+    }
+    let mut sum = 0;
+    children(node, &mut |child| sum += occurrences(child, own));
+    sum
+}
+
+pub fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
+    match &node.kind {
+        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => {}
+        Kind::Select { operand, .. } => f(operand),
+        Kind::Call { target, args, .. } => {
+            target.iter().for_each(|t| f(t));
+            args.iter().for_each(f);
+        }
+        Kind::List { items, .. } => items.iter().for_each(f),
+        Kind::Map(entries) => entries.iter().for_each(|e| {
+            f(&e.key);
+            f(&e.value);
+        }),
+        Kind::Struct { fields, .. } => fields.iter().for_each(|e| f(&e.value)),
+    }
+}
+
+/// The tree with an expression in the place of a variable.
+pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
+    mapped(node, &|node| is_variable(node, own).then(|| by.clone()))
+}
+
+/// The tree with other nodes where `f` has some.
+pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
+    if let Some(other) = f(node) {
+        return other;
+    }
+    let of = |node: &Node| mapped(node, f);
+    let kind = match &node.kind {
+        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
+        Kind::Select { operand, field, test } => {
+            Kind::Select { operand: Box::new(of(operand)), field: field.clone(), test: *test }
+        }
+        Kind::Call { function, target, args } => Kind::Call {
+            function: function.clone(),
+            target: target.as_ref().map(|t| Box::new(of(t))),
+            args: args.iter().map(of).collect(),
+        },
+        Kind::List { items, optional } => {
+            Kind::List { items: items.iter().map(of).collect(), optional: optional.clone() }
+        }
+        Kind::Map(entries) => Kind::Map(
+            entries
+                .iter()
+                .map(|e| Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
+                .collect(),
+        ),
+        Kind::Struct { name, fields } => Kind::Struct {
+            name: name.clone(),
+            fields: fields.iter().map(|e| Entry { value: of(&e.value), ..e.clone() }).collect(),
+        },
+    };
+    Node::new(node.at, kind)
+}
