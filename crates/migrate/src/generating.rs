@@ -186,7 +186,7 @@ impl Filled<'_> {
     /// A text as an expression.
     fn text(&self, written: &str) -> Result<String, Refusal> {
         let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        value(&text(&written.into(), &names), self.rule, self.context)
+        value(&text(&written.into(), &names), self.rule, None, self.context)
     }
 
     /// A document with placeholders for variables.

@@ -218,7 +218,7 @@ fn of_rule(
         let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
         if kinds.contains(LEFT) && source.options.replication_controllers {
             let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT));
-            for (_, rule) in own {
+            if let Some((_, rule)) = own {
                 out.extend(of_controllers(source, at, rule, &default, notes)?);
             }
         }

@@ -1,33 +1,45 @@
 //! Values and paths of patches as CEL.
 
 use crate::constraints::cel::literal;
+use crate::expressions::Refusal;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::{Value, print};
 
-/// A constant as a literal; members of different types are dynamic, which lists and maps of mixed types need.
-pub fn constant(value: &Value) -> String {
-    match value {
+/// What fills texts with variables in.
+pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
+
+/// A value as a literal; members of different types are dynamic, which lists and maps of mixed types need.
+///
+/// # Errors
+/// A variable that cannot be said.
+pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+    Ok(match value {
+        Value::Str(text) if text.contains("{{") => fill(text)?,
         Value::Str(text) => literal(text),
-        Value::List(items) => {
-            let all: Vec<String> = mixed(items.iter());
-            format!("[{}]", all.join(", "))
-        }
+        Value::List(items) => format!("[{}]", mixed(items.iter(), fill)?.join(", ")),
         Value::Map(fields) => {
-            let values = mixed(fields.iter().map(|(_, value)| value));
+            let values = mixed(fields.iter().map(|(_, value)| value), fill)?;
             let all: Vec<String> =
                 fields.keys().zip(values).map(|(key, value)| format!("{}: {value}", literal(key))).collect();
             format!("{{{}}}", all.join(", "))
         }
         scalar => print::json(scalar),
-    }
+    })
 }
 
-fn mixed<'v>(values: impl Iterator<Item = &'v Value> + Clone) -> Vec<String> {
+fn mixed<'v>(
+    values: impl Iterator<Item = &'v Value> + Clone,
+    fill: Fill<'_>,
+) -> Result<Vec<String>, Refusal> {
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();
     let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));
     let is_one = types.all(|one| Some(one) == first) && (is_scalar || values.clone().count() < 2);
-    values.map(|v| if is_one { constant(v) } else { format!("dyn({})", constant(v)) }).collect()
+    let one = |v: &Value| {
+        let text = constant(v, fill)?;
+        Ok(if is_one { text } else { format!("dyn({text})") })
+    };
+    values.map(one).collect()
 }
 
 /// Whether a field can be selected by its name.

@@ -12,7 +12,7 @@ use crate::kubernetes::schema::Type;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
 
-use super::constant::{Place, constant, is_map, is_name, is_scalar, named_items};
+use super::constant::{Fill, Place, constant, is_map, is_name, is_scalar, named_items};
 use super::json::{remove, set};
 
 /// What a patch becomes.
@@ -47,17 +47,36 @@ fn key(written: &str) -> Key<'_> {
 struct Writer<'w> {
     types: &'w Types,
     origin: &'w Origin,
+    fill: Fill<'w>,
+    element: Option<&'w Chosen<'w>>,
     patches: Vec<String>,
+}
+
+/// The elements of a list that a loop is about.
+pub struct Chosen<'c> {
+    /// The list.
+    pub list: &'c Place,
+    /// The name of an element in expressions.
+    pub var: &'c str,
+    /// Which elements count; `None` = all.
+    pub test: Option<String>,
 }
 
 /// What a patch becomes for objects of a kind.
 ///
 /// # Errors
 /// A construct that has no counterpart.
-pub fn merged(patch: &Value, object: &Place, types: &Types, origin: &Origin) -> Result<Merged, Refusal> {
-    let mut writer = Writer { types, origin, patches: Vec::new() };
-    if patch.any_text(&|text| text.contains("{{") || text.contains("$(")) {
-        return Err(writer.refuse("variables in a merge"));
+pub fn merged(
+    patch: &Value,
+    object: &Place,
+    types: &Types,
+    origin: &Origin,
+    fill: Fill<'_>,
+    element: Option<&Chosen<'_>>,
+) -> Result<Merged, Refusal> {
+    let mut writer = Writer { types, origin, fill, element, patches: Vec::new() };
+    if patch.any_text(&|text| text.contains("$(")) {
+        return Err(writer.refuse("references in a merge"));
     }
     if patch.any_text(&|text| text == "$patch") {
         return Err(writer.refuse("a `$patch` directive"));
@@ -97,6 +116,9 @@ impl Writer<'_> {
     fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>, Refusal> {
         let mut out = Vec::new();
         for (written, value) in fields.iter() {
+            if written.contains("{{") {
+                return Err(self.refuse("a variable in a key of a merge"));
+            }
             let (key, absent) = match key(written) {
                 Key::Plain(key) => (key, false),
                 Key::Absent(key) => (key, true),
@@ -127,7 +149,7 @@ impl Writer<'_> {
                     return Err(self.refuse("a value in a list's items that is replaced as a whole"));
                 }
                 None if absent => {
-                    let patch = set(&own, &plain(value));
+                    let patch = set(&own, &plain(value), self.fill)?;
                     self.patches.push(match own.is_there() {
                         Some(test) => format!("{test} ? [] : {}", bracketed(&patch)),
                         None => continue,
@@ -173,7 +195,7 @@ impl Writer<'_> {
                 Some(ty) => self.items(items, &ty, place, name).map(Some),
                 None => Ok(None),
             },
-            scalar => Ok(Some(constant(scalar))),
+            scalar => Ok(Some(constant(scalar, self.fill)?)),
         }
     }
 
@@ -183,6 +205,12 @@ impl Writer<'_> {
         let mut chosen = Vec::new();
         for item in items {
             let Some(fields) = item.as_map() else { return Err(self.refuse("an item that is no object")) };
+            if let Some(element) = self.element.filter(|element| element.list.pointer() == place.pointer()) {
+                if let Some(own) = of_element(fields) {
+                    chosen.push(self.elements(element, &own, ty, place, name)?);
+                    continue;
+                }
+            }
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
                 let item = Place::item("item", ty);
@@ -241,6 +269,24 @@ impl Writer<'_> {
         Ok(format!("{some}.map({var}, {name}{{{}}})", all.join(", ")))
     }
 
+    /// The elements of a loop, each changed by the item that names it.
+    fn elements(
+        &mut self,
+        element: &Chosen<'_>,
+        fields: &Map,
+        ty: &Type,
+        place: &Place,
+        name: &str,
+    ) -> Result<String, Refusal> {
+        let members = self.object(fields, &Place::item(element.var, ty), name)?;
+        let some = match &element.test {
+            Some(test) => format!("{}.filter({}, {test})", place.value(), element.var),
+            None => place.value(),
+        };
+        let all: Vec<String> = [format!("name: {}.name", element.var)].into_iter().chain(members).collect();
+        Ok(format!("{some}.map({}, {name}{{{}}})", element.var, all.join(", ")))
+    }
+
     /// What the schema does not describe, or replaces as a whole.
     fn others(&mut self, value: &Value, place: &Place) -> Result<(), Refusal> {
         match value {
@@ -256,7 +302,7 @@ impl Writer<'_> {
                             let own = place.key(key, self.types);
                             if let Some(test) = own.is_there() {
                                 self.patches
-                                    .push(format!("{test} ? [] : {}", bracketed(&set(&own, &plain(value)))));
+                                    .push(format!("{test} ? [] : {}", bracketed(&set(&own, &plain(value), self.fill)?)));
                             }
                         }
                         Key::Condition(_) | Key::Global(_)
@@ -272,7 +318,7 @@ impl Writer<'_> {
                 Err(self.refuse("anchors in a list that is replaced as a whole"))
             }
             other => {
-                self.patches.push(set(place, other));
+                self.patches.push(set(place, other, self.fill)?);
                 Ok(())
             }
         }
@@ -281,6 +327,16 @@ impl Writer<'_> {
 
 fn bracketed(text: &str) -> String {
     if text.starts_with('[') { text.into() } else { format!("({text})") }
+}
+
+/// The fields of an item that is named as the element of a loop is, without its name.
+fn of_element(fields: &Map) -> Option<Map> {
+    let is_name = |written: &str| matches!(key(written), Key::Plain("name") | Key::Condition("name"));
+    let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
+    let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    (variable.trim() == "element.name").then(|| {
+        fields.iter().filter(|(key, _)| *key != written).map(|(key, value)| (key.clone(), value.clone())).collect()
+    })
 }
 
 /// A text that is a wildcard pattern and nothing more.

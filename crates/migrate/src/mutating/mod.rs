@@ -7,6 +7,8 @@ mod constant;
 mod json;
 mod merge;
 
+use std::sync::Arc;
+
 use ephor_api::autogen::Computed;
 use ephor_cel::library::general;
 use ephor_cel::syntax::parse;
@@ -14,14 +16,15 @@ use ephor_cel::syntax::parse;
 use crate::cel::{WIDTH, print};
 use crate::constraints::{Condition, Matching, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Converted, Refusal, convert};
+use crate::expressions::{Context, Converted, Element, Refusal, convert, holds, value};
 use crate::ir::Rule;
-use crate::ir::mutate::Mutation as Body;
+use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
+use crate::lower::template::text;
 use crate::original::Named;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::{VERSION, common};
-use crate::value::Value;
+use crate::value::{Str, Value};
 use constant::Place;
 
 /// A mutation.
@@ -69,9 +72,6 @@ pub fn draft(
         return refuse("`targets` of a mutation", "targets");
     }
     let part = |key: &str| written.at(&["mutate", key]).filter(|v| !v.is_null());
-    if part("foreach").is_some() {
-        return refuse("loops of patches (`foreach`)", "foreach");
-    }
     let Some(kind) = found.kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
     let types = &source.options.types;
     let object = Place::object(kind, types);
@@ -85,9 +85,17 @@ pub fn draft(
             expression: laid_out(expression),
         });
     };
-    if let Some(patch) = part("patchStrategicMerge") {
+    let names: Arc<[Str]> = rule.bindings.iter().map(|b| b.name.clone()).collect();
+    let fill = |written: &str| value(&text(&written.into(), &names), rule, None, context);
+    if let Change::ForEach(loops) = &body.change {
+        let written = part("foreach").and_then(Value::as_list).unwrap_or_default();
+        for (own, written) in loops.iter().zip(written) {
+            let (expression, place) = of_loop(own, written, rule, &object, context)?;
+            add(false, &expression, &place);
+        }
+    } else if let Some(patch) = part("patchStrategicMerge") {
         let origin = origin.key("patchStrategicMerge");
-        let merged = merge::merged(patch, &object, types, &origin)?;
+        let merged = merge::merged(patch, &object, types, &origin, &fill, None)?;
         pattern = merged.condition;
         let all = merged
             .apply
@@ -97,7 +105,7 @@ pub fn draft(
         all.for_each(|(is_json, text)| add(is_json, text, &origin.path));
     } else if let Some(patch) = part("patchesJson6902").and_then(Value::as_str) {
         let origin = origin.key("patchesJson6902");
-        for text in json::expressions(patch, &object, types, &origin)? {
+        for text in json::expressions(patch, &object, types, &origin, &fill)? {
             add(true, &text, &origin.path);
         }
     }
@@ -124,6 +132,48 @@ pub fn draft(
         mutations,
         ..Draft::default()
     })
+}
+
+/// The name of an element in expressions.
+const ELEMENT: &str = "element";
+
+/// A loop whose merge changes the elements of the list that it is about, as an apply configuration.
+fn of_loop(
+    own: &PatchLoop,
+    written: &Value,
+    rule: &Rule,
+    object: &Place,
+    context: &Context,
+) -> Result<(String, String), Refusal> {
+    let refuse = |what: &str| {
+        Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand")
+    };
+    let list = written.text_at(&["list"]).trim();
+    let path = list.strip_prefix("request.object.").map(|path| path.strip_suffix("[]").unwrap_or(path));
+    let keys: Vec<&str> = path.unwrap_or_default().split('.').collect();
+    let is_plain = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
+    if !keys.iter().all(|key| is_plain(key)) {
+        return Err(refuse("a loop of patches over more than one list of the object"));
+    }
+    let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
+        return Err(refuse("a loop without a merge"));
+    };
+    let types = &context.types;
+    let place = keys.iter().fold(object.clone(), |place, key| place.key(key, types));
+    let element = Element { var: ELEMENT, list: &keys, bindings: &own.bindings };
+    let test = own.admit.as_ref().map(|admit| holds(admit, rule, &element, context)).transpose()?;
+    let names: Arc<[Str]> = rule.bindings.iter().chain(own.bindings.iter()).map(|b| b.name.clone()).collect();
+    let fill = |written: &str| value(&text(&written.into(), &names), rule, Some(&element), context);
+    let chosen = merge::Chosen { list: &place, var: ELEMENT, test };
+    let origin = own.origin.key("patchStrategicMerge");
+    let merged = merge::merged(patch, object, types, &origin, &fill, Some(&chosen))?;
+    match merged.apply {
+        // Nothing but the list may depend on the element.
+        Some(apply) if merged.patches.is_empty() && merged.condition.is_none() && apply.contains(".map(element,") => {
+            Ok((apply, origin.path.to_string()))
+        }
+        _ => Err(refuse("a loop whose patch changes more than its elements")),
+    }
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.
