@@ -24,7 +24,7 @@ use rows::{Row, rows};
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
 ///
-/// Each ClusterPolicy and Policy becomes a ValidatingPolicy of `policies.kyverno.io`, or several where its rules match different objects: match and exclude
+/// Each rule becomes a policy of `policies.kyverno.io` that validates, mutates or generates, or part of one where rules match the same objects; cleanup policies and exceptions become those of CEL. Match and exclude
 /// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already stay as they are, like metadata and comments.
 /// The result is compared with its origin as `ephor diff` does: it is proved to mean the same for every object, tested, or shown with the object on which
 /// both differ. What cannot be said in CEL is refused with its place and the nearest rewrite, and the policy stays as it is.
