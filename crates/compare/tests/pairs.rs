@@ -74,6 +74,29 @@ fn a_pattern_is_equal_to_its_expression_but_in_deletions() {
 }
 
 #[test]
+fn whether_something_is_there_is_no_reading_of_all_of_it() {
+    let old = classic("Pod", "{message: m, pattern: {spec: {=(volumes): [{X(hostPath): null}]}}}");
+    for expression in [
+        "object.spec.?volumes.orValue([]).all(v, !has(v.hostPath))",
+        "object.spec.?volumes.orValue([]).all(v, !v.?hostPath.hasValue())",
+    ] {
+        let found = compared(&old, &cel("", "pods", expression));
+        assert_eq!(found.answer, Answer::Proved, "{expression}: {:?}", differences(&found));
+    }
+}
+
+#[test]
+fn a_loop_over_several_lists_is_one_over_each() {
+    let old = classic(
+        "Pod",
+        "{message: m, pattern: {spec: {containers: [{tty: false}], =(initContainers): [{tty: false}]}}}",
+    );
+    let all = "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, c.?tty.orValue(true) == false)";
+    let found = compared(&old, &cel("", "pods", all));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", differences(&found));
+}
+
+#[test]
 fn a_list_that_is_no_longer_checked_is_found() {
     let old = classic(
         "Pod",

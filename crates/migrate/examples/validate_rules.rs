@@ -2,7 +2,7 @@
 //!
 //! The rule stands alone on both sides: all objects of its kinds, created and updated. Arguments: folders or files; `--show`
 //! prints what was written and the first differences; `--only TEXT` takes policies whose file has the text in its path; `--autogen`
-//! compares with the rules for pod controllers.
+//! compares with the rules for pod controllers; `--out FOLDER` writes both sides of each rule instead of comparing them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;
@@ -177,7 +177,9 @@ fn main() {
     let shows = args.iter().any(|a| a == "--show");
     let autogen = args.iter().any(|a| a == "--autogen");
     let only = args.iter().position(|a| a == "--only").and_then(|i| args.get(i + 1)).cloned();
-    let folders = args.iter().filter(|a| !a.starts_with("--") && Some(*a) != only.as_ref());
+    let out = args.iter().position(|a| a == "--out").and_then(|i| args.get(i + 1)).cloned();
+    let named = |a: &&String| Some(*a) == only.as_ref() || Some(*a) == out.as_ref();
+    let folders = args.iter().filter(|a| !a.starts_with("--") && !named(a));
     let mut paths = Vec::new();
     folders.for_each(|folder| files(Path::new(folder), &mut paths));
     paths.retain(|p| only.as_ref().is_none_or(|text| p.to_str().is_some_and(|p| p.contains(text.as_str()))));
@@ -242,6 +244,12 @@ fn main() {
                 let annotation =
                     old.at(&["metadata", "annotations", "pod-policies.kyverno.io/autogen-controllers"]);
                 let new = policy_of(policy, &resources, &converted, annotation.and_then(Value::as_str));
+                if let Some(out) = &out {
+                    let name = name.replace('/', "--");
+                    std::fs::write(Path::new(out).join(format!("{name}.old.json")), json(&old)).unwrap();
+                    std::fs::write(Path::new(out).join(format!("{name}.new.json")), json(&new)).unwrap();
+                    continue;
+                }
                 let sides = (side(&old, "old.yaml"), side(&new, "new.yaml"));
                 let (old_side, new_side) = match sides {
                     (Ok(a), Ok(b)) => (a, b),

@@ -56,8 +56,8 @@ pub fn render(doc: &Doc, width: usize) -> String {
                 out.push_str(text);
             }
             Doc::Line(_) if broken => {
-                let kept = out.trim_end_matches(' ').len();
-                out.truncate(kept);
+                let retained = out.trim_end_matches(' ').len();
+                out.truncate(retained);
                 out.push('\n');
                 out.push_str(&" ".repeat(indent));
                 column = indent;

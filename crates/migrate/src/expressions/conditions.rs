@@ -1,7 +1,7 @@
 //! Conditions → tests.
 //!
 //! In: conditions of preconditions or of `deny`. Out: the test that says whether they hold. What the old conditions say of a
-//! failure is kept: a key that is missing fails, in the order in which the conditions are evaluated. Semantics:
+//! failure is retained: a key that is missing fails, in the order in which the conditions are evaluated. Semantics:
 //! `docs/conditions.md`.
 
 use crate::cel::build::{

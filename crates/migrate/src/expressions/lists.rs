@@ -47,8 +47,8 @@ impl Quantifier {
     }
 }
 
-/// What is asked of an item.
-pub type Asked<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
+/// The test of an item.
+pub type ItemTest<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
 
 /// Whether a value is a list, as far as is known.
 pub fn is_list(val: &Val) -> bool {
@@ -68,42 +68,42 @@ pub fn quantified<'c>(
     quantifier: Quantifier,
     val: &Val,
     scope: &mut Scope<'c>,
-    asked: Asked<'_, 'c>,
+    per_item: ItemTest<'_, 'c>,
 ) -> Result<Test, Refusal> {
     match val {
         Val::Const(Value::Null) => Ok(Test::constant(quantifier.of_none())),
         Val::Const(Value::List(items)) => {
             let values: Vec<Val> = items.iter().cloned().map(Val::Const).collect();
-            unrolled(quantifier, &values, scope, asked)
+            unrolled(quantifier, &values, scope, per_item)
         }
         Val::Chain(parts) => match container_lists(parts, scope) {
-            Some(joined) => quantified(quantifier, &joined, scope, asked),
+            Some(joined) => quantified(quantifier, &joined, scope, per_item),
             None => {
                 let mut tests = Vec::new();
                 for part in parts {
                     tests.push(match is_list(part) {
-                        true => quantified(quantifier, part, scope, asked)?,
-                        false => asked_of(quantifier, part, scope, asked)?,
+                        true => quantified(quantifier, part, scope, per_item)?,
+                        false => when_present(quantifier, part, scope, per_item)?,
                     });
                 }
                 Ok(joined_tests(quantifier, tests))
             }
         },
-        Val::Tuple(items) => unrolled(quantifier, items, scope, asked),
+        Val::Tuple(items) => unrolled(quantifier, items, scope, per_item),
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() => {
-                quantified(quantifier, &sides[0].clone().rescued(), scope, asked)
+                quantified(quantifier, &sides[0].clone().rescued(), scope, per_item)
             }
             _ => Err(scope.refuse("a list with another list as its default", "use one list")),
         },
-        Val::Loop(own) => of_loop(quantifier, own, scope, asked),
+        Val::Loop(own) => of_loop(quantifier, own, scope, per_item),
         Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(..) => {
             let (source, faults) = source(val);
             let label = label_of(val);
             let var = scope.item_name(label.as_deref());
             let item = Val::Path(Path::of(name(&var), ty_of(val).item()));
             scope.loops.push(var.clone());
-            let test = asked(&item, scope);
+            let test = per_item(&item, scope);
             scope.loops.pop();
             let test = test?;
             Ok(Test {
@@ -140,25 +140,25 @@ fn unrolled<'c>(
     quantifier: Quantifier,
     items: &[Val],
     scope: &mut Scope<'c>,
-    asked: Asked<'_, 'c>,
+    per_item: ItemTest<'_, 'c>,
 ) -> Result<Test, Refusal> {
     let mut tests = Vec::new();
     for item in items {
-        tests.push(asked_of(quantifier, item, scope, asked)?);
+        tests.push(when_present(quantifier, item, scope, per_item)?);
     }
     Ok(joined_tests(quantifier, tests))
 }
 
 /// What is said of a value that counts only when it is there.
-fn asked_of<'c>(
+fn when_present<'c>(
     quantifier: Quantifier,
     item: &Val,
     scope: &mut Scope<'c>,
-    asked: Asked<'_, 'c>,
+    per_item: ItemTest<'_, 'c>,
 ) -> Result<Test, Refusal> {
     let there = present(item, scope)?;
     let known = known(item);
-    let test = asked(&known, scope)?;
+    let test = per_item(&known, scope)?;
     if constant_bool(&there.node) == Some(true) {
         return Ok(test);
     }
@@ -187,7 +187,7 @@ fn of_loop<'c>(
     quantifier: Quantifier,
     own: &Loop,
     scope: &mut Scope<'c>,
-    asked: Asked<'_, 'c>,
+    per_item: ItemTest<'_, 'c>,
 ) -> Result<Test, Refusal> {
     if matches!(&own.source, Val::Loop(_) | Val::Or(_)) && !own.values {
         // A loop over a loop is a loop inside of a loop.
@@ -198,12 +198,12 @@ fn of_loop<'c>(
                 .as_ref()
                 .map(|keep| Test { node: renamed(&keep.node, &own.var, &node), faults: keep.faults.clone() });
             let body = substituted(&own.body, &own.var, &node);
-            of_item(quantifier, own.flat, keep.as_ref(), &body, scope, asked)
+            of_item(quantifier, own.flat, keep.as_ref(), &body, scope, per_item)
         });
     }
     let (source, faults) = source_of(own, scope)?;
     scope.loops.push(own.var.clone());
-    let test = of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, asked);
+    let test = of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, per_item);
     scope.loops.pop();
     let test = test?;
     Ok(Test {
@@ -219,11 +219,11 @@ fn of_item<'c>(
     keep: Option<&Test>,
     body: &Val,
     scope: &mut Scope<'c>,
-    asked: Asked<'_, 'c>,
+    per_item: ItemTest<'_, 'c>,
 ) -> Result<Test, Refusal> {
     let inner = match is_flat {
-        true => quantified(quantifier, &body.clone().rescued(), scope, asked)?,
-        false => asked_of(quantifier, body, scope, asked)?,
+        true => quantified(quantifier, &body.clone().rescued(), scope, per_item)?,
+        false => when_present(quantifier, body, scope, per_item)?,
     };
     Ok(match keep {
         None => inner,
@@ -258,11 +258,11 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
         Val::Node { node, ty, faults } => {
             Val::Node { node: of(node), ty: ty.clone(), faults: faults.clone() }
         }
-        Val::Optional { node, ty, faults, lenient } => Val::Optional {
+        Val::Optional { node, ty, faults, rescued } => Val::Optional {
             node: of(node),
             ty: ty.clone(),
             faults: faults.clone(),
-            lenient: lenient.as_ref().map(of),
+            rescued: rescued.as_ref().map(of),
         },
         Val::Count(inner) => Val::Count(Box::new(substituted(inner, var, by))),
         Val::Loop(own) => Val::Loop(Box::new(Loop {

@@ -213,7 +213,7 @@ fn of_elements(hole: &crate::ir::Query, inside: &Inside, scope: &mut Scope<'_>) 
         Some(_) => boolean(true),
         None => not(crate::cel::build::all(terms)),
     };
-    let kept = over(inside.list.clone(), "filter", &inside.var, violating);
-    let mapped = over(kept, "map", &inside.var, node);
+    let retained = over(inside.list.clone(), "filter", &inside.var, violating);
+    let mapped = over(retained, "map", &inside.var, node);
     Some(method(mapped, "join", vec![text(", ")]))
 }

@@ -75,7 +75,7 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
     if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) {
         return guarded(path, absent, strict);
     }
-    // A guard that is a simple test is read more easily than a value made up.
+    // A guard that is a simple test is read more easily than an invented value.
     let is_shallow = path.steps.iter().filter(|step| !step.required).count() == 1
         && path.steps.last().is_some_and(|step| !step.required);
     let is_usual = |default: &Node| match &default.kind {
@@ -143,9 +143,9 @@ fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> R
     if !is_open {
         return Ok(found);
     }
-    let pass = guarded(path, absent, found.pass);
-    let ok = if found.skips { guarded(path, absent, found.ok) } else { pass.clone() };
-    Ok(Outcome { pass, ok, skips: found.skips })
+    let passing = guarded(path, absent, found.pass);
+    let ok = if found.skips { guarded(path, absent, found.ok) } else { passing.clone() };
+    Ok(Outcome { pass: passing, ok, skips: found.skips })
 }
 
 fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
@@ -186,7 +186,7 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         false => boolean(true),
     };
     // Entries of the second one: the first that does not pass says what the whole is.
-    let pass_second = all(rest.iter().map(|o| o.pass.clone()).collect());
+    let second_pass = all(rest.iter().map(|o| o.pass.clone()).collect());
     let mut ok_second = boolean(true);
     for o in rest.iter().rev() {
         ok_second = match o.skips {
@@ -197,14 +197,14 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
     let met = all(conditions);
     let mut parts = vec![met.clone()];
     parts.extend(ok_first.iter().cloned());
-    parts.extend([applied.clone(), pass_second]);
-    let pass = all(parts);
+    parts.extend([applied.clone(), second_pass]);
+    let passing = all(parts);
     if !skips {
-        return Ok(Outcome::plain(pass));
+        return Ok(Outcome::plain(passing));
     }
     let mut checked = ok_first;
     checked.push(any(vec![not(applied), ok_second]));
-    Ok(Outcome { pass, ok: any(vec![not(met), all(checked)]), skips })
+    Ok(Outcome { pass: passing, ok: any(vec![not(met), all(checked)]), skips })
 }
 
 fn of_entry(

@@ -109,12 +109,12 @@ fn finished(
         }
     }
     share_repeated(&mut all_of, &mut shared);
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     while let Some(one) = shared.pop() {
         let uses: usize =
             all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
         let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + kept
+            + retained
                 .iter()
                 .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
                 .sum::<usize>();
@@ -124,21 +124,21 @@ fn finished(
             continue;
         }
         if uses > 1 || is_long || one.keep {
-            kept.push(one);
+            retained.push(one);
             continue;
         }
         all_of.iter_mut().for_each(|node| *node = replaced(node, &one.name, &one.node));
         messages.iter_mut().flatten().for_each(|node| *node = replaced(node, &one.name, &one.node));
-        kept.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
+        retained.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
     }
-    kept.reverse();
+    retained.reverse();
     let written = |node: &Node| print(node, WIDTH);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
         _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
     let variables =
-        kept.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
+        retained.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {
@@ -201,12 +201,57 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
             for own in loops.iter() {
                 all.push(of_loop(own, 0, &root::object(scope), scope)?);
             }
-            Ok(all)
+            Ok(joined(all, scope))
         }
         Check::PodSecurity(own) => pod_security::controls(own, scope),
         Check::Assert(_) => Err(scope.refuse("expressions in CEL", "keep them as they are written")),
         Check::Nothing => Ok(plain(Test::constant(true), &scope.place)),
     }
+}
+
+/// Loops that require the same of the containers of several lists are one loop.
+fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
+    let parts = loops.iter().map(|one| container_loop(&one.test.node)).collect::<Option<Vec<_>>>();
+    let Some(mut parts) = parts.filter(|parts| parts.len() > 1) else { return loops };
+    let text = |args: &[Node]| args.iter().map(|arg| print(arg, usize::MAX)).collect::<Vec<_>>();
+    let Some((_, _, args)) = parts.first().cloned() else { return loops };
+    if parts.iter().any(|(_, _, own)| text(own) != text(&args)) {
+        return loops;
+    }
+    // As they are written in pods.
+    parts.sort_by_key(|(list, _, _)| (list != "containers", super::pattern::reversed(list)));
+    let is_all = parts.iter().any(|(list, ..)| list == "containers");
+    let lists = parts.into_iter().map(|(_, list, _)| list);
+    let Some(sum) = lists.reduce(|before, list| crate::cel::build::binary("+", before, list)) else {
+        return loops;
+    };
+    let list = scope.share(if is_all { "allContainers" } else { "otherContainers" }, sum, false);
+    let faults = loops.iter().flat_map(|one| one.test.faults.iter().cloned()).collect();
+    let Some(first) = loops.into_iter().next() else { return Vec::new() };
+    let node = crate::cel::build::method(list.clone(), "all", args);
+    let inside = first.inside.map(|inside| Inside { list, ..inside });
+    vec![Checked { test: Test { node, faults }, inside, ..first }]
+}
+
+/// A test of all items of a list of containers: the list's name, the list, and the variable with the test.
+fn container_loop(node: &Node) -> Option<(String, Node, Vec<Node>)> {
+    let Kind::Call { function, target: Some(list), args } = &node.kind else { return None };
+    let mut read = &**list;
+    if let Kind::Call { function, target: Some(inner), .. } = &read.kind
+        && **function == *"orValue"
+    {
+        read = inner;
+    }
+    let name = match &read.kind {
+        Kind::Select { field, .. } => field.to_string(),
+        Kind::Call { args, .. } => match &args.last()?.kind {
+            Kind::Const(Value::Str(field)) => field.to_string(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_list = **function == *"all" && name.to_lowercase().ends_with("containers") && args.len() == 2;
+    is_list.then(|| (name, (**list).clone(), args.clone()))
 }
 
 /// What a pattern requires of a value that is there.
@@ -259,9 +304,9 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         Val::Path(path) if path.ty == super::types::Ty::Any => {
             Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
         }
-        Val::Optional { node, ty: super::types::Ty::Any, faults, lenient } => {
+        Val::Optional { node, ty: super::types::Ty::Any, faults, rescued } => {
             let ty = super::types::Ty::List(Box::new(super::types::Ty::Any));
-            Val::Optional { node, ty, faults, lenient }
+            Val::Optional { node, ty, faults, rescued }
         }
         other => Val::Chain(vec![other]),
     };

@@ -198,7 +198,7 @@ pub enum Val {
         /// What it fails for.
         faults: Faults,
         /// The expression where what it fails for is null.
-        lenient: Option<Node>,
+        rescued: Option<Node>,
     },
     /// The keys of an object; whether a missing object is a fault that no node takes for null.
     Keys(Path, bool),
@@ -223,7 +223,7 @@ pub struct Loop {
     pub source: Val,
     /// The name for an item.
     pub var: Str,
-    /// Which items are kept.
+    /// Which items are retained.
     pub keep: Option<Test>,
     /// What stands for an item.
     pub body: Val,
@@ -245,9 +245,9 @@ impl Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
             Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
-            Val::Optional { node, ty, faults, lenient: Some(lenient) } => {
+            Val::Optional { node, ty, faults, rescued: Some(rescued) } => {
                 let _ = (node, faults);
-                Val::Optional { node: lenient, ty, faults: Faults::new(), lenient: None }
+                Val::Optional { node: rescued, ty, faults: Faults::new(), rescued: None }
             }
             Val::Node { node, ty, mut faults } if faults.contains(ABSORBED) => {
                 faults.remove(ABSORBED);
@@ -263,7 +263,7 @@ impl Val {
                 let some = method(crate::cel::build::name("optional"), "of", vec![node]);
                 let none = method(crate::cel::build::name("optional"), "none", Vec::new());
                 let node = crate::cel::build::choose(crate::cel::build::all(terms), some, none);
-                Val::Optional { node, ty, faults: Faults::new(), lenient: None }
+                Val::Optional { node, ty, faults: Faults::new(), rescued: None }
             }
             other => other,
         }

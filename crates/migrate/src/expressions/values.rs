@@ -176,11 +176,11 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
             let path = Path { faults: faults.clone(), ..Path::of(node.clone(), ty.clone()) };
             Val::Path(path.key(key, types))
         }
-        Val::Optional { node, ty, faults, lenient } => Val::Optional {
+        Val::Optional { node, ty, faults, rescued } => Val::Optional {
             node: select_optional(node.clone(), key),
             ty: ty.field(key, types).ty,
             faults: faults.clone(),
-            lenient: lenient.clone().map(|node| select_optional(node, key)),
+            rescued: rescued.clone().map(|node| select_optional(node, key)),
         },
         Val::Keys(..) | Val::Count(_) => Val::Const(Value::Null),
         Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
@@ -222,7 +222,7 @@ fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
         }
         _ => return Err(scope.refuse("a key that is computed", "write the key")),
     };
-    Ok(Val::Optional { node: call("_[?_]", vec![node, key]), ty, faults, lenient: None })
+    Ok(Val::Optional { node: call("_[?_]", vec![node, key]), ty, faults, rescued: None })
 }
 
 /// An item by its position; none where there is no such item.
@@ -247,7 +247,7 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         Val::Path(path) if path.fails || path.is_required() => {
             let node = path.strict();
-            let lenient = match path.is_required() {
+            let rescued = match path.is_required() {
                 true => None,
                 false => Some(positioned(path.optional(), path.or(list(Vec::new())))),
             };
@@ -255,18 +255,18 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 node: positioned(node.clone(), node),
                 ty: path.ty.item(),
                 faults: path.missing(),
-                lenient,
+                rescued,
             })
         }
         Val::Path(path) => {
             let size = path.or(list(Vec::new()));
             let node = positioned(path.optional(), size);
-            Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone(), lenient: None })
+            Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone(), rescued: None })
         }
         Val::Optional { node, ty, faults, .. } => {
             let size = or_value(node.clone(), list(Vec::new()));
             let node = positioned(node.clone(), size);
-            Ok(Val::Optional { node, ty: ty.item(), faults: faults.clone(), lenient: None })
+            Ok(Val::Optional { node, ty: ty.item(), faults: faults.clone(), rescued: None })
         }
         Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
             item(&sides[0].clone().rescued(), at, scope)
@@ -278,7 +278,7 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         other => {
             let ty = ty_of(other).item();
             let (node, faults) = built(other, scope)?;
-            Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults, lenient: None })
+            Ok(Val::Optional { node: positioned(node.clone(), node), ty, faults, rescued: None })
         }
     }
 }
@@ -354,8 +354,8 @@ fn project(
         let keep = match keep {
             None => None,
             Some(keep) => {
-                let kept = value(keep, locals, scope)?;
-                Some(truthy(&kept, scope)?)
+                let retained = value(keep, locals, scope)?;
+                Some(truthy(&retained, scope)?)
             }
         };
         let body = match body {
