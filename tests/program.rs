@@ -27,6 +27,7 @@ mod inputs;
 mod ir_schema;
 mod jp;
 mod library;
+mod migrate;
 mod mutate;
 mod native;
 mod notary;

@@ -53,6 +53,14 @@ pub enum Error {
         /// Why.
         cause: ephor_compare::CertificateError,
     },
+    /// A file cannot be migrated.
+    #[error("{path}:{}: {cause}", cause.line)]
+    Migrate {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: ephor_document::split::SeparatorError,
+    },
     /// Policies of a side of a comparison cannot be used.
     #[error(transparent)]
     Side(#[from] ephor_compare::SideError),

@@ -27,6 +27,7 @@ pub mod implies;
 pub mod jp;
 pub mod lint;
 mod lint_deep;
+pub mod migrate;
 mod outbound;
 mod places;
 mod progress;
@@ -96,6 +97,7 @@ enum Top {
     Implies(Box<implies::Args>),
     Jp(jp::Args),
     Lint(lint::Args),
+    Migrate(migrate::Args),
     Serve(Box<serve::Args>),
     Test(test::Args),
     Version(version::Args),
@@ -186,6 +188,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Implies(args) => implies::run(&args),
         Top::Jp(args) => jp::run(args),
         Top::Lint(args) => lint::run(&args),
+        Top::Migrate(args) => migrate::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),
         Top::Version(args) => version::run(&args),

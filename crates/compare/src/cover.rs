@@ -41,11 +41,43 @@ pub struct Options {
     pub deadline: Option<Instant>,
     /// Only whether the new side denies what the old one denies, not the other way round.
     pub one_way: bool,
+    /// Whether a violation because of an error is another one than a violation without.
+    pub errors: bool,
+    /// The kinds of objects that are compared.
+    pub kinds: Chosen,
+}
+
+/// Which kinds of objects are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// All that a side selects.
+    All,
+    /// This one alone.
+    Only(&'static str),
+    /// All but this one.
+    Without(&'static str),
+}
+
+impl Chosen {
+    fn has(self, kind: &str) -> bool {
+        match self {
+            Chosen::All => true,
+            Chosen::Only(one) => one == kind,
+            Chosen::Without(one) => one != kind,
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { objects: 20_000, evaluations: 600_000, deadline: None, one_way: false }
+        Options {
+            objects: 20_000,
+            evaluations: 600_000,
+            deadline: None,
+            one_way: false,
+            errors: true,
+            kinds: Chosen::All,
+        }
     }
 }
 
@@ -76,7 +108,8 @@ pub fn compare_observed<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
-    let (environments, partly) = environments([old, new]);
+    let (mut environments, partly) = environments([old, new]);
+    environments.retain(|environment| options.kinds.has(&environment.resource.kind));
     let mut kinds: Vec<String> = environments.iter().map(|e| e.resource.kind.to_string()).collect();
     kinds.dedup();
     if let Some(why) = [old, new].into_iter().find_map(Side::unsupported) {
@@ -163,14 +196,12 @@ impl Run<'_> {
             self.reasons.insert(TIME_LIMIT.into());
             return;
         }
-        let sides = self.sides.map(|side| units(side, environment));
+        let mut sides = self.sides.map(|side| units(side, environment));
+        sides.iter_mut().for_each(|units| units.retain(|unit| may_matter(environment, unit)));
         // Kinds and operations that all rules treat alike are looked at once.
         if let Some(signature) = signature(environment, &sides)
             && !self.alike.insert(signature)
         {
-            return;
-        }
-        if !may_matter(environment, &sides) {
             return;
         }
         self.effects = Default::default();
@@ -372,10 +403,9 @@ pub(crate) fn cases(
 
 /// Whether a request in an environment can violate what the object did not violate before: what is sent for ephemeral
 /// containers changes nothing else of a Pod.
-fn may_matter(environment: &Environment, sides: &[Vec<Unit>; 2]) -> bool {
+fn may_matter(environment: &Environment, unit: &Unit) -> bool {
     let field = "spec.ephemeralContainers";
-    let reads = |unit: &Unit| !unit.is_all_read || is_read(&unit.reads, field);
-    &*environment.subresource != "ephemeralcontainers" || sides.iter().flatten().any(reads)
+    &*environment.subresource != "ephemeralcontainers" || !unit.is_all_read || is_read(&unit.reads, field)
 }
 
 /// The external data of both sides, when they have the same rules in every environment.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::cover::Run;
@@ -66,7 +66,7 @@ impl Run<'_> {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,
             (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
-            (true, true) if old.verdict != new.verdict => DifferenceKind::Errors,
+            (true, true) if self.options.errors && old.verdict != new.verdict => DifferenceKind::Errors,
             _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
             _ => return None,
         };
@@ -172,7 +172,28 @@ fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: 
     let is_changed = old.changed.is_some() || new.changed.is_some();
     (!is_changed || changed(old) == changed(new))
         && old.generated.len() == new.generated.len()
-        && old.generated.iter().all(|object| new.generated.contains(object))
+        && old.generated.iter().all(|object| {
+            let own = unlabelled(object);
+            new.generated.iter().any(|other| unlabelled(other).json_eq(&own))
+        })
+}
+
+/// Labels by which Kyverno finds what it generated again: all its policies set them in clusters, not all in files.
+const BOOKKEEPING: &str = "generate.kyverno.io/";
+
+/// A generated object without the labels that policies of every kind set.
+fn unlabelled(object: &Value) -> Value {
+    let Some(mut metadata) = object.get("metadata").and_then(Value::as_map).cloned() else {
+        return object.clone();
+    };
+    let Some(labels) = metadata.get("labels").and_then(Value::as_map) else { return object.clone() };
+    let is_own = |key: &str| !key.starts_with(BOOKKEEPING) && key != "app.kubernetes.io/managed-by";
+    let rest: Map = labels.iter().filter(|(k, _)| is_own(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    match rest.is_empty() {
+        true => metadata.remove("labels"),
+        false => metadata.insert("labels", Value::Map(rest)),
+    };
+    object.with("metadata", Value::Map(metadata))
 }
 
 /// How large an object is.

@@ -97,6 +97,14 @@ impl Environment {
             && rule.resources.iter().any(|path| self.is_selected_path(path))
     }
 
+    /// Whether the constraints of a rule cannot select it.
+    pub(crate) fn is_foreign(&self, rule: &crate::ir::Rule) -> bool {
+        match &rule.when {
+            Matcher::Constraints(constraints) => !constraints.equivalent && !self.is_about(rule),
+            _ => false,
+        }
+    }
+
     /// Whether a rule with these matchers may select it.
     fn is_about(&self, rule: &crate::ir::Rule) -> bool {
         let bound = rule.bound.as_ref().and_then(|bound| bound.constraints.as_ref());

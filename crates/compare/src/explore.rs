@@ -187,6 +187,7 @@ impl Run<'_> {
             }
             found.is_covered |= match self.by_effect {
                 true => other.effect >= own.effect,
+                false if !self.options.errors => other.verdict.is_violation(),
                 false => other.verdict >= own.verdict,
             };
             if found.is_covered && !all {

@@ -55,7 +55,7 @@ mod words;
 
 pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 pub use certificate::{Certificate, CertificateError, Certified, Held};
-pub use cover::{Options, compare, compare_observed};
+pub use cover::{Chosen, Options, compare, compare_observed};
 pub use deep::{Remark, RemarkKind, remarks};
 pub use environment::Environment;
 pub use ignored::{Class, Entry, Ignored, IgnoredError};

@@ -66,6 +66,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         // Updates of objects that are violations already are a class of their own (`Comparison::existing`).
         let rules: Vec<Arc<Rule>> = rules
             .iter()
+            .filter(|rule| !environment.is_foreign(rule))
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
                 Arc::new(Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() })

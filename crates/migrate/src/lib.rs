@@ -11,5 +11,28 @@ use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_value as value;
 
+mod actions;
 pub mod cel;
+pub mod constraints;
+mod deleting;
+mod draft;
+mod exceptions;
 pub mod expressions;
+mod files;
+mod generating;
+mod verbatim;
+mod mutating;
+mod names;
+mod native;
+mod operations;
+mod original;
+mod policy;
+mod proof;
+pub mod text;
+mod validating;
+
+pub use expressions::Refusal;
+pub use files::{File, Outcome, Part, Refused, document, exceptions, file};
+pub use original::Original;
+pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
+pub use proof::{Limits, Proof, prove};

@@ -103,10 +103,10 @@ pub fn variants(spec: &Value, rewriting: Rewriting) -> Vec<Variant> {
     out
 }
 
-/// `<resource>.<version>.<group>`
+/// `<resource>.<version>.<group>`; names without a group have no effect.
 fn named(text: &str) -> Option<(&str, &str, &str)> {
     let (resource, rest) = text.split_once('.')?;
-    let (version, group) = rest.split_once('.')?;
+    let (version, group) = rest.split_once('.').filter(|(_, group)| !group.is_empty())?;
     Some((resource, group, version))
 }
 

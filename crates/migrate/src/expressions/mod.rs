@@ -31,7 +31,8 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::ir::{Origin, Rule};
+use crate::ir::rule::Binding;
+use crate::ir::{Conditions, Origin, Rule, Template};
 use crate::kubernetes::schema::Types;
 use crate::value::Str;
 
@@ -125,4 +126,67 @@ impl Refusal {
 /// The first construct that cannot be said in CEL.
 pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
     rule::convert(rule, context)
+}
+
+/// An element of a list of the object, which expressions of a loop are about.
+#[derive(Clone, Copy, Debug)]
+pub struct Element<'e> {
+    /// The name that expressions have for it.
+    pub var: &'e str,
+    /// The keys that lead to the list.
+    pub list: &'e [&'e str],
+    /// Context entries of the loop.
+    pub bindings: &'e [Arc<Binding>],
+}
+
+/// A scope for expressions of a rule, or of a loop in it.
+fn scope_of<'c>(rule: &Rule, element: Option<&Element<'_>>, context: &'c Context) -> scope::Scope<'c> {
+    let mut scope = scope::Scope::new(context, rule.origin.clone());
+    scope.bindings = rule.bindings.to_vec();
+    if let Some(element) = element {
+        let list = element.list.iter().fold(root::object(&scope), |path, key| path.key(key, &context.types));
+        let item = term::Path::of(crate::cel::build::name(element.var), list.ty.item());
+        scope.names.insert("element".into(), term::Val::Path(item));
+        scope.bindings.extend(element.bindings.iter().cloned());
+    }
+    scope
+}
+
+/// An expression with what it shares with others written out.
+fn whole(mut node: crate::cel_tree::Node, scope: &scope::Scope<'_>) -> String {
+    for one in scope.shared.iter().rev() {
+        node = shared::replaced(&node, &one.name, &one.node);
+    }
+    crate::cel::print(&node, usize::MAX)
+}
+
+/// The value of a template of a rule: it fails where the template cannot be filled in.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn value(
+    own: &Template,
+    rule: &Rule,
+    element: Option<&Element<'_>>,
+    context: &Context,
+) -> Result<String, Refusal> {
+    let mut scope = scope_of(rule, element, context);
+    let val = template::template(own, &mut scope)?;
+    let (node, _) = forms::plain(&val, &mut scope)?;
+    Ok(whole(node, &scope))
+}
+
+/// Whether conditions of a loop hold.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn holds(
+    own: &Conditions,
+    rule: &Rule,
+    element: &Element<'_>,
+    context: &Context,
+) -> Result<String, Refusal> {
+    let mut scope = scope_of(rule, Some(element), context);
+    let test = conditions::conditions(own, &mut scope)?;
+    Ok(whole(test.node, &scope))
 }

@@ -1,0 +1,560 @@
+//! `match` and `exclude` → matchConstraints and matchConditions.
+//!
+//! In: the matchers of a rule. Out: [`Matching`]: the resources and operations that the API server can select by, selectors of namespaces, and
+//! conditions in CEL for what it cannot: names, wildcards, labels of the object, annotations, users, exclusions. Semantics:
+//! `docs/policies.md`, "Matching", and `docs/cel-policies.md`.
+//!
+//! Labels of the object become conditions, not an `objectSelector`: that also selects updates of objects whose former labels match.
+
+pub mod cel;
+mod kinds;
+mod nodes;
+
+use crate::expressions::Refusal;
+use crate::ir::matcher::{Filter, Requirement, Selector, SetOperator};
+use crate::ir::{Matcher, Rule};
+use crate::kubernetes::Kinds;
+use crate::value::Str;
+use crate::value::wildcard::Wildcard;
+use kinds::{Selected, selected};
+
+pub use kinds::Resources;
+pub use nodes::{conditions, constraints};
+
+/// The label that every namespace has.
+const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
+
+/// Operations with the resources that they are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceRule {
+    /// The resources.
+    pub resources: Resources,
+    /// The operations.
+    pub operations: Vec<String>,
+    /// Whether only objects in namespaces are selected.
+    pub is_namespaced: bool,
+}
+
+/// A condition with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The name, unique in its policy.
+    pub name: String,
+    /// The expression.
+    pub expression: String,
+    /// Whether it was written by a person, and stays as it is.
+    pub is_verbatim: bool,
+}
+
+/// Which requests a policy is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matching {
+    /// Resources and operations.
+    pub rules: Vec<ResourceRule>,
+    /// Labels of namespaces.
+    pub namespaces: Vec<Requirement>,
+    /// What else must hold.
+    pub conditions: Vec<Condition>,
+    /// The kinds that are known to be selected.
+    pub kinds: Vec<[Str; 3]>,
+    /// Whether pods are selected and nothing else.
+    pub is_pods: bool,
+    /// Whether all that is selected lives in namespaces.
+    pub is_in_namespaces: bool,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Matching {
+    /// The operations that are selected.
+    pub fn operations(&self) -> Vec<Str> {
+        let mut out: Vec<Str> = Vec::new();
+        for operation in self.rules.iter().flat_map(|rule| &rule.operations) {
+            if !out.iter().any(|known| **known == **operation) {
+                out.push(operation.as_str().into());
+            }
+        }
+        out
+    }
+
+    /// Whether deletions are selected.
+    pub fn has_deletions(&self) -> bool {
+        self.rules.iter().any(|rule| rule.operations.iter().any(|operation| operation == "DELETE"))
+    }
+}
+
+/// Which requests a rule is about; `default` are the operations of filters that name none.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn matching(rule: &Rule, default: &[&str], kinds: &Kinds) -> Result<Matching, Refusal> {
+    of_matchers(&rule.when, Some(&rule.unless), default, kinds)
+}
+
+/// Which requests matchers are about.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn of_matchers(
+    when: &Matcher,
+    unless: Option<&Matcher>,
+    default: &[&str],
+    kinds: &Kinds,
+) -> Result<Matching, Refusal> {
+    found(when, unless, default, kinds, false)
+}
+
+/// Which stored objects matchers are about.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn of_stored(when: &Matcher, unless: Option<&Matcher>, kinds: &Kinds) -> Result<Matching, Refusal> {
+    found(when, unless, &["*"], kinds, true)
+}
+
+/// What must hold for a matcher to match, whatever the kinds of objects: conditions alone. Operations do not count.
+///
+/// # Errors
+/// The first attribute that has no expression in CEL.
+pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Refusal> {
+    let filters: Vec<Filter> = when
+        .filters()
+        .iter()
+        .filter(|f| can_match(f))
+        .map(|f| Filter { operations: Box::default(), ..f.clone() })
+        .collect();
+    filters.iter().try_for_each(refuse_roles)?;
+    let all = Selected { has_cluster: true, has_namespaces: true, is_open: true, ..Selected::default() };
+    let subject = Subject::of(&all, false);
+    let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
+    let mut out = Matching::default();
+    match (when, filters.as_slice()) {
+        (Matcher::All(all), some) if some.len() < all.len() => out.condition("match", "false".into()),
+        (_, []) => out.condition("match", "false".into()),
+        (Matcher::All(_), _) | (_, [_]) => {
+            for filter in &filters {
+                for (name, test) in writer.named_attributes(filter, Skip::Nothing)? {
+                    out.condition(name, test);
+                }
+            }
+        }
+        _ => {
+            let each: Result<Vec<String>, Refusal> = filters
+                .iter()
+                .map(|filter| Ok(cel::all(&writer.attributes(filter, Skip::Nothing)?)))
+                .collect();
+            out.condition("match", cel::any(&each?));
+        }
+    }
+    Ok(out.conditions)
+}
+
+fn found(
+    when: &Matcher,
+    unless: Option<&Matcher>,
+    default: &[&str],
+    kinds: &Kinds,
+    is_stored: bool,
+) -> Result<Matching, Refusal> {
+    let filters: Vec<&Filter> = when.filters().iter().filter(|f| can_match(f)).collect();
+    let is_all = matches!(when, Matcher::All(_)) && filters.len() > 1;
+    let excluded = unless.map(|m| m.filters()).unwrap_or_default();
+    for filter in filters.iter().copied().chain(excluded) {
+        refuse_roles(filter)?;
+    }
+    let mut out = Matching::default();
+    let mut all = Selected::default();
+    let bases: Vec<&Filter> = match is_all {
+        true => filters.iter().copied().find(|f| !f.kinds.is_empty()).into_iter().collect(),
+        false => filters.clone(),
+    };
+    for filter in &bases {
+        if filter.kinds.is_empty() {
+            return Err(Refusal::new(
+                "a filter without kinds",
+                filter.origin.clone(),
+                "name the kinds that it is for",
+            ));
+        }
+        let own = selected(&filter.kinds, kinds);
+        let operations = operations(filter, &own, default);
+        for resources in &own.resources {
+            out.add(ResourceRule {
+                resources: resources.clone(),
+                operations: operations.clone(),
+                is_namespaced: false,
+            });
+        }
+        all.extend(own);
+    }
+    for plural in &all.guessed {
+        out.notes.push(format!("the plural `{plural}` is a guess: the kind is in no table"));
+    }
+    let subject = match is_stored {
+        true => Subject::of_stored(&all),
+        false => Subject::of(&all, out.has_deletions()),
+    };
+    let writer = Writer { subject: &subject, kinds, matched: &all, default };
+    match bases.as_slice() {
+        _ if is_all => {
+            for filter in &filters {
+                let own = if std::ptr::eq(*filter, bases.first().copied().unwrap_or(filter)) {
+                    Skip::Kinds
+                } else {
+                    Skip::Nothing
+                };
+                writer.hoisted(filter, own, &mut out)?;
+            }
+        }
+        [one] => writer.hoisted(one, Skip::Kinds, &mut out)?,
+        [first, rest @ ..] if rest.iter().all(|other| is_same_but_kinds(first, other)) => {
+            writer.hoisted(first, Skip::Kinds, &mut out)?;
+        }
+        several => {
+            let alternatives: Result<Vec<String>, Refusal> = several
+                .iter()
+                .map(|filter| Ok(cel::all(&writer.attributes(filter, Skip::Nothing)?)))
+                .collect();
+            let alternatives = alternatives?;
+            if !alternatives.iter().any(|one| one == "true") {
+                out.condition("match", cel::any(&alternatives));
+            }
+        }
+    }
+    if let Some(unless) = unless {
+        writer.exclusions(unless, &mut out)?;
+    }
+    out.is_in_namespaces = !all.has_cluster && !all.has_namespaces;
+    out.is_pods = all.is_pods() && out.rules.len() == 1;
+    out.kinds = all.kinds;
+    Ok(out)
+}
+
+impl Matching {
+    /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are selected.
+    pub fn add_ephemeral(&mut self) {
+        for rule in &mut self.rules {
+            if rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*") {
+                rule.resources.names.push("pods/ephemeralcontainers".into());
+                self.is_pods = false;
+            }
+        }
+    }
+
+    fn add(&mut self, rule: ResourceRule) {
+        let same = |known: &&mut ResourceRule| {
+            known.operations == rule.operations
+                && known.resources.groups == rule.resources.groups
+                && known.resources.versions == rule.resources.versions
+        };
+        match self.rules.iter_mut().find(same) {
+            Some(known) => {
+                for name in rule.resources.names {
+                    if !known.resources.names.contains(&name) {
+                        known.resources.names.push(name);
+                    }
+                }
+            }
+            None => self.rules.push(rule),
+        }
+    }
+
+    fn condition(&mut self, name: &str, expression: String) {
+        if expression == "true" || self.conditions.iter().any(|c| c.expression == expression) {
+            return;
+        }
+        add_condition(&mut self.conditions, Condition { name: name.into(), expression, is_verbatim: false });
+    }
+}
+
+/// Adds a condition, under another name where its own is taken.
+pub fn add_condition(all: &mut Vec<Condition>, condition: Condition) {
+    let numbered = (2..).map(|n| format!("{}-{n}", condition.name));
+    let mut names = std::iter::once(condition.name.clone()).chain(numbered);
+    let is_free = |name: &String| !all.iter().any(|c| c.name == *name);
+    if let Some(name) = names.find(is_free) {
+        all.push(Condition { name, ..condition });
+    }
+}
+
+/// Whether a filter can match at all: an empty one does not, nor does one with a selector that is not well-formed.
+fn can_match(filter: &Filter) -> bool {
+    let selectors = [&filter.selector, &filter.namespace_selector];
+    (filter.has_resource || filter.has_user) && selectors.into_iter().flatten().all(|s| s.valid)
+}
+
+fn refuse_roles(filter: &Filter) -> Result<(), Refusal> {
+    let written = match (filter.roles.is_empty(), filter.cluster_roles.is_empty()) {
+        (true, true) => return Ok(()),
+        (false, _) => "roles",
+        (true, false) => "clusterRoles",
+    };
+    Err(Refusal::new(
+        format!("`{written}` of users"),
+        filter.origin.key(written),
+        "requests name no roles: name the groups, users or service accounts that have them as `subjects`",
+    ))
+}
+
+fn operations(filter: &Filter, own: &Selected, default: &[&str]) -> Vec<String> {
+    if !filter.operations.is_empty() {
+        return filter.operations.iter().map(ToString::to_string).collect();
+    }
+    let all: &[&str] = if own.is_connections() { &["CONNECT"] } else { default };
+    all.iter().map(ToString::to_string).collect()
+}
+
+fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
+    let bare = |filter: &Filter| Filter {
+        origin: Default::default(),
+        kinds: Box::default(),
+        operations: Box::default(),
+        ..filter.clone()
+    };
+    bare(one) == bare(other)
+}
+
+/// How expressions name what a request is about.
+struct Subject {
+    /// The object; that which goes away in deletions.
+    object: &'static str,
+    /// Its namespace, or its name if it is one.
+    namespace: &'static str,
+    /// Its kind.
+    kind: &'static str,
+}
+
+impl Subject {
+    fn of(all: &Selected, has_deletions: bool) -> Subject {
+        let only_namespaces = all.has_namespaces && all.kinds.len() == 1 && !all.is_open;
+        Subject {
+            object: if has_deletions {
+                "(request.operation == 'DELETE' ? oldObject : object)"
+            } else {
+                "object"
+            },
+            namespace: match (all.has_cluster, has_deletions) {
+                _ if only_namespaces && has_deletions => "request.name",
+                _ if only_namespaces => "object.metadata.name",
+                _ if all.has_namespaces => {
+                    "(request.kind.kind == 'Namespace' ? request.name : request.?namespace.orValue(''))"
+                }
+                (true, _) | (_, true) => "request.?namespace.orValue('')",
+                (false, false) => "object.metadata.namespace",
+            },
+            kind: "request.kind.kind",
+        }
+    }
+}
+
+impl Subject {
+    /// Where there is no request.
+    fn of_stored(all: &Selected) -> Subject {
+        Subject {
+            object: "object",
+            namespace: match (all.has_namespaces, all.has_cluster) {
+                (true, _) => {
+                    "(object.kind == 'Namespace' ? object.metadata.name : object.metadata.?namespace.orValue(''))"
+                }
+                (false, true) => "object.metadata.?namespace.orValue('')",
+                (false, false) => "object.metadata.namespace",
+            },
+            kind: "object.kind",
+        }
+    }
+}
+
+/// Which attributes of a filter are expressed elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skip {
+    Nothing,
+    /// Kinds and operations.
+    Kinds,
+}
+
+struct Writer<'w> {
+    subject: &'w Subject,
+    kinds: &'w Kinds,
+    matched: &'w Selected,
+    default: &'w [&'w str],
+}
+
+impl Writer<'_> {
+    /// Attributes that hold for all that is selected: selectors of namespaces where these can say them, else conditions.
+    fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {
+        let mut rest = filter.clone();
+        let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
+        if only_in_namespaces
+            && !filter.namespaces.is_empty()
+            && filter.namespaces.iter().all(|w| !w.is_wild())
+        {
+            out.namespaces.push(named(SetOperator::In, &filter.namespaces));
+            rest.namespaces = Box::default();
+        }
+        if let Some(selector) = filter.namespace_selector.as_ref().filter(|s| !s.wild && only_in_namespaces) {
+            out.namespaces.extend(requirements(selector));
+            rest.namespace_selector = None;
+        }
+        for (name, expression) in self.named_attributes(&rest, skip)? {
+            out.condition(name, expression);
+        }
+        Ok(())
+    }
+
+    /// What must hold for a filter to match.
+    fn attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<String>, Refusal> {
+        Ok(self.named_attributes(filter, skip)?.into_iter().map(|(_, expression)| expression).collect())
+    }
+
+    fn named_attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<(&'static str, String)>, Refusal> {
+        let mut out = Vec::new();
+        let object = self.subject.object;
+        let metadata = format!("{object}.metadata");
+        if skip == Skip::Nothing {
+            out.extend(self.kind_test(filter).map(|test| ("kinds", test)));
+            out.extend(self.operation_test(filter).map(|test| ("operations", test)));
+        } else {
+            let wild = selected(&filter.kinds, self.kinds).wild;
+            if !wild.is_empty() {
+                out.push(("kinds", cel::matches_any(self.subject.kind, &wild)));
+            }
+        }
+        let name = format!("{metadata}.name");
+        if let Some(wildcard) = &filter.name {
+            out.push(("names", cel::matches(&name, wildcard)));
+        }
+        if !filter.names.is_empty() {
+            out.push(("names", cel::matches_any(&name, &filter.names)));
+        }
+        if !filter.namespaces.is_empty() {
+            out.push(("namespaces", cel::matches_any(self.subject.namespace, &filter.namespaces)));
+        }
+        for (key, value) in &filter.annotations {
+            out.push(("annotations", cel::has_entry(&format!("{metadata}.?annotations"), key, value)));
+        }
+        if let Some(selector) = filter.selector.as_ref() {
+            out.push(("labels", cel::all(&cel::selects(&format!("{metadata}.?labels"), selector))));
+        }
+        if let Some(selector) = filter.namespace_selector.as_ref() {
+            out.extend(self.namespace_test(selector).into_iter().map(|test| ("namespace-labels", test)));
+        }
+        if !filter.subjects.is_empty() {
+            out.push(("users", cel::is_user(&filter.subjects)));
+        }
+        out.retain(|(_, test)| test != "true");
+        Ok(out)
+    }
+
+    /// Labels of the namespace; objects outside of namespaces count as if theirs had none, and namespaces themselves never match.
+    fn namespace_test(&self, selector: &Selector) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.matched.has_namespaces {
+            out.push(format!("{} != 'Namespace'", self.subject.kind));
+        }
+        let labels = match self.matched.has_cluster {
+            true => "(namespaceObject == null ? optional.none() : namespaceObject.metadata.?labels)",
+            false => "namespaceObject.metadata.?labels",
+        };
+        out.extend(cel::selects(labels, selector));
+        out
+    }
+
+    /// Which of the kinds that are selected a filter is about; `None` = all.
+    fn kind_test(&self, filter: &Filter) -> Option<String> {
+        if filter.kinds.is_empty() {
+            return None;
+        }
+        let own = selected(&filter.kinds, self.kinds);
+        let covers_all = own.is_open && own.wild.is_empty()
+            || (!self.matched.is_open
+                && self.matched.resources.iter().all(|of| {
+                    let same =
+                        own.resources.iter().find(|o| o.groups == of.groups && o.versions == of.versions);
+                    same.is_some_and(|o| of.names.iter().all(|name| o.names.contains(name)))
+                }));
+        if covers_all {
+            return None;
+        }
+        let wildcards: Vec<Wildcard> = filter.kinds.iter().map(|kind| kind.kind.clone()).collect();
+        Some(cel::matches_any(self.subject.kind, &unique(wildcards)))
+    }
+
+    /// Which operations a filter is about; `None` = all that are selected.
+    fn operation_test(&self, filter: &Filter) -> Option<String> {
+        let selects = |operation: &str| filter.operations.iter().any(|own| **own == *operation);
+        let is_all = filter.operations.is_empty()
+            || (!self.default.is_empty() && self.default.iter().all(|one| selects(one)));
+        let wildcards: Vec<Wildcard> = filter.operations.iter().map(|o| Wildcard::new(o.clone())).collect();
+        (!is_all).then(|| cel::matches_any("request.operation", &wildcards))
+    }
+
+    /// What is excluded must not hold.
+    fn exclusions(&self, unless: &Matcher, out: &mut Matching) -> Result<(), Refusal> {
+        let filters = unless.filters();
+        if matches!(unless, Matcher::All(_)) {
+            if filters.is_empty() || filters.iter().any(|f| !can_match(f)) {
+                return Ok(());
+            }
+            let mut together = Vec::new();
+            for filter in filters {
+                together.extend(self.attributes(filter, Skip::Nothing)?);
+            }
+            out.condition("exclude", cel::not(&cel::all(&together)));
+            return Ok(());
+        }
+        let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
+        for filter in filters.iter().filter(|f| can_match(f)) {
+            let bare = Filter {
+                origin: Default::default(),
+                kinds: Box::default(),
+                namespaces: Box::default(),
+                has_resource: false,
+                ..filter.clone()
+            };
+            let is_about_namespaces = bare == Filter::default()
+                && !filter.namespaces.is_empty()
+                && filter.namespaces.iter().all(|w| !w.is_wild());
+            if is_about_namespaces && only_in_namespaces && self.kind_test(filter).is_none() {
+                out.namespaces.push(named(SetOperator::NotIn, &filter.namespaces));
+                continue;
+            }
+            let together = self.attributes(filter, Skip::Nothing)?;
+            let expression = cel::not(&cel::all(&together));
+            let name = match self.named_attributes(filter, Skip::Nothing)?.as_slice() {
+                [(one, _)] => format!("exclude-{one}"),
+                _ => "exclude".into(),
+            };
+            out.condition(&name, if together.is_empty() { "false".into() } else { expression });
+        }
+        Ok(())
+    }
+}
+
+fn unique(wildcards: Vec<Wildcard>) -> Vec<Wildcard> {
+    let mut out: Vec<Wildcard> = Vec::new();
+    for wildcard in wildcards {
+        if !out.contains(&wildcard) {
+            out.push(wildcard);
+        }
+    }
+    out
+}
+
+/// Namespaces by their names.
+fn named(operator: SetOperator, namespaces: &[Wildcard]) -> Requirement {
+    let values = namespaces.iter().map(|w| w.pattern().clone()).collect();
+    Requirement { key: NAME_OF_NAMESPACE.into(), operator, values }
+}
+
+/// A selector as requirements alone.
+fn requirements(selector: &Selector) -> Vec<Requirement> {
+    let labels = selector.labels.iter().map(|(key, value)| Requirement {
+        key: key.clone(),
+        operator: SetOperator::In,
+        values: Box::new([value.clone()]),
+    });
+    labels.chain(selector.expressions.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

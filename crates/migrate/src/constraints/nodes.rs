@@ -1,0 +1,84 @@
+//! Constraints as parts of a document.
+
+use crate::ir::matcher::{Requirement, SetOperator};
+use crate::text::{Map, Node};
+
+use super::{Condition, Matching, NAME_OF_NAMESPACE};
+
+/// `matchConstraints`.
+pub fn constraints(of: &Matching) -> Node {
+    let mut out = Map::default();
+    let rules = of.rules.iter().map(|rule| {
+        let mut map = Map::default();
+        map.push("apiGroups", Node::texts(&rule.resources.groups));
+        map.push("apiVersions", Node::texts(&rule.resources.versions));
+        map.push("resources", Node::texts(&rule.resources.names));
+        map.push("operations", Node::texts(&rule.operations));
+        if rule.is_namespaced {
+            map.push("scope", Node::text("Namespaced"));
+        }
+        map.into()
+    });
+    out.push("resourceRules", Node::list(rules));
+    out.push_some("namespaceSelector", selector(&of.namespaces));
+    out.into()
+}
+
+/// A selector; requirements of one value are labels, except for names of namespaces.
+fn selector(requirements: &[Requirement]) -> Option<Node> {
+    if requirements.is_empty() {
+        return None;
+    }
+    let as_label = |r: &Requirement| match (r.operator, &*r.values) {
+        (SetOperator::In, [one]) if &*r.key != NAME_OF_NAMESPACE => Some((r.key.clone(), one.clone())),
+        _ => None,
+    };
+    let mut labels = Map::default();
+    let mut used: Vec<&str> = Vec::new();
+    let mut expressions = Vec::new();
+    for requirement in requirements {
+        match as_label(requirement).filter(|(key, _)| !used.contains(&&**key)) {
+            Some((key, value)) => {
+                labels.push(&key, Node::text(&*value));
+                used.push(&requirement.key);
+            }
+            None => expressions.push(expression(requirement)),
+        }
+    }
+    let mut out = Map::default();
+    if !labels.is_empty() {
+        out.push("matchLabels", labels.into());
+    }
+    if !expressions.is_empty() {
+        out.push("matchExpressions", Node::list(expressions));
+    }
+    Some(out.into())
+}
+
+fn expression(requirement: &Requirement) -> Node {
+    let mut out = Map::default();
+    out.push("key", Node::text(&*requirement.key));
+    let operator = match requirement.operator {
+        SetOperator::In => "In",
+        SetOperator::NotIn => "NotIn",
+        SetOperator::Exists => "Exists",
+        SetOperator::DoesNotExist => "DoesNotExist",
+    };
+    out.push("operator", Node::text(operator));
+    if !requirement.values.is_empty() {
+        out.push("values", Node::texts(requirement.values.iter().map(|v| &**v)));
+    }
+    out.into()
+}
+
+/// `matchConditions`.
+pub fn conditions(all: &[Condition]) -> Option<Node> {
+    let one = |c: &Condition| {
+        let expression = match c.is_verbatim {
+            true => Node::text(&c.expression),
+            false => Node::Code(c.expression.clone()),
+        };
+        Node::map([("name", Node::text(&c.name)), ("expression", expression)])
+    };
+    (!all.is_empty()).then(|| Node::list(all.iter().map(one)))
+}

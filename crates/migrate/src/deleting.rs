@@ -1,0 +1,163 @@
+//! CleanupPolicies → DeletingPolicies.
+//!
+//! In: the document as written. Out: a DeletingPolicy with the same schedule. Conditions are those of a rule whose object is the target; a
+//! DeletingPolicy sees no request.
+
+use ephor_api::autogen::Computed;
+
+use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
+use crate::expressions::{Context, Converted, Refusal, Target, convert};
+use crate::ir::Origin;
+use crate::original::{Named, Original};
+use crate::policy::{Document, Migrated, Note, Options, To};
+use crate::text::{Map, Node, write};
+use crate::validating::VERSION;
+use crate::value::{Map as Fields, Value};
+
+/// What takes the place of a CleanupPolicy or ClusterCleanupPolicy.
+///
+/// # Errors
+/// What cannot be said in CEL.
+pub fn migrate(original: &Original, options: &Options) -> Result<Migrated, Vec<Refusal>> {
+    policy(original, options).map_err(|refusal| vec![refusal])
+}
+
+fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
+    let document = &original.value;
+    if options.to == To::Kubernetes {
+        return Err(Refusal::new(
+            "a policy that deletes objects",
+            Origin::new("spec"),
+            "Kubernetes has none: write a DeletingPolicy with `--to vpol`",
+        ));
+    }
+    let lowered = ephor_lower::policy::cleanup(document);
+    let found = of_stored(&lowered.when, lowered.unless.as_ref(), &options.kinds)?;
+    let context = Context {
+        kinds: found.kinds.clone(),
+        ..Context::new(Target::Kyverno, found.kinds.clone(), options.types.clone())
+    };
+    let converted = preconditions(document, &context)?;
+    let mut all: Vec<Condition> = found.conditions.clone();
+    for one in converted.conditions {
+        let condition =
+            Condition { name: one.name.to_string(), expression: one.expression, is_verbatim: false };
+        add_condition(&mut all, condition);
+    }
+    let variables = converted.variables.iter().map(|v| v.expression.as_str());
+    if all.iter().map(|c| c.expression.as_str()).chain(variables).any(|text| text.contains("request.")) {
+        return Err(Refusal::new(
+            "a condition about the request",
+            Origin::new("spec.conditions"),
+            "objects are deleted on a schedule, without a request: leave it out",
+        ));
+    }
+    let mut spec = Map::default();
+    let text = |key: &str| document.text_at(&["spec", key]).to_string();
+    spec.push("schedule", Node::text(text("schedule")));
+    let propagation = text("deletionPropagationPolicy");
+    spec.push_some("deletionPropagationPolicy", (!propagation.is_empty()).then(|| Node::text(propagation)));
+    spec.push("matchConstraints", constraints(&found));
+    let named = |name: &str, expression: &str| {
+        Node::map([("name", Node::text(name)), ("expression", Node::Code(expression.into()))])
+    };
+    if !converted.variables.is_empty() {
+        let list = converted.variables.iter().map(|v| named(&v.name, &v.expression));
+        spec.push("variables", Node::list(list));
+    }
+    spec.push_some("conditions", conditions(&all));
+    let name = document.text_at(&["metadata", "name"]);
+    let namespace = Some(document.text_at(&["metadata", "namespace"]))
+        .filter(|_| document.text_at(&["kind"]) == "CleanupPolicy");
+    let kind = if namespace.is_some() { "NamespacedDeletingPolicy" } else { "DeletingPolicy" };
+    let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
+    out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
+    out.push_str(&original.metadata(&Named { name, namespace, replaces: None }));
+    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
+    let notes = found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
+    Ok(Migrated {
+        documents: vec![Document { kind, name: name.into(), text: out }],
+        notes: notes.collect(),
+        ..Migrated::default()
+    })
+}
+
+/// The conditions in CEL: those of a rule with the target as its object.
+fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refusal> {
+    let part = |key: &str| document.at(&["spec", key]).filter(|v| !v.is_null());
+    if part("conditions").is_none() {
+        return Ok(Converted::default());
+    }
+    let mut rule = Fields::new();
+    rule.insert("name", Value::from("cleanup"));
+    for (from, to) in [("match", "match"), ("context", "context"), ("conditions", "preconditions")] {
+        if let Some(value) = part(from) {
+            rule.insert(to, of_object(value));
+        }
+    }
+    let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
+    let converted = convert(&crate::lower::rule::rule(&computed), context);
+    converted.map_err(|refusal| {
+        let path = refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions");
+        Refusal { place: Origin::new(path.replace("spec.rules[0]", "spec")), ..refusal }
+    })
+}
+
+/// A value in whose variables the target is the object of a request.
+fn of_object(value: &Value) -> Value {
+    match value {
+        Value::Str(text) if text.contains("{{") => {
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+            let mut out = String::new();
+            let mut rest = &**text;
+            while let Some(at) = rest.find("target") {
+                let (before, found) = rest.split_at(at);
+                let after = found.get("target".len()..).unwrap_or_default();
+                let is_whole =
+                    !before.ends_with(is_word) && !after.starts_with(|c: char| is_word(c) && c != '.');
+                out.push_str(before);
+                out.push_str(if is_whole { "request.object" } else { "target" });
+                rest = after;
+            }
+            out.push_str(rest);
+            Value::from(out)
+        }
+        Value::List(items) => Value::list(items.iter().map(of_object).collect()),
+        Value::Map(fields) => {
+            Value::Map(fields.iter().map(|(key, value)| (key.clone(), of_object(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_cleanup_policy_becomes_one_that_deletes_on_the_same_schedule() {
+        let text = "apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata:
+  name: clean
+spec:
+  schedule: '*/5 * * * *'
+  match:
+    any:
+      - resources: {kinds: [Deployment], selector: {matchLabels: {remove: 'true'}}}
+  conditions:
+    any:
+      - {key: '{{ target.spec.replicas }}', operator: LessThan, value: 2}
+";
+        let value = ephor_document::yaml_value(text).unwrap();
+        let original = Original { file: "c.yaml".into(), line: 1, text: text.into(), value };
+        let migrated = migrate(&original, &Options::default()).unwrap();
+        let new = &migrated.documents.first().unwrap().text;
+        assert!(new.starts_with("apiVersion: policies.kyverno.io/v1\nkind: DeletingPolicy\n"), "{new}");
+        assert!(new.contains("  schedule: '*/5 * * * *'\n"), "{new}");
+        assert!(new.contains("object.metadata.?labels[?'remove'].orValue('') == 'true'"), "{new}");
+        assert!(new.contains("object.spec.replicas < 2") || new.contains("replicas"), "{new}");
+    }
+}

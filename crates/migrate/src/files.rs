@@ -1,0 +1,291 @@
+//! Files of policies → files of migrated ones.
+//!
+//! In: the text of a file. Out: [`File`]: each document moved, refused or left as it is. Documents that are not of a deprecated kind are the same byte for byte,
+//! so a second migration changes nothing; a policy that is refused stays as it was, so that a folder of migrated files still protects what
+//! the old one did.
+
+use std::time::{Duration, Instant};
+
+use ephor_compare::{Answer, SideError};
+use ephor_document::split::split;
+use ephor_document::{Duplicates, yaml};
+use ephor_policies::load::{Reader, argument_for};
+use ephor_sources::files::SourceText;
+
+use crate::exceptions::Moved;
+use crate::expressions::Refusal;
+use crate::original::Original;
+use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
+use crate::proof::{Limits, Proof, prove};
+use crate::value::Value;
+
+/// The separator of documents.
+const SEPARATOR: &str = "---\n";
+
+/// What came of a file.
+#[derive(Debug)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Its documents.
+    pub parts: Vec<Part>,
+}
+
+/// A document of a file.
+#[derive(Debug)]
+pub struct Part {
+    /// The line on which it begins.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// Kind and name, where it has some.
+    pub id: (String, String),
+    /// The name by which exceptions name it, with its namespace.
+    pub key: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long that took.
+    pub time: Duration,
+}
+
+/// What came of a document.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is of no kind that is migrated.
+    Unchanged,
+    /// It moved; and whether what takes its place means the same.
+    Moved(Box<Migrated>, Box<Result<Proof, SideError>>),
+    /// It has parts that cannot be said in CEL.
+    Refused(Vec<Refused>),
+    /// It is of a kind that is migrated, and cannot be read.
+    Unreadable(String),
+}
+
+/// A construct that cannot be said in CEL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `file:line`.
+    pub place: String,
+    /// What it is.
+    pub construct: String,
+    /// The nearest rewrite.
+    pub nearest: String,
+}
+
+impl File {
+    /// The file as it is written: the old text, if nothing moved.
+    pub fn migrated(&self) -> String {
+        let texts: Vec<String> = self.parts.iter().flat_map(Part::texts).collect();
+        match self.has_moved() {
+            true => texts.join(SEPARATOR),
+            false => self.text.clone(),
+        }
+    }
+
+    /// Whether a document moved.
+    pub fn has_moved(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.outcome, Outcome::Moved(..)))
+    }
+
+    /// Whether it has policies, migrated or not.
+    pub fn has_policies(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part.outcome, Outcome::Unchanged) || is_policy(&part.id.0))
+    }
+}
+
+impl Part {
+    fn texts(&self) -> Vec<String> {
+        match &self.outcome {
+            Outcome::Moved(migrated, _) => migrated.documents.iter().map(|d| d.text.clone()).collect(),
+            _ => vec![format!("{}\n", self.text.trim_start_matches(SEPARATOR).trim_end())],
+        }
+    }
+}
+
+/// Whether a kind is one of a policy, or belongs to some.
+fn is_policy(kind: &str) -> bool {
+    kind.ends_with("Policy") || kind.ends_with("PolicyBinding") || kind == "PolicyException"
+}
+
+/// Migrates the documents of a file.
+///
+/// # Errors
+/// The text cannot be cut into documents.
+pub fn file(
+    name: &str,
+    text: &str,
+    options: &Options,
+    limits: Limits,
+) -> Result<File, ephor_document::split::SeparatorError> {
+    let parts = split(text)?;
+    let parts = parts.into_iter().map(|part| document(name, part.text, part.line, options, limits));
+    Ok(File { name: name.into(), text: text.into(), parts: parts.collect() })
+}
+
+/// Migrates a document.
+pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Part {
+    let start = Instant::now();
+    let value = yaml::parse(text, Duplicates::LastWins);
+    let read = |path: &[&str]| value.as_ref().map_or(String::new(), |v| v.text_at(path).to_string());
+    let id = (read(&["kind"]), read(&["metadata", "name"]));
+    let outcome = match value.as_ref() {
+        Ok(value) if is_migrated(value) => outcome(name, text, line, options, limits),
+        Ok(value) if is_cleanup(value) => deleting(name, text, line, options),
+        _ => Outcome::Unchanged,
+    };
+    let namespace = read(&["metadata", "namespace"]);
+    let key = match id.0.starts_with("Cluster") || namespace.is_empty() {
+        true => id.1.clone(),
+        false => format!("{namespace}/{}", id.1),
+    };
+    Part { line, text: text.into(), id, key, outcome, time: start.elapsed() }
+}
+
+/// Whether a document is of a kind that is migrated.
+fn is_migrated(document: &Value) -> bool {
+    let kind = document.text_at(&["kind"]);
+    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+        && matches!(kind, "ClusterPolicy" | "Policy")
+        // Assertions of test suites name a policy without its rules.
+        && document.at(&["spec", "rules"]).is_some()
+}
+
+/// Whether a document is a policy that deletes objects.
+fn is_cleanup(document: &Value) -> bool {
+    let kind = document.text_at(&["kind"]);
+    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+        && matches!(kind, "CleanupPolicy" | "ClusterCleanupPolicy")
+        && document.at(&["spec", "schedule"]).is_some()
+}
+
+/// A document and where it stands.
+fn original(name: &str, text: &str, line: usize, value: Value) -> Original {
+    Original { file: name.into(), line, text: text.into(), value }
+}
+
+/// What came of a policy that deletes objects.
+fn deleting(name: &str, text: &str, line: usize, options: &Options) -> Outcome {
+    let source = SourceText { name: name.into(), text: text.into() };
+    let loaded = argument_for(&[source], Reader::Scan);
+    if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
+        return Outcome::Unreadable(problem.to_string());
+    }
+    let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
+    match crate::deleting::migrate(&original, options) {
+        Ok(migrated) => {
+            let answer = Answer::Incomparable("deletions happen on a schedule".into());
+            Outcome::Moved(Box::new(migrated), Box::new(Ok(Proof::without(answer))))
+        }
+        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+    }
+}
+
+/// Migrates the exceptions of files whose policies moved.
+pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
+    let mut found = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        for (part_at, part) in file.parts.iter().enumerate() {
+            let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
+            if part.id.0 == "PolicyException" && value.text_at(&["apiVersion"]).starts_with("kyverno.io/") {
+                let start = Instant::now();
+                let outcome = exception(&file.name, part, value, files, options, limits);
+                found.push((at, part_at, outcome, start.elapsed()));
+            }
+        }
+    }
+    for (at, part_at, outcome, time) in found {
+        if let Some(part) = files.get_mut(at).and_then(|file| file.parts.get_mut(part_at)) {
+            (part.outcome, part.time) = (outcome, time);
+        }
+    }
+}
+
+fn exception(
+    name: &str,
+    part: &Part,
+    value: Value,
+    files: &[File],
+    options: &Options,
+    limits: Limits,
+) -> Outcome {
+    let mut moved = Vec::new();
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let named = |key: &str| {
+        let all = value.at(&["spec", "exceptions"]).and_then(Value::as_list).unwrap_or_default();
+        all.iter().any(|one| one.text_at(&["policyName"]) == key)
+    };
+    for one in files.iter().flat_map(|file| &file.parts) {
+        let Outcome::Moved(migrated, _) = &one.outcome else { continue };
+        moved.push(Moved { key: &one.key, migrated, has_generated: migrated.has_generated });
+        if named(&one.key) {
+            old.push(one.text.trim_start_matches(SEPARATOR));
+            new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
+        }
+    }
+    let leaves = moved.iter().any(|one| named(one.key) && one.migrated.leaves_controllers);
+    let original = original(name, &part.text, part.line, value.clone());
+    match crate::exceptions::migrate(&original, &moved, options) {
+        Ok(migrated) => {
+            old.push(part.text.trim_start_matches(SEPARATOR));
+            new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
+            let separator = format!("\n{SEPARATOR}");
+            let proof = prove(name, &old.join(&separator), &new.join(&separator), limits, leaves);
+            Outcome::Moved(Box::new(migrated), Box::new(proof))
+        }
+        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+    }
+}
+
+fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
+    let source = SourceText { name: name.into(), text: text.into() };
+    let mut loaded = argument_for(&[source], Reader::Scan);
+    let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
+    let Some(policy) = loaded.policies.first_mut() else {
+        return Outcome::Unreadable(problem.unwrap_or_else(|| "no policy".into()));
+    };
+    policy.line += line - 1;
+    if let Some(why) = policy.refused.as_ref().or(policy.uncompiled.as_ref()) {
+        return Outcome::Unreadable(why.clone());
+    }
+    match migrate(policy, options) {
+        Ok(migrated) => {
+            let proof = proof(name, text, &migrated, limits);
+            if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
+                return Outcome::Moved(Box::new(migrated), Box::new(proof));
+            }
+            // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
+            let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
+            let other = expanded.map(|other| (self::proof(name, text, &other, limits), other));
+            match other {
+                Some((Ok(better), other)) if better.answer != Answer::Differs => {
+                    Outcome::Moved(Box::new(other), Box::new(Ok(better)))
+                }
+                _ => Outcome::Moved(Box::new(migrated), Box::new(proof)),
+            }
+        }
+        Err(refusals) => {
+            let original = Original {
+                file: policy.source.clone(),
+                line: policy.line,
+                text: policy.text.clone(),
+                value: policy.document.clone(),
+            };
+            Outcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
+        }
+    }
+}
+
+fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
+    let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
+    prove(name, old, &new.join(SEPARATOR), limits, migrated.leaves_controllers)
+}
+
+fn refused(original: &Original, refusal: &Refusal) -> Refused {
+    Refused {
+        place: original.place(&refusal.place.path),
+        construct: refusal.construct.to_string(),
+        nearest: refusal.nearest.to_string(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Generate rules → GeneratingPolicies.
+//!
+//! In: a rule as it is written. Out: a draft with a template of each object, in which variables are placeholders `(( … ))` of CEL, or with an
+//! expression that copies an object. Semantics: `docs/generate.md` and `docs/cel-policies.md`.
+
+use std::sync::Arc;
+
+use ephor_api::autogen::Computed;
+
+use crate::constraints::cel::literal;
+use crate::constraints::{Condition, conditions, constraints};
+use crate::draft::{Draft, Variable};
+use crate::expressions::{Context, Refusal, convert, value};
+use crate::ir::Rule;
+use crate::lower::template::text;
+use crate::original::Named;
+use crate::policy::{Document, Source};
+use crate::text::{Item, Map, Node, write};
+use crate::validating::VERSION;
+use crate::value::variables::find_variables;
+use crate::value::{Map as Fields, Str, Value};
+
+/// What is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// The comments above it.
+    pub comments: Vec<String>,
+    /// A template as YAML, or an expression.
+    pub body: Body,
+    /// Flags of the evaluation, which hold for all of a policy.
+    pub flags: Flags,
+}
+
+/// How an object is described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// YAML with placeholders, or without.
+    Template(String),
+    /// An expression that hands objects over.
+    Expression(String),
+}
+
+/// How objects stay in step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// They follow their trigger, and are restored.
+    pub synchronize: bool,
+    /// They are generated for triggers that exist already, too.
+    pub existing: bool,
+    /// They stay when the policy is deleted.
+    pub orphan: bool,
+}
+
+impl Generated {
+    fn item(&self) -> Item {
+        let node = match &self.body {
+            Body::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),
+            Body::Template(text) => {
+                let mut map = Map::default();
+                map.push("value", Node::text(text));
+                if text.contains("((") {
+                    map.push("interpolate", Node::text("cel"));
+                }
+                Node::map([("template", map.into())])
+            }
+        };
+        Item { comments: self.comments.clone(), node }
+    }
+}
+
+/// The draft of a generate rule.
+///
+/// # Errors
+/// A construct that has no counterpart.
+pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> Result<Draft, Refusal> {
+    let written = source.written(at, rule);
+    let origin = rule.origin.key("generate");
+    let refuse =
+        |what: &str, key: &str| Refusal::new(what, origin.key(key), "write the GeneratingPolicy by hand");
+    let part = |key: &str| written.at(&["generate", key]).filter(|v| !v.is_null());
+    for key in ["foreach", "cloneList"] {
+        if part(key).is_some() {
+            return Err(refuse(&format!("`{key}` of a generate rule"), key));
+        }
+    }
+    let filled = Filled { rule, context };
+    let body = match (part("data"), part("clone")) {
+        (Some(data), _) => filled.data(data, &part),
+        (None, Some(clone)) => filled.clone(clone, &part),
+        (None, None) => Err(refuse("a generate rule without data", "")),
+    }?;
+    let flag = |key: &str| part(key).and_then(Value::as_bool);
+    let of_policy = |key: &str| source.document.at(&["spec", key]).and_then(Value::as_bool);
+    let flags = Flags {
+        synchronize: flag("synchronize").unwrap_or_default(),
+        existing: flag("generateExisting").or_else(|| of_policy("generateExisting")).unwrap_or_default(),
+        orphan: flag("orphanDownstreamOnPolicyDelete").unwrap_or_default(),
+    };
+    let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
+    comments.push(format!("# from {}", source.original.short_place(&origin.path)));
+    let mut draft = Draft {
+        rules: vec![(at, rule.name.to_string())],
+        generated: vec![Generated { comments, body, flags }],
+        ..Draft::default()
+    };
+    if written.get("preconditions").is_some_and(|v| !v.is_null()) {
+        let mut fields = Fields::new();
+        for key in ["name", "match", "exclude", "context", "preconditions"] {
+            if let Some(value) = written.get(key) {
+                fields.insert(key, value.clone());
+            }
+        }
+        let computed = Computed { rule: Value::Map(fields), written: at, generated: None };
+        let converted = convert(&crate::lower::rule::rule(&computed), context)?;
+        draft.conditions = converted
+            .conditions
+            .into_iter()
+            .map(|c| Condition { name: c.name.to_string(), expression: c.expression, is_verbatim: false })
+            .collect();
+        draft.variables = converted
+            .variables
+            .into_iter()
+            .map(|v| Variable { name: v.name.to_string(), expression: v.expression, is_verbatim: false })
+            .collect();
+    }
+    Ok(draft)
+}
+
+struct Filled<'f> {
+    rule: &'f Rule,
+    context: &'f Context,
+}
+
+impl Filled<'_> {
+    /// An object of its own: the data below what names it.
+    fn data<'v>(&self, data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<Body, Refusal> {
+        let mut metadata = Fields::new();
+        for key in ["name", "namespace"] {
+            if let Some(value) = part(key) {
+                metadata.insert(key, value.clone());
+            }
+        }
+        for (key, value) in data.get("metadata").and_then(Value::as_map).into_iter().flat_map(|m| m.iter()) {
+            if !metadata.contains_key(key) {
+                metadata.insert(key.clone(), value.clone());
+            }
+        }
+        let mut object = Fields::new();
+        for key in ["apiVersion", "kind"] {
+            object.insert(key, part(key).cloned().unwrap_or_default());
+        }
+        object.insert("metadata", Value::Map(metadata));
+        for (key, value) in data.as_map().into_iter().flat_map(|m| m.iter()) {
+            if !object.contains_key(key) {
+                object.insert(key.clone(), value.clone());
+            }
+        }
+        let filled = self.value(&Value::Map(object))?;
+        Ok(Body::Template(write(&Node::of(&filled), 0)))
+    }
+
+    /// A copy of another object, in another namespace.
+    fn clone<'v>(&self, clone: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<Body, Refusal> {
+        let own = |key: &str| part(key).and_then(Value::as_str).unwrap_or_default();
+        let name = clone.text_at(&["name"]);
+        if name != own("name") {
+            return Err(Refusal::new(
+                "a copy under another name",
+                self.rule.origin.key("generate").key("clone"),
+                "write the GeneratingPolicy by hand",
+            ));
+        }
+        let api_version = own("apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let plural = crate::kubernetes::Kinds::built_in().plural_of(group, version, own("kind")).to_string();
+        let resource = format!(
+            "resource.Get({}, {}, {}, {})",
+            literal(api_version),
+            literal(&plural),
+            self.text(clone.text_at(&["namespace"]))?,
+            self.text(name)?
+        );
+        Ok(Body::Expression(format!("generator.Apply({}, [{resource}])", self.text(own("namespace"))?)))
+    }
+
+    /// A text as an expression.
+    fn text(&self, written: &str) -> Result<String, Refusal> {
+        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
+        value(&text(&written.into(), &names), self.rule, None, self.context)
+    }
+
+    /// A document with placeholders for variables.
+    fn value(&self, v: &Value) -> Result<Value, Refusal> {
+        Ok(match v {
+            Value::Str(text) => Value::from(self.placeholders(text)?),
+            Value::List(items) => {
+                let items: Result<Vec<Value>, Refusal> = items.iter().map(|item| self.value(item)).collect();
+                Value::list(items?)
+            }
+            Value::Map(fields) => {
+                let mut out = Fields::new();
+                for (key, value) in fields.iter() {
+                    if key.contains("{{") {
+                        return Err(Refusal::new(
+                            "a variable in a key",
+                            self.rule.origin.key("generate"),
+                            "write the key, or the GeneratingPolicy by hand",
+                        ));
+                    }
+                    out.insert(key.clone(), self.value(value)?);
+                }
+                Value::Map(out)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn placeholders(&self, written: &str) -> Result<String, Refusal> {
+        let literal = |text: &str| text.replace("((", "\\((");
+        let mut out = String::new();
+        let mut from = 0;
+        for hole in find_variables(written) {
+            out.push_str(&literal(written.get(from..hole.start).unwrap_or_default()));
+            let expression = self.text(written.get(hole.clone()).unwrap_or_default())?;
+            out.push_str(&format!("(( {expression} ))"));
+            from = hole.end;
+        }
+        out.push_str(&literal(written.get(from..).unwrap_or_default()));
+        Ok(out)
+    }
+}
+
+/// The document of a draft.
+pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Document {
+    let kind = match named.namespace {
+        Some(_) => "NamespacedGeneratingPolicy",
+        None => "GeneratingPolicy",
+    };
+    let mut out: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
+    out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
+    out.push_str(&source.original.metadata(named));
+    let mut spec = Map::default();
+    let flags = draft.generated.first().map(|one| one.flags).unwrap_or_default();
+    let mut evaluation = Map::default();
+    let all = [
+        ("generateExisting", flags.existing),
+        ("synchronize", flags.synchronize),
+        ("orphanDownstreamOnPolicyDelete", flags.orphan),
+    ];
+    for (key, _) in all.into_iter().filter(|(_, on)| *on) {
+        evaluation.push(key, Node::map([("enabled", Node::Plain("true".into()))]));
+    }
+    if !evaluation.is_empty() {
+        spec.push("evaluation", evaluation.into());
+    }
+    spec.push("matchConstraints", constraints(&draft.matching));
+    spec.push_some("matchConditions", conditions(&draft.conditions));
+    if !draft.variables.is_empty() {
+        spec.push("variables", Node::list(draft.variables.iter().map(Variable::node)));
+    }
+    spec.push("generate", Node::List(draft.generated.iter().map(Generated::item).collect()));
+    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
+    Document { kind, name: named.name.into(), text: out }
+}

@@ -1,0 +1,169 @@
+//! Values and paths of patches as CEL.
+
+use crate::constraints::cel::literal;
+use crate::expressions::Refusal;
+use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
+use crate::value::{Value, print};
+
+/// What fills texts with variables in.
+pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
+
+/// A value as a literal; members of different types are dynamic, which lists and maps of mixed types need.
+///
+/// # Errors
+/// A variable that cannot be said.
+pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+    Ok(match value {
+        Value::Str(text) if text.contains("{{") => fill(text)?,
+        Value::Str(text) => literal(text),
+        Value::List(items) => format!("[{}]", mixed(items.iter(), fill)?.join(", ")),
+        Value::Map(fields) => {
+            let values = mixed(fields.iter().map(|(_, value)| value), fill)?;
+            let all: Vec<String> =
+                fields.keys().zip(values).map(|(key, value)| format!("{}: {value}", literal(key))).collect();
+            format!("{{{}}}", all.join(", "))
+        }
+        scalar => print::json(scalar),
+    })
+}
+
+fn mixed<'v>(
+    values: impl Iterator<Item = &'v Value> + Clone,
+    fill: Fill<'_>,
+) -> Result<Vec<String>, Refusal> {
+    let mut types = values.clone().map(Value::json_type);
+    let first = types.next();
+    let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));
+    let is_one = types.all(|one| Some(one) == first) && (is_scalar || values.clone().count() < 2);
+    let one = |v: &Value| {
+        let text = constant(v, fill)?;
+        Ok(if is_one { text } else { format!("dyn({text})") })
+    };
+    values.map(one).collect()
+}
+
+/// Whether a field can be selected by its name.
+pub fn is_name(key: &str) -> bool {
+    const RESERVED: [&str; 12] =
+        ["namespace", "in", "true", "false", "null", "as", "break", "const", "if", "for", "let", "package"];
+    let mut chars = key.chars();
+    let begins = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    begins && chars.all(|c| c.is_ascii_alphanumeric() || c == '_') && !RESERVED.contains(&key)
+}
+
+/// A value of an object, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The expression: `object.spec`.
+    pub text: String,
+    /// Whether each step, from the object, is always there.
+    pub steps: Vec<(String, bool)>,
+    /// Its type, where that is known.
+    pub ty: Option<Type>,
+}
+
+impl Place {
+    /// An object of a kind.
+    pub fn object(kind: &[crate::value::Str; 3], types: &Types) -> Place {
+        let ty = types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged));
+        Place { text: "object".into(), steps: Vec::new(), ty }
+    }
+
+    /// An item of a list.
+    pub fn item(name: &str, ty: &Type) -> Place {
+        Place { text: name.into(), steps: Vec::new(), ty: Some(ty.clone()) }
+    }
+
+    /// What it is described by, if it has fields.
+    pub fn fields<'t>(&self, types: &'t Types) -> Option<&'t TypeDef> {
+        match &self.ty {
+            Some(Type::Named(name, Whole::Merged)) => {
+                let def = types.named(name)?;
+                (def.whole == Whole::Merged && def.leaf.is_none()).then_some(&**def)
+            }
+            _ => None,
+        }
+    }
+
+    /// Its member of a key.
+    pub fn key(&self, key: &str, types: &Types) -> Place {
+        let field = self.fields(types).and_then(|def| def.field(key));
+        let ty = match (&self.ty, field) {
+            (_, Some(field)) => Some(field.ty.clone()),
+            (Some(Type::Map(value, _)), None) => Some((**value).clone()),
+            _ => None,
+        };
+        // An API server writes these, whatever the schema says.
+        let is_first = self.steps.is_empty() && self.text == "object";
+        let is_there =
+            field.is_some_and(|field| field.required) || (is_first && matches!(key, "metadata" | "spec"));
+        let mut steps = self.steps.clone();
+        steps.push((key.into(), is_there));
+        Place { text: self.text.clone(), steps, ty }
+    }
+
+    /// Whether it is there, as a test; `None` = always.
+    pub fn is_there(&self) -> Option<String> {
+        let last_open = self.steps.iter().rposition(|(_, is_there)| !is_there)?;
+        let path = self.steps.get(..=last_open)?;
+        let first_open = path.iter().position(|(_, is_there)| !is_there)?;
+        let mut text = self.text.clone();
+        let is_last = first_open == last_open;
+        for (at, (key, _)) in path.iter().enumerate() {
+            match (at < first_open, is_name(key)) {
+                (true, true) => text.push_str(&format!(".{key}")),
+                (true, false) => text.push_str(&format!("[{}]", literal(key))),
+                (false, true) if is_last => return Some(format!("has({text}.{key})")),
+                (false, true) => text.push_str(&format!(".?{key}")),
+                (false, false) if is_last => return Some(format!("{} in {text}", literal(key))),
+                (false, false) => text.push_str(&format!("[?{}]", literal(key))),
+            }
+        }
+        Some(format!("{text}.hasValue()"))
+    }
+
+    /// The value, for where it is there.
+    pub fn value(&self) -> String {
+        let step = |text: String, (key, _): &(String, bool)| match is_name(key) {
+            true => format!("{text}.{key}"),
+            false => format!("{text}[{}]", literal(key)),
+        };
+        self.steps.iter().fold(self.text.clone(), step)
+    }
+
+    /// Its place in a JSON patch.
+    pub fn pointer(&self) -> String {
+        self.steps.iter().map(|(key, _)| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+    }
+
+    /// The place above it.
+    pub fn above(&self) -> Option<Place> {
+        let (_, above) = self.steps.split_last()?;
+        (!above.is_empty()).then(|| Place { text: self.text.clone(), steps: above.to_vec(), ty: None })
+    }
+
+    /// The last key.
+    pub fn last(&self) -> &str {
+        self.steps.last().map(|(key, _)| key.as_str()).unwrap_or_default()
+    }
+}
+
+/// Whether a value of a type is merged by its keys, and has text, numbers or truth values for them.
+pub fn is_map(ty: Option<&Type>) -> bool {
+    matches!(ty, Some(Type::Map(_, Whole::Merged)))
+}
+
+/// The type of the items of a list that is merged by names.
+pub fn named_items(ty: Option<&Type>) -> Option<&Type> {
+    match ty {
+        Some(Type::List(ListKind::Keyed(keys), item)) if matches!(&**keys, [one] if &**one == "name") => {
+            Some(item)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a type has no parts.
+pub fn is_scalar(ty: Option<&Type>) -> bool {
+    matches!(ty, Some(Type::Leaf(leaf)) if *leaf != Leaf::Any)
+}

@@ -1,0 +1,363 @@
+//! Strategic merges (`patchStrategicMerge`) → apply configurations, and JSON patches for what they cannot say.
+//!
+//! In: a constant patch as written. Out: an `Object{…}` with what is merged by keys and names, and expressions of JSON patches for lists that are replaced
+//! as a whole, for what is removed, and for kinds without a schema. Anchors: `+(key)` becomes a field that is there only where the object has none,
+//! `(key)` of a list's items chooses items, `(key)` elsewhere is a condition of the policy. Semantics: `docs/mutate.md`.
+
+use crate::constraints::cel::{literal, matches};
+use crate::expressions::Refusal;
+use crate::ir::Origin;
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::Type;
+use crate::value::wildcard::Wildcard;
+use crate::value::{Map, Value};
+
+use super::constant::{Fill, Place, constant, is_map, is_name, is_scalar, named_items};
+use super::json::{remove, set};
+
+/// What a patch becomes.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// The apply configuration, if something is merged.
+    pub apply: Option<String>,
+    /// Expressions of JSON patches, in order.
+    pub patches: Vec<String>,
+    /// What the object must look like for the patch to apply: a pattern.
+    pub condition: Option<Value>,
+}
+
+/// A key with its anchor.
+enum Key<'k> {
+    Plain(&'k str),
+    Absent(&'k str),
+    Condition(&'k str),
+    Global(&'k str),
+}
+
+fn key(written: &str) -> Key<'_> {
+    let inner = |start: &str| written.strip_prefix(start)?.strip_suffix(')');
+    match (inner("+("), inner("<("), inner("(")) {
+        (Some(key), _, _) => Key::Absent(key),
+        (_, Some(key), _) => Key::Global(key),
+        (_, _, Some(key)) => Key::Condition(key),
+        _ => Key::Plain(written),
+    }
+}
+
+struct Writer<'w> {
+    types: &'w Types,
+    origin: &'w Origin,
+    fill: Fill<'w>,
+    element: Option<&'w Chosen<'w>>,
+    patches: Vec<String>,
+}
+
+/// The elements of a list that a loop is about.
+pub struct Chosen<'c> {
+    /// The list.
+    pub list: &'c Place,
+    /// The name of an element in expressions.
+    pub var: &'c str,
+    /// Which elements count; `None` = all.
+    pub test: Option<String>,
+}
+
+/// What a patch becomes for objects of a kind.
+///
+/// # Errors
+/// A construct that has no counterpart.
+pub fn merged(
+    patch: &Value,
+    object: &Place,
+    types: &Types,
+    origin: &Origin,
+    fill: Fill<'_>,
+    element: Option<&Chosen<'_>>,
+) -> Result<Merged, Refusal> {
+    let mut writer = Writer { types, origin, fill, element, patches: Vec::new() };
+    if patch.any_text(&|text| text.contains("$(")) {
+        return Err(writer.refuse("references in a merge"));
+    }
+    if patch.any_text(&|text| text == "$patch") {
+        return Err(writer.refuse("a `$patch` directive"));
+    }
+    let Some(fields) = patch.as_map() else { return Err(writer.refuse("a merge that is no object")) };
+    let condition = conditions(fields);
+    let apply = writer.object(fields, object, "Object")?;
+    let apply = (!apply.is_empty()).then(|| format!("Object{{{}}}", apply.join(", ")));
+    Ok(Merged { apply, patches: writer.patches, condition })
+}
+
+/// The conditions of a patch as a pattern, without those of a list's items.
+fn conditions(fields: &Map) -> Option<Value> {
+    let mut out = Map::new();
+    for (written, value) in fields.iter() {
+        match key(written) {
+            Key::Condition(key) | Key::Global(key) => {
+                out.insert(key, value.clone());
+            }
+            Key::Plain(key) => {
+                if let Some(below) = value.as_map().and_then(conditions) {
+                    out.insert(key, below);
+                }
+            }
+            Key::Absent(_) => {}
+        }
+    }
+    (!out.is_empty()).then_some(Value::Map(out))
+}
+
+impl Writer<'_> {
+    fn refuse(&self, construct: &str) -> Refusal {
+        Refusal::new(construct, self.origin.clone(), "write the mutation in CEL by hand")
+    }
+
+    /// The fields of an object or struct.
+    fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>, Refusal> {
+        let mut out = Vec::new();
+        for (written, value) in fields.iter() {
+            if written.contains("{{") {
+                return Err(self.refuse("a variable in a key of a merge"));
+            }
+            let (key, absent) = match key(written) {
+                Key::Plain(key) => (key, false),
+                Key::Absent(key) => (key, true),
+                // It was tested; what is left of it when it has parts would be merged.
+                Key::Condition(_) | Key::Global(_) if !matches!(value, Value::Map(_) | Value::List(_)) => {
+                    continue;
+                }
+                Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
+            };
+            let own = place.key(key, self.types);
+            let field = match self.types_say(&own, value) {
+                true => self.field(value, &own, &format!("{name}.{key}"))?,
+                false => None,
+            };
+            let is_field = is_name(key) || is_map(place.ty.as_ref());
+            match field.filter(|_| is_field) {
+                Some(text) => {
+                    let chooses = !absent && text.contains(".map(") && value.as_list().is_some();
+                    match own.is_there().filter(|_| chooses) {
+                        // No list is not an empty one.
+                        Some(test) => {
+                            out.push(format!("?{key}: {test} ? optional.of({text}) : optional.none()"));
+                        }
+                        None => out.extend(self.member(place, key, &own, &text, absent)),
+                    }
+                }
+                None if place.text != "object" => {
+                    return Err(self.refuse("a value in a list's items that is replaced as a whole"));
+                }
+                None if absent => {
+                    let patch = set(&own, &plain(value), self.fill)?;
+                    self.patches.push(match own.is_there() {
+                        Some(test) => format!("{test} ? [] : {}", bracketed(&patch)),
+                        None => continue,
+                    });
+                }
+                None if value.is_null() => self.patches.push(remove(&own)),
+                None => self.others(value, &own)?,
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether the schema says how a value is merged.
+    fn types_say(&self, place: &Place, value: &Value) -> bool {
+        match value {
+            Value::Null => false,
+            Value::Map(_) => place.fields(self.types).is_some() || is_map(place.ty.as_ref()),
+            Value::List(_) => named_items(place.ty.as_ref()).is_some(),
+            _ => is_scalar(place.ty.as_ref()),
+        }
+    }
+
+    fn member(&self, place: &Place, key: &str, own: &Place, text: &str, absent: bool) -> Option<String> {
+        let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
+        match (absent, own.is_there()) {
+            (false, _) => Some(format!("{written}: {text}")),
+            (true, Some(test)) => Some(format!("?{written}: {test} ? optional.none() : optional.of({text})")),
+            // It is always there.
+            (true, None) => None,
+        }
+    }
+
+    /// The value of a field; `None` when nothing of it is merged.
+    fn field(&mut self, value: &Value, place: &Place, name: &str) -> Result<Option<String>, Refusal> {
+        match value {
+            Value::Map(fields) => {
+                let is_free = is_map(place.ty.as_ref());
+                let members = self.object(fields, place, name)?;
+                let text = if is_free { String::new() } else { name.to_string() };
+                Ok((!members.is_empty()).then(|| format!("{text}{{{}}}", members.join(", "))))
+            }
+            Value::List(items) => match named_items(place.ty.as_ref()).cloned() {
+                Some(ty) => self.items(items, &ty, place, name).map(Some),
+                None => Ok(None),
+            },
+            scalar => Ok(Some(constant(scalar, self.fill)?)),
+        }
+    }
+
+    /// A list that is merged by names: items that are chosen by conditions, and items of their own.
+    fn items(&mut self, items: &[Value], ty: &Type, place: &Place, name: &str) -> Result<String, Refusal> {
+        let mut own = Vec::new();
+        let mut chosen = Vec::new();
+        for item in items {
+            let Some(fields) = item.as_map() else { return Err(self.refuse("an item that is no object")) };
+            if let Some(element) = self.element.filter(|element| element.list.pointer() == place.pointer()) {
+                if let Some(own) = of_element(fields) {
+                    chosen.push(self.elements(element, &own, ty, place, name)?);
+                    continue;
+                }
+            }
+            let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
+            if !has_anchor {
+                let item = Place::item("item", ty);
+                let members = self.object(fields, &item, name)?;
+                own.push(format!("{name}{{{}}}", members.join(", ")));
+                continue;
+            }
+            chosen.push(self.chosen(fields, ty, place, name)?);
+        }
+        let adds = !own.is_empty() && !chosen.is_empty() && place.is_there().is_some();
+        if chosen.len() > 1 || adds {
+            return Err(self.refuse("several items with anchors in one list"));
+        }
+        let mut parts = Vec::new();
+        for text in chosen {
+            parts.push(text);
+        }
+        if !own.is_empty() {
+            parts.push(format!("[{}]", own.join(", ")));
+        }
+        Ok(parts.join(" + "))
+    }
+
+    /// The items of the object's list that an item with anchors is for.
+    fn chosen(&mut self, fields: &Map, ty: &Type, place: &Place, name: &str) -> Result<String, Refusal> {
+        let var = "item";
+        let item = Place::item(var, ty);
+        let (mut tests, mut rest) = (Vec::new(), Map::new());
+        for (written, value) in fields.iter() {
+            match key(written) {
+                Key::Condition(key) => {
+                    let own = item.key(key, self.types);
+                    let text = value.as_str().filter(|text| is_pattern_of_text(text));
+                    let Some(text) = text else {
+                        return Err(self.refuse("a condition of an item that is no text"));
+                    };
+                    let test = matches(&own.value(), &Wildcard::new(text));
+                    let both: Vec<String> =
+                        own.is_there().into_iter().chain([test]).filter(|test| test != "true").collect();
+                    tests.extend(both);
+                }
+                Key::Global(_) => return Err(self.refuse("a global condition in a list's item")),
+                Key::Plain("name") => return Err(self.refuse("an item with a name and anchors")),
+                Key::Plain(_) | Key::Absent(_) => {
+                    rest.insert(written.clone(), value.clone());
+                }
+            }
+        }
+        let members = self.object(&rest, &item, name)?;
+        let list = place.value();
+        let some = match tests.is_empty() {
+            true => list,
+            false => format!("{list}.filter({var}, {})", tests.join(" && ")),
+        };
+        let all: Vec<String> = [format!("name: {var}.name")].into_iter().chain(members).collect();
+        Ok(format!("{some}.map({var}, {name}{{{}}})", all.join(", ")))
+    }
+
+    /// The elements of a loop, each changed by the item that names it.
+    fn elements(
+        &mut self,
+        element: &Chosen<'_>,
+        fields: &Map,
+        ty: &Type,
+        place: &Place,
+        name: &str,
+    ) -> Result<String, Refusal> {
+        let members = self.object(fields, &Place::item(element.var, ty), name)?;
+        let some = match &element.test {
+            Some(test) => format!("{}.filter({}, {test})", place.value(), element.var),
+            None => place.value(),
+        };
+        let all: Vec<String> = [format!("name: {}.name", element.var)].into_iter().chain(members).collect();
+        Ok(format!("{some}.map({}, {name}{{{}}})", element.var, all.join(", ")))
+    }
+
+    /// What the schema does not describe, or replaces as a whole.
+    fn others(&mut self, value: &Value, place: &Place) -> Result<(), Refusal> {
+        match value {
+            // Without a schema maps are merged by their keys.
+            Value::Map(fields) => {
+                for (written, value) in fields.iter() {
+                    match key(written) {
+                        Key::Plain(key) if value.is_null() => {
+                            self.patches.push(remove(&place.key(key, self.types)));
+                        }
+                        Key::Plain(key) => self.others(value, &place.key(key, self.types))?,
+                        Key::Absent(key) => {
+                            let own = place.key(key, self.types);
+                            if let Some(test) = own.is_there() {
+                                self.patches
+                                    .push(format!("{test} ? [] : {}", bracketed(&set(&own, &plain(value), self.fill)?)));
+                            }
+                        }
+                        Key::Condition(_) | Key::Global(_)
+                            if value.as_map().is_none() && value.as_list().is_none() => {}
+                        Key::Condition(_) | Key::Global(_) => {
+                            return Err(self.refuse("a condition with parts"));
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Value::List(_) if value.any_text(&|text| !matches!(key(text), Key::Plain(_))) => {
+                Err(self.refuse("anchors in a list that is replaced as a whole"))
+            }
+            other => {
+                self.patches.push(set(place, other, self.fill)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn bracketed(text: &str) -> String {
+    if text.starts_with('[') { text.into() } else { format!("({text})") }
+}
+
+/// The fields of an item that is named as the element of a loop is, without its name.
+fn of_element(fields: &Map) -> Option<Map> {
+    let is_name = |written: &str| matches!(key(written), Key::Plain("name") | Key::Condition("name"));
+    let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
+    let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    (variable.trim() == "element.name").then(|| {
+        fields.iter().filter(|(key, _)| *key != written).map(|(key, value)| (key.clone(), value.clone())).collect()
+    })
+}
+
+/// A text that is a wildcard pattern and nothing more.
+fn is_pattern_of_text(text: &str) -> bool {
+    !text.contains(['|', '&']) && !text.starts_with(['!', '<', '>']) && !text.is_empty()
+}
+
+/// A value without `+(…)` around keys.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Map(fields) => {
+            let mut out = Map::new();
+            for (written, value) in fields.iter() {
+                let name = match key(written) {
+                    Key::Plain(key) | Key::Absent(key) => key,
+                    Key::Condition(_) | Key::Global(_) => written,
+                };
+                out.insert(name, plain(value));
+            }
+            Value::Map(out)
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,434 @@
+//! ClusterPolicies and Policies → policies in CEL.
+//!
+//! In: a policy as it was loaded. Out: [`Migrated`]: one document where all rules match the same, else one for each distinct match, or the
+//! constructs that cannot be said. A policy moves as a whole or not at all: what is left behind would be dropped silently.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ephor_api::autogen::{Selection, computed_rules, written_rules};
+use ephor_policies::load::LoadedPolicy;
+
+use crate::actions::{self, Part};
+use crate::constraints::{Condition, Matching, add_condition, matching};
+use crate::draft::{Draft, merge};
+use crate::expressions::{Context, Refusal, Target, convert};
+use crate::ir::policy::KindRules;
+use crate::ir::rule::Body;
+use crate::ir::{Origin, Policy, Rule};
+use crate::kubernetes::{Kinds, Types};
+use crate::names::{Names, dns};
+use crate::original::{Named, Original};
+use crate::proof::LEFT;
+use crate::value::{Str, Value};
+use crate::{generating, mutating, native, operations, validating, verbatim};
+
+/// Which kinds of policies are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum To {
+    /// Those of `policies.kyverno.io`.
+    #[default]
+    Kyverno,
+    /// Kubernetes' own, which have no libraries of Kyverno.
+    Kubernetes,
+}
+
+/// What a migration may know and write.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which kinds of policies are written.
+    pub to: To,
+    /// The kinds that clusters have.
+    pub kinds: Arc<Kinds>,
+    /// Their schemas.
+    pub types: Arc<Types>,
+    /// Whether policies on pods get another one for ReplicationControllers, for which policies in CEL generate no rules.
+    pub replication_controllers: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            to: To::default(),
+            kinds: Kinds::built_in().clone(),
+            types: Types::built_in().clone(),
+            replication_controllers: false,
+        }
+    }
+}
+
+/// A document that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What a reader should know about a migration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// `file:line` in the old policy.
+    pub place: String,
+    /// What it is.
+    pub text: String,
+}
+
+/// What takes the place of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Migrated {
+    /// The documents, in the order of the rules.
+    pub documents: Vec<Document>,
+    /// What a reader should know.
+    pub notes: Vec<Note>,
+    /// For each rule its name and the policies that have it now.
+    pub rules: Vec<(String, Vec<String>)>,
+    /// Whether rules for pod controllers were generated from its rules.
+    pub has_generated: bool,
+    /// Whether ReplicationControllers have no rules any more.
+    pub leaves_controllers: bool,
+}
+
+/// A rule, and what is known of its policy.
+pub(crate) struct Source<'s> {
+    pub original: &'s Original,
+    pub policy: &'s Policy,
+    /// The document with defaults.
+    pub document: &'s Value,
+    pub options: &'s Options,
+    pub way: Way,
+}
+
+impl Source<'_> {
+    /// A rule as it is written; a generated one as it is generated.
+    pub fn written(&self, at: usize, rule: &Rule) -> Value {
+        let found = match rule.generated {
+            None => written_rules(&self.original.value).get(at).cloned(),
+            Some(_) => {
+                let all = computed_rules(self.document, Selection::All);
+                all.into_iter().find(|one| one.text_at(&["name"]) == &*rule.name)
+            }
+        };
+        found.unwrap_or_default()
+    }
+}
+
+/// How pod controllers are covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By the generation of rules that policies in CEL have, which replaces texts.
+    Autogen,
+    /// By policies of their own, where that generation would not mean the same.
+    Expanded,
+}
+
+/// What takes the place of a ClusterPolicy or Policy.
+///
+/// # Errors
+/// What cannot be said in CEL, a refusal for each rule that has some.
+pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec<Refusal>> {
+    migrate_in(loaded, options, Way::Autogen)
+}
+
+/// What takes the place of a ClusterPolicy or Policy, with pod controllers in one of the ways.
+///
+/// # Errors
+/// As [`migrate`].
+pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<Migrated, Vec<Refusal>> {
+    let original = Original {
+        file: loaded.source.clone(),
+        line: loaded.line,
+        text: loaded.text.clone(),
+        value: ephor_document::yaml_value(&loaded.text).unwrap_or_else(|_| loaded.document.clone()),
+    };
+    let policy = ephor_lower::policy::policy_as_lowered(&loaded.document);
+    let source = Source { original: &original, policy: &policy, document: &loaded.document, options, way };
+    let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
+    for (at, rule) in policy.rules.iter().enumerate() {
+        match of_rule(&source, at, rule, &mut notes) {
+            Ok(own) => drafts.extend(own),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let drafts = merge(drafts);
+    if drafts.is_empty() {
+        return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
+    }
+    let mut out = documents(&source, drafts, notes);
+    out.has_generated = !policy.by_kind.is_empty();
+    let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
+    out.leaves_controllers = way == Way::Autogen
+        && !options.replication_controllers
+        && policy.by_kind.iter().any(has)
+        && !out.documents.iter().any(|d| d.text.contains("replicationcontrollers"));
+    Ok(out)
+}
+
+/// What concerns all rules and has no counterpart.
+fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
+    let mut out = Vec::new();
+    if source.options.to == To::Kubernetes && !source.policy.admission {
+        out.push(Refusal::new(
+            "`admission: false`",
+            Origin::new("spec.admission"),
+            "an API server evaluates its policies at admission only: write a ValidatingPolicy with `--to vpol`",
+        ));
+    }
+    if source.policy.apply_one && source.policy.rules.len() > 1 {
+        out.push(Refusal::new(
+            "`applyRules: One`",
+            Origin::new("spec.applyRules"),
+            "add to each rule a precondition that the rules before it do not apply",
+        ));
+    }
+    for (at, rule) in source.policy.rules.iter().enumerate() {
+        let Some(properties) = &rule.properties else { continue };
+        if properties.written.any_text(&|text| text.contains("{{")) {
+            out.push(Refusal::new(
+                "`reportProperties` with variables",
+                Origin::new(format!("spec.rules[{at}].reportProperties")),
+                "write an auditAnnotation with an expression, or leave them out",
+            ));
+        }
+    }
+    out
+}
+
+/// The drafts of a rule: one, or several where a policy cannot have them all.
+fn of_rule(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Arc<Rule>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let generated = generated(source.policy, rule);
+    let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
+    let default = operations(source, at);
+    let mut found = matching(rule, &default, &source.options.kinds)?;
+    let is_pods = found.is_pods && source.options.to == To::Kyverno;
+    let has_patches =
+        |drafts: &[Draft]| drafts.iter().any(|draft| draft.mutations.iter().any(|one| one.is_json));
+    if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
+        let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
+        if kinds.contains(LEFT) && source.options.replication_controllers {
+            let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT));
+            if let Some((_, rule)) = own {
+                out.extend(of_controllers(source, at, rule, &default, notes)?);
+            }
+        }
+        // Paths of JSON patches are not replaced for controllers.
+        if !has_patches(&out) {
+            return Ok(out);
+        }
+    }
+    if found.is_pods && !matches!(rule.body, Body::Mutate(_)) {
+        found.add_ephemeral();
+    }
+    // Without the subresource it would have the controllers that policies on pods usually have.
+    let none = is_pods && found.is_pods;
+    let mut out = one(source, at, rule, found, none.then(Vec::new), notes)?;
+    let generated: Vec<&Rule> = match kinds.is_empty() {
+        true => Vec::new(),
+        false => generated.into_iter().map(|(_, rule)| rule).collect(),
+    };
+    for rule in generated {
+        let found = matching(rule, &default, &source.options.kinds)?;
+        out.extend(one(source, at, rule, found, None, notes)?);
+    }
+    Ok(out)
+}
+
+/// The drafts of a generated rule for ReplicationControllers alone.
+fn of_controllers(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    default: &[&str],
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let mut found = matching(rule, default, &source.options.kinds)?;
+    found.kinds.retain(|[_, _, kind]| &**kind == LEFT);
+    found.rules.retain_mut(|rule| {
+        rule.resources.names.retain(|name| name == "replicationcontrollers");
+        !rule.resources.names.is_empty()
+    });
+    let mut out = one(source, at, rule, found, None, notes)?;
+    for draft in &mut out {
+        let suffix = draft.suffix.take().map(|suffix| format!("-{suffix}")).unwrap_or_default();
+        draft.suffix = Some(format!("replicationcontrollers{suffix}"));
+    }
+    Ok(out)
+}
+
+/// The drafts of a rule on pods that pod controllers have, too: the policy's own generation of rules covers them.
+fn with_autogen(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    found: Matching,
+    controllers: Option<Vec<String>>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    let ephemeral = of_ephemeral(&found);
+    let mut out = one(source, at, rule, found, controllers, notes)?;
+    if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
+        for mut draft in one(source, at, rule, found, None, notes)? {
+            let suffix = draft.suffix.map(|suffix| format!("-{suffix}")).unwrap_or_default();
+            draft.suffix = Some(format!("ephemeral-containers{suffix}"));
+            out.push(draft);
+        }
+    }
+    Ok(out)
+}
+
+/// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL needs the subresource, and has no pod controllers
+/// then.
+fn of_ephemeral(pods: &Matching) -> Option<Matching> {
+    let mut out = Matching { is_pods: false, ..pods.clone() };
+    out.rules
+        .retain(|rule| rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*"));
+    for rule in &mut out.rules {
+        rule.resources.names = vec!["pods/ephemeralcontainers".into()];
+        rule.operations = vec!["UPDATE".into()];
+    }
+    (!out.rules.is_empty()).then_some(out)
+}
+
+/// The rules that were generated from a rule, with the kinds that have them.
+fn generated<'p>(policy: &'p Policy, rule: &Rule) -> Vec<(&'p [Str], &'p Rule)> {
+    let own = policy.by_kind.iter().flat_map(|own| own.rules.iter().map(move |rule| (&*own.kinds, &**rule)));
+    own.filter(|(_, other)| other.generated.is_some() && other.origin.path == rule.origin.path).collect()
+}
+
+/// The operations of a rule whose match names none.
+fn operations(source: &Source<'_>, at: usize) -> Vec<&'static str> {
+    let rules = source.document.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+    rules.get(at).map(operations::of_rule).unwrap_or_default()
+}
+
+/// The drafts of a rule for the requests that it matches.
+fn one(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    found: Matching,
+    controllers: Option<Vec<String>>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Draft>, Refusal> {
+    for text in &found.notes {
+        let place = source.original.place(&format!("spec.rules[{at}].match"));
+        let note = Note { place, text: text.clone() };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let parts = actions::parts(source.policy, rule, &found)?;
+    let draft = match &rule.body {
+        Body::Validate { .. } if rule.expressions.is_some() => verbatim::draft(source, at, rule)?,
+        Body::Validate { .. } => of_validate(source, at, rule, &found)?,
+        Body::Mutate(body) if source.options.to == To::Kyverno => {
+            let context = context(source, &found);
+            mutating::draft(source, at, rule, body, &found, &context)?
+        }
+        Body::Generate(_) if source.options.to == To::Kyverno => {
+            generating::draft(source, at, rule, &context(source, &found))?
+        }
+        other => return Err(not_yet(rule, other)),
+    };
+    let mut out = Vec::new();
+    for Part { action, namespaces, conditions, suffix } in parts {
+        let mut own = Draft { action, suffix, controllers: controllers.clone(), ..draft.clone() };
+        own.matching = found.clone();
+        own.matching.namespaces.extend(namespaces);
+        let mut all = requests(source.document);
+        for condition in std::mem::take(&mut own.matching.conditions).into_iter().chain(conditions) {
+            add_condition(&mut all, condition);
+        }
+        for condition in std::mem::take(&mut own.conditions) {
+            add_condition(&mut all, condition);
+        }
+        own.conditions = all;
+        out.push(own);
+    }
+    Ok(out)
+}
+
+/// `webhookConfiguration.matchConditions`, which are in CEL already.
+fn requests(document: &Value) -> Vec<Condition> {
+    let written = document.at(&["spec", "webhookConfiguration", "matchConditions"]).and_then(Value::as_list);
+    let one = |c: &Value| Condition {
+        name: c.text_at(&["name"]).into(),
+        expression: c.text_at(&["expression"]).into(),
+        is_verbatim: true,
+    };
+    written.unwrap_or_default().iter().map(one).collect()
+}
+
+fn not_yet(rule: &Rule, body: &Body) -> Refusal {
+    let (construct, section) = match body {
+        Body::Mutate(_) => ("a rule that changes objects", "mutate"),
+        Body::Generate(_) => ("a rule that generates objects", "generate"),
+        Body::VerifyImages(_) | Body::ValidateImages(_) => ("a rule that verifies images", "verifyImages"),
+        Body::Manifests(_) => ("signatures of manifests", "validate.manifests"),
+        _ => ("a rule", ""),
+    };
+    Refusal::new(construct, rule.origin.key(section), "keep the ClusterPolicy for it")
+}
+
+/// A validate rule with patterns or conditions.
+fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) -> Result<Draft, Refusal> {
+    let converted = convert(rule, &context(source, found))?;
+    Ok(validating::draft(source, at, rule, converted))
+}
+
+/// What the conversion of expressions may know.
+fn context(source: &Source<'_>, found: &Matching) -> Context {
+    Context {
+        target: match source.options.to {
+            To::Kyverno => Target::Kyverno,
+            To::Kubernetes => Target::Kubernetes,
+        },
+        kinds: found.kinds.clone(),
+        operations: found.operations(),
+        types: source.options.types.clone(),
+        namespace: source.policy.namespace.clone(),
+    }
+}
+
+/// The documents of drafts.
+fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migrated {
+    let mut out = Migrated { notes, ..Migrated::default() };
+    let name = source.original.value.text_at(&["metadata", "name"]);
+    let mut names = Names::default();
+    for draft in &drafts {
+        let is_one = drafts.iter().filter(|other| other.suffix == draft.suffix).count() == 1;
+        let rule = draft.rules.first().map(|(_, name)| name.as_str()).unwrap_or_default();
+        let suffix = draft.suffix.as_deref().map(|suffix| format!("-{suffix}")).unwrap_or_default();
+        let own = match is_one {
+            true if suffix.is_empty() => name.to_string(),
+            true => names.free(&dns(&format!("{name}{suffix}"))),
+            false => names.free(&dns(&format!("{name}-{rule}{suffix}"))),
+        };
+        let namespace = source.policy.namespace.as_deref();
+        let named = Named { name: &own, namespace, replaces: (own != name).then_some(name) };
+        for (_, rule) in &draft.rules {
+            match out.rules.iter_mut().find(|(known, _)| known == rule) {
+                Some((_, policies)) => policies.push(own.clone()),
+                None => out.rules.push((rule.clone(), vec![own.clone()])),
+            }
+        }
+        out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
+            (To::Kubernetes, _) => native::document(source, draft, &named),
+            (To::Kyverno, _) if !draft.generated.is_empty() => generating::document(source, draft, &named),
+            (To::Kyverno, true) => validating::document(source, draft, &named),
+            (To::Kyverno, false) => mutating::document(source, draft, &named),
+        });
+    }
+    out
+}

@@ -1,0 +1,236 @@
+//! Whole policies: what is written for them, and what the comparison says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use ephor_compare::Answer;
+use ephor_migrate::{Limits, Options, Outcome, To, exceptions, file};
+
+/// The migrated text of a file, from the line that begins with `from`, and the words for what its proofs say.
+fn migrated(text: &str, options: &Options) -> (String, Vec<String>) {
+    let limits = Limits { time: Some(Duration::from_secs(60)), ..Limits::default() };
+    let mut files = vec![file("old.yaml", text, options, limits).unwrap()];
+    exceptions(&mut files, options, limits);
+    let file = files.remove(0);
+    let word = |outcome: &Outcome| match outcome {
+        Outcome::Unchanged => "unchanged".to_string(),
+        Outcome::Refused(all) => format!("refused: {}", all[0].construct),
+        Outcome::Unreadable(why) => why.clone(),
+        Outcome::Moved(_, proof) => match &**proof {
+            Ok(proof) if proof.answer == Answer::Differs => format!("differs: {:?}", proof.differences[0]),
+            Ok(proof) => proof.answer.name().to_string(),
+            Err(cause) => cause.to_string(),
+        },
+    };
+    (file.migrated(), file.parts.iter().map(|part| word(&part.outcome)).collect())
+}
+
+/// The part of a text below `spec:`.
+fn spec(text: &str) -> &str {
+    text.split_once("\nspec:\n").map_or("", |(_, spec)| spec)
+}
+
+/// A policy with rules.
+fn policy(name: &str, rules: &str) -> String {
+    format!("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: {name}\nspec:\n  rules:\n{rules}")
+}
+
+#[test]
+fn rules_of_one_match_are_one_policy_and_others_have_their_own() {
+    let rule = |name: &str, kind: &str, field: &str| {
+        format!(
+            "  - name: {name}
+    match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}
+    validate:
+      message: no {field}
+      cel: {{expressions: [{{expression: '!has(object.{field})'}}]}}
+"
+        )
+    };
+    let rules = rule("a", "ConfigMap", "data") + &rule("b", "ConfigMap", "binaryData") + &rule("c", "Secret", "data");
+    let (text, words) = migrated(&policy("p", &rules), &Options::default());
+    assert_eq!(words, ["proved"]);
+    let names: Vec<&str> = text.lines().filter(|line| line.starts_with("  name: ")).collect();
+    assert_eq!(names, ["  name: p-a", "  name: p-c"]);
+    assert_eq!(text.matches("ephor.dev/replaces: p").count(), 2);
+    assert_eq!(text.matches("- expression:").count(), 3);
+}
+
+#[test]
+fn overrides_by_namespace_are_a_policy_for_each_action() {
+    let text = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Audit
+  validationFailureActionOverrides:
+  - {action: Enforce, namespaces: [prod]}
+  rules:
+  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: m, cel: {expressions: [{expression: '!has(object.data)'}]}}
+";
+    let (text, words) = migrated(text, &Options::default());
+    assert_eq!(words, ["tested"]);
+    assert!(text.contains("name: p-enforce\n") && text.contains("name: p-audit\n"), "{text}");
+    assert!(text.contains("operator: NotIn\n          values: [prod]\n"), "{text}");
+}
+
+#[test]
+fn pods_have_the_usual_controllers_and_ephemeral_containers_a_policy_of_their_own() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      message: m
+      cel: {expressions: [{expression: '!has(object.spec.ephemeralContainers)'}]}
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["proved"]);
+    assert!(!text.contains("autogen"), "{text}");
+    assert!(text.contains("name: p-ephemeral-containers\n"), "{text}");
+    let named = policy("p", rules).replace(
+        "  name: p\n",
+        "  name: p\n  annotations: {pod-policies.kyverno.io/autogen-controllers: 'Deployment'}\n",
+    );
+    let (text, words) = migrated(&named, &Options::default());
+    assert_eq!(words, ["proved"]);
+    assert!(text.contains("controllers: [deployments]\n"), "{text}");
+}
+
+#[test]
+fn policies_of_kubernetes_have_bindings_and_rules_for_controllers() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      message: m
+      cel: {expressions: [{expression: 'object.spec.?hostPID.orValue(false) == false'}]}
+";
+    let options = Options { to: To::Kubernetes, ..Options::default() };
+    let (text, words) = migrated(&policy("p", rules), &options);
+    assert_eq!(words, ["proved"]);
+    assert!(text.contains("kind: ValidatingAdmissionPolicyBinding\n"), "{text}");
+    assert!(text.contains("object.spec.template.spec.?hostPID"), "{text}");
+    assert!(text.contains("validationActions: [Audit]\n"), "{text}");
+}
+
+#[test]
+fn merges_become_apply_configurations_with_fields_only_where_there_are_none() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      patchStrategicMerge:
+        metadata:
+          labels:
+            team: a
+            +(tier): b
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["tested"]);
+    assert_eq!(
+        spec(&text),
+        "  matchConstraints:
+    resourceRules:
+      - apiGroups: ['']
+        apiVersions: [v1]
+        resources: [configmaps]
+        operations: [CREATE, UPDATE]
+  mutations:
+    # from old.yaml:10
+    - patchType: ApplyConfiguration
+      applyConfiguration:
+        expression: >-
+          Object{
+            metadata: Object.metadata{
+              labels: {
+                'team': 'a',
+                ?'tier': object.metadata.?labels.?tier.hasValue() ? optional.none() : optional.of('b')}}}
+"
+    );
+}
+
+#[test]
+fn json_patches_create_parents_and_leave_alone_what_is_not_there() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Service]}}]}
+    mutate:
+      patchesJson6902: |-
+        - {op: add, path: /metadata/annotations/a~1b, value: c}
+        - {op: remove, path: /spec/loadBalancerIP}
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["tested"]);
+    assert!(text.contains("path: '/metadata/annotations', value: {'a/b': 'c'}"), "{text}");
+    assert!(text.contains("has(object.spec.loadBalancerIP)"), "{text}");
+}
+
+#[test]
+fn loops_over_containers_change_each_by_its_name() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Deployment]}}]}
+    mutate:
+      foreach:
+      - list: request.object.spec.template.spec.containers
+        patchStrategicMerge:
+          spec:
+            template:
+              spec:
+                containers:
+                - name: '{{ element.name }}'
+                  imagePullPolicy: Always
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["tested"]);
+    assert!(text.contains("object.spec.template.spec.containers.map(element,"), "{text}");
+}
+
+#[test]
+fn generated_objects_become_templates_with_placeholders() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate:
+      apiVersion: v1
+      kind: ConfigMap
+      name: settings
+      namespace: '{{ request.object.metadata.name }}'
+      synchronize: true
+      data:
+        data: {owner: 'team-{{ request.object.metadata.name }}'}
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["tested"]);
+    assert!(text.contains("  evaluation:\n    synchronize:\n      enabled: true\n"), "{text}");
+    assert!(text.contains("            namespace: (( object.metadata.name ))\n"), "{text}");
+    assert!(text.contains("            owner: team-(( object.metadata.name ))\n"), "{text}");
+}
+
+#[test]
+fn exceptions_name_the_new_policies() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: m, cel: {expressions: [{expression: '!has(object.data)'}]}}
+";
+    let exception = "apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: e, namespace: ops}
+spec:
+  exceptions: [{policyName: p, ruleNames: [a]}]
+  match: {any: [{resources: {kinds: [ConfigMap], names: [free-*]}}]}
+";
+    let both = format!("{}---\n{exception}", policy("p", rules));
+    let (text, words) = migrated(&both, &Options::default());
+    assert_eq!(words, ["proved", "proved"]);
+    assert!(text.contains("  policyRefs:\n    - name: p\n      kind: ValidatingPolicy\n"), "{text}");
+    let (_, words) = migrated(exception, &Options::default());
+    assert!(words[0].starts_with("refused: an exception from the policy `p`"), "{words:?}");
+}
+
+#[test]
+fn what_moved_once_stays_as_it_is() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: m, cel: {expressions: [{expression: '!has(object.data)'}]}}
+";
+    let (once, _) = migrated(&policy("p", rules), &Options::default());
+    let (twice, words) = migrated(&once, &Options::default());
+    assert_eq!((twice, words), (once, vec!["unchanged".to_string()]));
+}

@@ -1,0 +1,185 @@
+//! `ephor migrate`: ClusterPolicies as policies in CEL, each compared with its origin.
+//!
+//! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code. Without `--out` the migrated policies are
+//! printed, and what came of them goes to standard error; with it, or with another format, the report is printed.
+
+mod html;
+mod out;
+mod rows;
+mod tests;
+mod text;
+
+use std::time::Duration;
+
+use clap::{ValueEnum, ValueHint};
+
+use ephor_kubernetes::{Kinds, Types};
+use ephor_migrate::{File, Limits, Options, file};
+use ephor_sources::files::{self, SourceText};
+use ephor_value::parallel;
+
+use super::serve::time;
+use super::{Error, print, progress, use_threads, warn};
+use rows::{Row, rows};
+
+/// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
+///
+/// Each rule becomes a policy of `policies.kyverno.io` that validates, mutates or generates, or part of one where rules match the same objects; cleanup policies and exceptions become those of CEL. Match and exclude
+/// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already stay as they are, like metadata and comments.
+/// The result is compared with its origin as `ephor diff` does: it is proved to mean the same for every object, tested, or shown with the object on which
+/// both differ. What cannot be said in CEL is refused with its place and the nearest rewrite, and the policy stays as it is.
+/// Other documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # print the policy in CEL, and what its proof says
+  ephor migrate policy.yaml
+
+  # a folder, with a report for the merge request
+  ephor migrate policies/ --out migrated/ --format markdown > report.md
+
+  # a page with old and new side by side
+  ephor migrate policies/ --format html > report.html
+
+  # policies of Kubernetes, which need no Kyverno
+  ephor migrate policies/ --to vap --out migrated/
+
+Exit codes:
+  0  every policy moved, and is proved or tested to mean the same
+  2  some differ, or are refused
+  1  an error")]
+pub struct Args {
+    /// files and folders with policies; - for standard input
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
+    paths: Vec<String>,
+    /// kinds of policies that are written
+    #[arg(long, value_name = "KIND", default_value = "vpol")]
+    to: To,
+    /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
+    #[arg(long)]
+    replication_controllers: bool,
+    /// folder for the migrated files, laid out as the old ones
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<String>,
+    /// form of the report
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// longest time for the proof of one policy, after which it counts as tested
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
+    time_limit: Duration,
+    /// most objects that are evaluated for one rule
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().objects)]
+    objects: usize,
+    /// number of threads, 0 for one per core; the output is the same for any
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    threads: i64,
+}
+
+/// Kinds of policies that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    /// Those of policies.kyverno.io
+    Vpol,
+    /// ValidatingAdmissionPolicies of Kubernetes with their bindings
+    Vap,
+}
+
+/// Forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines, for people
+    Text,
+    /// One object
+    Json,
+    /// For pull requests
+    Markdown,
+    /// A page with old and new side by side
+    Html,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be read or written, or no file has a policy.
+pub fn run(args: &Args) -> Result<i32, Error> {
+    use_threads(args.threads);
+    for path in args.paths.iter().filter(|path| *path != "-") {
+        super::explain::exists(path)?;
+    }
+    let loaded = files::policies(&args.paths);
+    let options = options(args, &loaded.sources);
+    let limits = Limits { time: Some(args.time_limit), objects: args.objects };
+    let mut migrated = migrated(&loaded.sources, &options, limits)?;
+    ephor_migrate::exceptions(&mut migrated, &options, limits);
+    if !migrated.iter().any(File::has_policies) {
+        return Err(Error::NoPolicyFound { arguments: args.paths.join(", "), causes: Vec::new() });
+    }
+    let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
+    let mut carried = Vec::new();
+    if let Some(folder) = &args.out {
+        out::write(folder, &args.paths, &migrated)?;
+        carried = tests::carry(folder, &args.paths, &migrated, &rows)?;
+    }
+    match args.format {
+        Format::Text if args.out.is_none() => {
+            let texts: Vec<String> =
+                migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
+            print(&texts.join("---\n"));
+            eprint!("{}", text::lines(&rows, &carried));
+        }
+        Format::Text => print(&text::lines(&rows, &carried)),
+        Format::Markdown => print(&text::markdown(&rows, &carried)),
+        Format::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &carried))? + "\n")),
+        Format::Html => print(&html::page(&rows)),
+    }
+    Ok(if rows.iter().all(Row::is_good) { 0 } else { 2 })
+}
+
+/// The kinds that clusters have: those that the files define, too.
+fn options(args: &Args, sources: &[SourceText]) -> Options {
+    let documents: Vec<ephor_value::Value> = sources
+        .iter()
+        .filter(|source| source.text.contains("CustomResourceDefinition"))
+        .filter_map(|source| {
+            ephor_document::parse_stream(&source.name, &source.text, ephor_document::Duplicates::LastWins)
+                .ok()
+        })
+        .flatten()
+        .flatten()
+        .map(|document| document.value)
+        .collect();
+    Options {
+        to: match args.to {
+            To::Vpol => ephor_migrate::To::Kyverno,
+            To::Vap => ephor_migrate::To::Kubernetes,
+        },
+        kinds: Kinds::with(&documents),
+        types: Types::with(&documents),
+        replication_controllers: args.replication_controllers,
+    }
+}
+
+/// Migrates files, with a progress bar.
+fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result<Vec<File>, Error> {
+    let bar = (sources.len() > 1).then(|| progress::bar(sources.len(), "files")).flatten();
+    let one = |source: &SourceText| {
+        let found = file(&source.name, &source.text, options, limits);
+        if let Some(bar) = &bar {
+            bar.set_message(source.name.clone());
+            bar.inc(1);
+        }
+        found.map_err(|cause| Error::Migrate { path: source.name.clone(), cause })
+    };
+    let found = parallel::map(sources, one);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let mut out = Vec::new();
+    for found in found {
+        match found {
+            Ok(file) => out.push(file),
+            Err(error) if sources.len() > 1 => warn(&error.to_string()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,221 @@
+//! What a report says about each policy.
+
+use serde_json::json;
+
+use ephor_compare::{Answer, Difference, Universe};
+use ephor_document::json::to_serde;
+use ephor_migrate::{File, Outcome, Part, Proof, Refused};
+
+/// A line of a report.
+#[derive(Debug)]
+pub struct Row<'f> {
+    /// The file.
+    pub file: &'f str,
+    /// The line on which the policy begins.
+    pub line: usize,
+    /// Its name.
+    pub name: &'f str,
+    /// What came of it.
+    pub status: Status,
+    /// Why, where that needs words.
+    pub why: String,
+    /// Where the answer is not about every request that the old policy is evaluated on.
+    pub remarks: Vec<String>,
+    /// What cannot be said.
+    pub refused: &'f [Refused],
+    /// The objects on which old and new differ.
+    pub differences: &'f [Difference],
+    /// Kinds and names of what takes its place.
+    pub new: Vec<(&'f str, &'f str)>,
+    /// The old text.
+    pub old_text: &'f str,
+    /// The new text.
+    pub new_text: String,
+    /// For each rule its name and the policies that have it now.
+    pub rules: &'f [(String, Vec<String>)],
+    /// How long it took, in milliseconds.
+    pub time: u128,
+}
+
+/// What came of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It means the same for every object.
+    Proved,
+    /// The same when external data is the same for both.
+    Relative,
+    /// No object was found on which it does not.
+    Tested,
+    /// It moved; there is no comparison of its kind.
+    NotCompared,
+    /// It differs on an object.
+    Differs,
+    /// It cannot be written in CEL.
+    Refused,
+    /// It cannot be read, or what was written cannot be used.
+    Failed,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 7] = [
+        Status::Proved,
+        Status::Relative,
+        Status::Tested,
+        Status::NotCompared,
+        Status::Differs,
+        Status::Refused,
+        Status::Failed,
+    ];
+
+    /// The words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Proved => "proved",
+            Status::Relative => "proved relative to external data",
+            Status::Tested => "tested",
+            Status::NotCompared => "not compared",
+            Status::Differs => "differs",
+            Status::Refused => "refused",
+            Status::Failed => "cannot be used",
+        }
+    }
+}
+
+impl Row<'_> {
+    /// Whether the policy moved and means the same, as far as anybody can say.
+    pub fn is_good(&self) -> bool {
+        matches!(self.status, Status::Proved | Status::Relative | Status::Tested)
+    }
+
+    /// `file:line`
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
+/// The rows of a file.
+pub fn rows(file: &File) -> Vec<Row<'_>> {
+    file.parts.iter().filter_map(|part| row(file, part)).collect()
+}
+
+fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
+    let mut row = Row {
+        file: &file.name,
+        line: part.line,
+        name: &part.id.1,
+        status: Status::Failed,
+        why: String::new(),
+        remarks: Vec::new(),
+        refused: &[],
+        differences: &[],
+        new: Vec::new(),
+        old_text: &part.text,
+        new_text: String::new(),
+        rules: &[],
+        time: part.time.as_millis(),
+    };
+    match &part.outcome {
+        Outcome::Unchanged => return None,
+        Outcome::Unreadable(why) => row.why.clone_from(why),
+        Outcome::Refused(all) => {
+            row.status = Status::Refused;
+            row.refused = all;
+        }
+        Outcome::Moved(migrated, proof) => {
+            row.new = migrated.documents.iter().map(|d| (d.kind, d.name.as_str())).collect();
+            let texts: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
+            row.new_text = texts.join("---\n");
+            row.rules = &migrated.rules;
+            row.remarks =
+                migrated.notes.iter().map(|note| format!("{}: {}", note.place, note.text)).collect();
+            match &**proof {
+                Err(cause) => row.why = cause.to_string(),
+                Ok(proof) => {
+                    (row.status, row.why) = answer(&proof.answer);
+                    row.differences = &proof.differences;
+                    row.remarks.extend(remarks(proof));
+                }
+            }
+        }
+    }
+    Some(row)
+}
+
+fn answer(answer: &Answer) -> (Status, String) {
+    match answer {
+        Answer::Proved => (Status::Proved, String::new()),
+        Answer::ProvedRelative(to) => (Status::Relative, to.join("; ")),
+        Answer::Tested(why) => (Status::Tested, why.join("; ")),
+        Answer::Differs => (Status::Differs, String::new()),
+        Answer::Incomparable(why) => (Status::NotCompared, why.clone()),
+    }
+}
+
+/// What the answer is not about.
+fn remarks(proof: &Proof) -> Vec<String> {
+    let mut out = Vec::new();
+    if proof.deletions {
+        out.push(
+            "deletions: the old policy is evaluated on them, too; the new one names its operations".into(),
+        );
+    }
+    if proof.in_files > 0 {
+        out.push(format!("{} differences on objects that exist in files only", proof.in_files));
+    }
+    if proof.existing {
+        out.push("updates of objects that are violations already: the old policy allows them".into());
+    }
+    if proof.controllers {
+        out.push(
+            "ReplicationControllers: only the old policy is evaluated on them; --replication-controllers writes a policy for them"
+                .into(),
+        );
+    }
+    out
+}
+
+/// How many rows have a status.
+pub fn count(rows: &[Row<'_>], status: Status) -> usize {
+    rows.iter().filter(|row| row.status == status).count()
+}
+
+/// The report as an object.
+pub fn json(rows: &[Row<'_>], tests: &[String]) -> serde_json::Value {
+    let difference = |d: &Difference| {
+        json!({
+            "kind": d.kind.name(),
+            "request": d.environment.name(),
+            "where": d.universe.name(),
+            "object": to_serde(&d.object),
+            "old": {"verdict": d.old.verdict.name(), "message": &*d.old.message},
+            "new": {"verdict": d.new.verdict.name(), "message": &*d.new.message},
+        })
+    };
+    let row = |row: &Row<'_>| {
+        json!({
+            "file": row.file,
+            "line": row.line,
+            "policy": row.name,
+            "status": row.status.name(),
+            "reason": row.why,
+            "remarks": row.remarks,
+            "refused": row.refused.iter().map(|r| json!({"place": r.place, "construct": r.construct, "nearest": r.nearest})).collect::<Vec<_>>(),
+            "differences": row.differences.iter().map(difference).collect::<Vec<_>>(),
+            "new": row.new.iter().map(|(kind, name)| json!({"kind": kind, "name": name})).collect::<Vec<_>>(),
+            "text": row.new_text,
+            "milliseconds": row.time,
+        })
+    };
+    let counts: serde_json::Map<String, serde_json::Value> =
+        Status::ALL.iter().map(|status| (status.name().to_string(), count(rows, *status).into())).collect();
+    json!({"policies": rows.iter().map(row).collect::<Vec<_>>(), "summary": counts, "tests": tests})
+}
+
+/// Where an object of a difference exists, unless that is usual.
+pub fn universe(difference: &Difference) -> String {
+    match difference.universe {
+        Universe::Cluster => String::new(),
+        other => format!(", {}", other.name()),
+    }
+}

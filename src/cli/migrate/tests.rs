@@ -1,0 +1,193 @@
+//! Tests (`kyverno-test.yaml`) of migrated policies.
+//!
+//! In: the test files below the arguments, hidden folders included. Out: the same tests for the new policies, below the folder of `--out`: what is
+//! before `results` stays, the results are those that the new policies give, and files that the test names are copied. A result of the old test that
+//! the new policies do not give is reported.
+
+use std::path::Path;
+
+use ephor_document::yaml_value;
+use ephor_migrate::File;
+use ephor_testing::testing::find::find;
+use ephor_value::Value;
+
+use crate::cli::create::from_run;
+use crate::cli::{Error, warn};
+
+use super::out::{target, whole};
+use super::rows::Row;
+
+/// The name of test files.
+const NAME: &str = "kyverno-test.yaml";
+
+/// Fields of a test that name files.
+const FILES: [&str; 8] = [
+    "resources",
+    "jsonPayload",
+    "targetResources",
+    "exceptions",
+    "paramResources",
+    "variables",
+    "userinfo",
+    "context",
+];
+
+/// Writes the tests of what moved; a line for each.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn carry(
+    folder: &str,
+    arguments: &[String],
+    files: &[File],
+    rows: &[Row<'_>],
+) -> Result<Vec<String>, Error> {
+    let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = find(&folders, NAME, "").map_err(Error::input)?;
+    let mut out = Vec::new();
+    for source in &found.sources {
+        let Ok(test) = yaml_value(&source.text) else { continue };
+        let Some(base) = Path::new(&source.name).parent() else { continue };
+        let policies = test.get("policies").and_then(Value::as_list).unwrap_or_default();
+        let is_moved = |path: &str| {
+            let wanted = std::fs::canonicalize(base.join(path)).ok();
+            let moved = |file: &&File| file.has_moved() && std::fs::canonicalize(&file.name).ok() == wanted;
+            wanted.is_some() && files.iter().any(|file| moved(&file))
+        };
+        if !policies.iter().filter_map(Value::as_str).any(is_moved) {
+            continue;
+        }
+        for name in FILES.iter().filter_map(|field| test.get(field)).flat_map(names) {
+            copy(folder, arguments, &base.join(name))?;
+        }
+        out.push(one(folder, arguments, &source.name, (&source.text, &test), rows)?);
+    }
+    Ok(out)
+}
+
+/// Writes a test, and says what came of it.
+fn one(
+    folder: &str,
+    arguments: &[String],
+    name: &str,
+    (text, test): (&str, &Value),
+    rows: &[Row<'_>],
+) -> Result<String, Error> {
+    let path = target(folder, arguments, name);
+    let head = without_results(text);
+    let results = match from_run::results(&head, &path.display().to_string()) {
+        Ok(results) => results,
+        Err(cause) => {
+            warn(&format!("{name}: not carried over: {cause}"));
+            return Ok(format!("{name}: not carried over"));
+        }
+    };
+    for (file, text) in &results.files {
+        whole(&path.with_file_name(file), text)?;
+    }
+    whole(&path, format!("{head}results:\n{}", results.text))?;
+    let new = yaml_value(&format!("results:\n{}", results.text)).unwrap_or_default();
+    let lost = lost(test, &new, rows);
+    Ok(match lost.is_empty() {
+        true => format!("{}: carried over", path.display()),
+        false => {
+            format!("{}: carried over; results that are no longer given: {}", path.display(), lost.join(", "))
+        }
+    })
+}
+
+/// Violations that the old test expects and the new results do not have.
+fn lost(old: &Value, new: &Value, rows: &[Row<'_>]) -> Vec<String> {
+    let list = |v: &Value| v.get("results").and_then(Value::as_list).unwrap_or_default().to_vec();
+    let has = |policies: &[String], resource: &str| {
+        list(new).iter().any(|result| {
+            let names = result.get("resources").map(names).unwrap_or_default();
+            result.text_at(&["result"]) == "fail"
+                && policies.iter().any(|policy| policy == result.text_at(&["policy"]))
+                && names.iter().any(|name| name.rsplit('/').next() == resource.rsplit('/').next())
+        })
+    };
+    let mut out = Vec::new();
+    for result in list(old).iter().filter(|result| result.text_at(&["result"]) == "fail") {
+        let policy = result.text_at(&["policy"]);
+        let Some(row) = rows.iter().find(|row| row.name == policy && !row.new.is_empty()) else { continue };
+        let new: Vec<String> = row.new.iter().map(|(_, name)| (*name).to_string()).collect();
+        for resource in result.get("resources").map(names).unwrap_or_default() {
+            if !has(&new, resource) {
+                out.push(format!("{policy} on {resource}"));
+            }
+        }
+    }
+    out
+}
+
+/// The texts of a field: one, or a list.
+fn names(value: &Value) -> Vec<&str> {
+    match value {
+        Value::List(items) => items.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().into_iter().collect(),
+    }
+}
+
+/// The lines of a test without those of `results`.
+fn without_results(text: &str) -> String {
+    let mut out = String::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        let begins = !line.is_empty() && !line.starts_with([' ', '\t', '#', '-']);
+        if begins {
+            is_inside = line.starts_with("results:");
+        }
+        if !is_inside {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Copies a file below an argument to its place below the folder.
+fn copy(folder: &str, arguments: &[String], path: &Path) -> Result<(), Error> {
+    let Ok(text) = std::fs::read(path) else { return Ok(()) };
+    let name = plain(path);
+    let below = arguments.iter().any(|argument| Path::new(&name).starts_with(argument));
+    match below {
+        true => whole(&target(folder, arguments, &name), text),
+        false => Ok(()),
+    }
+}
+
+/// A path without steps up.
+fn plain(path: &Path) -> String {
+    let mut out = std::path::PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_the_results_of_a_test_stays() {
+        let text =
+            "# t\nkind: Test\npolicies:\n- p.yaml\nresults:\n- policy: p\n  rule: r\nvariables: v.yaml\n";
+        assert_eq!(without_results(text), "# t\nkind: Test\npolicies:\n- p.yaml\nvariables: v.yaml\n");
+    }
+
+    #[test]
+    fn steps_up_are_taken() {
+        assert_eq!(plain(Path::new("a/.t/../p.yaml")), "a/p.yaml");
+    }
+}

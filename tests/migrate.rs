@@ -1,0 +1,132 @@
+//! `ephor migrate`.
+#![allow(clippy::expect_used)]
+
+use serde_json::Value;
+
+use crate::common::Files;
+
+/// A policy with one rule; `extra` are more fields of the rule.
+fn policy(name: &str, kinds: &str, extra: &str) -> String {
+    format!(
+        "# what it is for
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: {name}
+  annotations:
+    policies.kyverno.io/title: A title  # here
+spec:
+  validationFailureAction: Enforce
+  background: false
+  rules:
+    # the only rule
+    - name: check
+      match:
+        any:
+          - resources:
+              kinds: [{kinds}]
+{extra}"
+    )
+}
+
+fn read(files: &Files, name: &str) -> String {
+    std::fs::read_to_string(files.path(name)).expect("a file")
+}
+
+const CEL: &str = "      validate:
+        message: no data
+        cel:
+          expressions:
+            - expression: \"!has(object.data) ||   size(object.data) == 0\"
+";
+
+const ROLES: &str = "      exclude:
+        any:
+          - clusterRoles: [cluster-admin]
+      validate:
+        deny: {}
+";
+
+#[test]
+fn expressions_and_metadata_stay_and_the_result_is_proved() {
+    let files = Files::new(&[("old.yaml", &policy("no-data", "ConfigMap", CEL))]);
+    let ran = files.run(&["migrate", "old.yaml"]);
+    assert_eq!(
+        ran.out,
+        "# what it is for
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata:
+  name: no-data
+  annotations:
+    policies.kyverno.io/title: A title  # here
+spec:
+  validationActions: [Deny]
+  evaluation:
+    background:
+      enabled: false
+  matchConstraints:
+    resourceRules:
+      - apiGroups: ['']
+        apiVersions: [v1]
+        resources: [configmaps]
+        operations: [CREATE, UPDATE]
+  validations:
+    # the only rule
+    # from old.yaml:22
+    - expression: '!has(object.data) ||   size(object.data) == 0'
+      message: no data
+"
+    );
+    assert!(ran.err.contains("old.yaml:1: no-data: proved\n"), "{}", ran.err);
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_said_is_refused_with_its_place_and_stays_as_it_is() {
+    let old = policy("no-data", "ConfigMap", ROLES);
+    let files = Files::new(&[("old/p.yaml", &old)]);
+    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    assert!(ran.out.contains("old/p.yaml:20: `clusterRoles` of users\n    nearest: "), "{}", ran.out);
+    assert!(ran.out.ends_with("1 policy: 1 refused\n"), "{}", ran.out);
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(read(&files, "new/p.yaml"), old);
+}
+
+#[test]
+fn a_second_run_changes_nothing_and_tests_are_carried_over() {
+    let test = "apiVersion: cli.kyverno.io/v1alpha1
+kind: Test
+metadata:
+  name: t
+policies: [p.yaml]
+resources: [object.yaml]
+results:
+  - {policy: no-data, rule: check, resources: [a], kind: ConfigMap, result: fail}
+";
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {b: c}\n";
+    let files = Files::new(&[
+        ("old/p.yaml", &policy("no-data", "ConfigMap", CEL)),
+        ("old/kyverno-test.yaml", test),
+        ("old/object.yaml", object),
+    ]);
+    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    assert!(ran.out.contains("new/kyverno-test.yaml: carried over\n"), "{}", ran.out);
+    assert_eq!(files.run(&["test", "new"]).code, Some(0));
+    let once = read(&files, "new/p.yaml");
+    let again = files.run(&["migrate", "new", "--out", "again"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "no policy to migrate\n"));
+    assert_eq!(read(&files, "again/p.yaml"), once);
+}
+
+#[test]
+fn reports_have_four_forms() {
+    let files = Files::new(&[("old.yaml", &policy("no-data", "ConfigMap", CEL))]);
+    let run = |format: &str| files.run(&["migrate", "old.yaml", "--format", format]).out;
+    let json: Value = serde_json::from_str(&run("json")).expect("an object");
+    assert_eq!(json["policies"][0]["status"], "proved");
+    assert_eq!(json["summary"]["proved"], 1);
+    assert!(run("markdown").contains("| `no-data`<br>old.yaml:1 | ValidatingPolicy `no-data` | proved |"));
+    let page = run("html");
+    assert!(page.contains("kind: ClusterPolicy") && page.contains("kind: ValidatingPolicy"));
+}
