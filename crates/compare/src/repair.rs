@@ -27,6 +27,12 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
         };
         let path = parse(&refusal.path);
         object = match refusal.reason {
+            Reason::Invalid if refusal.path == "metadata.name" => {
+                with(&object, &path, Some(Value::from("a")))?
+            }
+            Reason::Invalid if refusal.path == "metadata.namespace" => {
+                with(&object, &path, Some(Value::from("default")))?
+            }
             Reason::Invalid if !is_unset(&object, &path) => return None,
             Reason::Required | Reason::Invalid | Reason::NotSupported => {
                 let value = least(&kind, &path, at)?;
@@ -165,9 +171,7 @@ mod tests {
 
     #[test]
     fn what_has_another_fault_stays_refused() {
-        assert_eq!(
-            mended(&yaml("{apiVersion: v1, kind: Pod, metadata: {name: A_}, spec: {containers: []}}")),
-            None
-        );
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}], restartPolicy: 3}}";
+        assert_eq!(mended(&yaml(pod)), None);
     }
 }
