@@ -527,18 +527,18 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
         },
     };
     if name == "divide" && is_quantity(a) && is_quantity(b) {
-        // The quotient of quantities is a number.
-        let of = |node: Node| {
-            method(
-                function("quantity", vec![function("string", vec![node])]),
-                "asApproximateFloat",
-                Vec::new(),
-            )
-        };
+        // The quotient of quantities is a number; by zero there is none.
+        let of = |node: Node| function("quantity", vec![function("string", vec![node])]);
         let (x, mut faults) = plain(a, scope)?;
         let (y, more) = plain(b, scope)?;
         faults.extend(more);
-        return Ok(Val::Node { node: binary("/", of(x), of(y)), ty: Ty::Double, faults });
+        let number = |node: Node| method(of(node), "asApproximateFloat", Vec::new());
+        let sign = function("sign", vec![of(y.clone())]);
+        let is_zero = equals(sign.clone(), crate::cel::build::int(0));
+        let failure = function("double", vec![binary("/", crate::cel::build::int(1), sign)]);
+        let quotient = binary("/", number(x), number(y));
+        let node = crate::cel::build::choose(is_zero, failure, quotient);
+        return Ok(Val::Node { node, ty: Ty::Double, faults });
     }
     Err(scope.refuse(format!("function {name} of such values"), "compare the values"))
 }
