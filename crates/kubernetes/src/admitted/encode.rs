@@ -20,6 +20,11 @@ const NULL: [(&str, &str); 4] = [
     ("core/v1.TypedLocalObjectReference", "apiGroup"),
 ];
 
+/// Whether an API server shows an optional field as null when it is not there.
+pub fn is_null_when_missing(of: &str, field: &str) -> bool {
+    NULL.contains(&(of, field))
+}
+
 fn is_retained(def: &TypeDef, field: &str) -> bool {
     static TABLE: OnceLock<HashMap<&'static str, HashSet<&'static str>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {

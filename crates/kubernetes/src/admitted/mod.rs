@@ -31,6 +31,7 @@ use super::defaults::completed;
 use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
+pub use encode::is_null_when_missing;
 pub use smallest::{required_item, smallest};
 pub use table::{listed, needed};
 
