@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use ephor_compare::Answer;
 use ephor_migrate::{File, Limits, Options, Outcome, To, file};
-use ephor_value::{Value, parallel};
 use ephor_value::print::json;
+use ephor_value::{Value, parallel};
 
 /// The YAML files below a folder, without those in folders of tests.
 fn files(folder: &Path, out: &mut Vec<PathBuf>) {

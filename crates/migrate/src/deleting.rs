@@ -74,7 +74,8 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
     out.push_str(&original.metadata(&Named { name, namespace, replaces: None }));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    let notes = found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
+    let notes =
+        found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
     Ok(Migrated {
         documents: vec![Document { kind, name: name.into(), text: out }],
         notes: notes.collect(),

@@ -29,13 +29,18 @@ pub struct Moved<'m> {
 ///
 /// # Errors
 /// What cannot be said, or a policy that did not move.
-pub fn migrate(original: &Original, moved: &[Moved<'_>], options: &Options) -> Result<Migrated, Vec<Refusal>> {
+pub fn migrate(
+    original: &Original,
+    moved: &[Moved<'_>],
+    options: &Options,
+) -> Result<Migrated, Vec<Refusal>> {
     exception(original, moved, options).map_err(|refusal| vec![refusal])
 }
 
 fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Result<Migrated, Refusal> {
     let document = &original.value;
-    let refuse = |what: String, path: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
+    let refuse =
+        |what: String, path: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
     if options.to == To::Kubernetes {
         return refuse("an exception".into(), "spec", "add its conditions to the policy of Kubernetes");
     }
@@ -84,19 +89,14 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     })
 }
 
+/// Kinds and names of policies, and a condition about the kinds of objects.
+type Covered = (Vec<(String, String)>, Option<String>);
+
 /// The new policies of which an exception covers every rule, and the kinds that it is for.
-fn covered(
-    exception: &Exception,
-    policy: &Moved<'_>,
-    path: &str,
-) -> Result<(Vec<(String, String)>, Option<String>), Refusal> {
+fn covered(exception: &Exception, policy: &Moved<'_>, path: &str) -> Result<Covered, Refusal> {
     let refuse = |what: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
-    let rules: Vec<(&str, &[String])> = policy
-        .migrated
-        .rules
-        .iter()
-        .map(|(name, policies)| (name.as_str(), policies.as_slice()))
-        .collect();
+    let rules: Vec<(&str, &[String])> =
+        policy.migrated.rules.iter().map(|(name, policies)| (name.as_str(), policies.as_slice())).collect();
     let covers = |rule: &str| exception.covers(policy.key, rule);
     let mut own = Vec::new();
     let (mut on_pods, mut on_controllers) = (false, false);

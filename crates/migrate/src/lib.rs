@@ -20,7 +20,6 @@ mod exceptions;
 pub mod expressions;
 mod files;
 mod generating;
-mod verbatim;
 mod mutating;
 mod names;
 mod native;
@@ -30,6 +29,7 @@ mod policy;
 mod proof;
 pub mod text;
 mod validating;
+mod verbatim;
 
 pub use expressions::Refusal;
 pub use files::{File, Outcome, Part, Refused, document, exceptions, file};

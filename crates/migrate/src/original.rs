@@ -336,7 +336,7 @@ spec:
 ";
 
     #[test]
-    fn metadata_is_kept_line_by_line_under_another_name() {
+    fn metadata_stays_line_by_line_under_another_name() {
         let named = Named { name: "new", namespace: None, replaces: Some("old") };
         assert_eq!(
             original(POLICY).metadata(&named),

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     const OLD: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: \
-                       [ConfigMap]}}]}, validate: {deny: {conditions: [{key: '{{request.object.data.a || `x`}}', operator: Equals, value: b}]}}}]}}";
+                       [ConfigMap]}}]}, validate: {deny: {conditions: [{key: \"{{request.object.data.a || 'x'}}\", operator: Equals, value: b}]}}}]}}";
 
     fn new(expression: &str) -> String {
         format!(

@@ -211,6 +211,57 @@ variables.allContainers.all(container,
 }
 
 #[test]
+fn a_list_that_an_api_server_shows_as_null_may_be_null() {
+    assert_eq!(
+        written(
+            &["ClusterRole"],
+            "{validate: {foreach: [{list: 'request.object.rules[]', deny: {conditions: {all: [\
+             {key: escalate, operator: AnyIn, value: '{{ element.verbs[] }}'}]}}}]}}"
+        ),
+        "object.?rules.orValue(null) == null || object.rules.all(rule, !('escalate' in rule.verbs))"
+    );
+}
+
+#[test]
+fn a_value_without_a_schema_may_be_a_list_or_a_scalar() {
+    assert_eq!(
+        deny(&["Certificate"], "{key: '{{ request.object.spec.hosts }}', operator: AnyIn, value: [a, b]}"),
+        "!(type(object.spec.hosts) == list
+    ? object.spec.hosts.exists(host, host in ['a', 'b'])
+    : object.spec.hosts in ['a', 'b'])"
+    );
+}
+
+#[test]
+fn loops_that_require_the_same_of_all_containers_are_one() {
+    let of = |list: &str| format!("{{list: request.object.spec.{list}, pattern: {{image: '*@sha256:*'}}}}");
+    assert_eq!(
+        written(
+            &["Pod"],
+            &format!("{{validate: {{foreach: [{}, {}]}}}}", of("initContainers"), of("containers"))
+        ),
+        "let allContainers = object.spec.containers + object.spec.?initContainers.orValue([])
+variables.allContainers.all(container, container.?image.orValue('').contains('@sha256:'))"
+    );
+}
+
+#[test]
+fn variables_in_patterns_and_positions_of_elements_are_read_in_place() {
+    assert_eq!(
+        pattern(&["Pod"], "{metadata: {labels: {app: '{{ request.object.metadata.name }}-*'}}}"),
+        "object.metadata.?labels.?app.orValue('').startsWith(object.metadata.name + '-')"
+    );
+    assert_eq!(
+        written(
+            &["Pod"],
+            "{validate: {foreach: [{list: request.object.spec.containers, deny: {conditions: {all: [\
+             {key: '{{ elementIndex }}', operator: GreaterThan, value: 2}]}}}]}}"
+        ),
+        "object.spec.containers.all(index, container, !(index > 2))"
+    );
+}
+
+#[test]
 fn what_comes_from_outside_is_read_once_under_its_name() {
     assert_eq!(
         written(

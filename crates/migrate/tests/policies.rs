@@ -32,7 +32,9 @@ fn spec(text: &str) -> &str {
 
 /// A policy with rules.
 fn policy(name: &str, rules: &str) -> String {
-    format!("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: {name}\nspec:\n  rules:\n{rules}")
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: {name}\nspec:\n  rules:\n{rules}"
+    )
 }
 
 #[test]
@@ -47,7 +49,8 @@ fn rules_of_one_match_are_one_policy_and_others_have_their_own() {
 "
         )
     };
-    let rules = rule("a", "ConfigMap", "data") + &rule("b", "ConfigMap", "binaryData") + &rule("c", "Secret", "data");
+    let rules =
+        rule("a", "ConfigMap", "data") + &rule("b", "ConfigMap", "binaryData") + &rule("c", "Secret", "data");
     let (text, words) = migrated(&policy("p", &rules), &Options::default());
     assert_eq!(words, ["proved"]);
     let names: Vec<&str> = text.lines().filter(|line| line.starts_with("  name: ")).collect();

@@ -3,10 +3,10 @@
 //! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code. Without `--out` the migrated policies are
 //! printed, and what came of them goes to standard error; with it, or with another format, the report is printed.
 
+mod carried;
 mod html;
 mod out;
 mod rows;
-mod tests;
 mod text;
 
 use std::time::Duration;
@@ -114,21 +114,21 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         return Err(Error::NoPolicyFound { arguments: args.paths.join(", "), causes: Vec::new() });
     }
     let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
-    let mut carried = Vec::new();
+    let mut tests = Vec::new();
     if let Some(folder) = &args.out {
         out::write(folder, &args.paths, &migrated)?;
-        carried = tests::carry(folder, &args.paths, &migrated, &rows)?;
+        tests = carried::carry(folder, &args.paths, &migrated, &rows)?;
     }
     match args.format {
         Format::Text if args.out.is_none() => {
             let texts: Vec<String> =
                 migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
             print(&texts.join("---\n"));
-            eprint!("{}", text::lines(&rows, &carried));
+            eprint!("{}", text::lines(&rows, &tests));
         }
-        Format::Text => print(&text::lines(&rows, &carried)),
-        Format::Markdown => print(&text::markdown(&rows, &carried)),
-        Format::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &carried))? + "\n")),
+        Format::Text => print(&text::lines(&rows, &tests)),
+        Format::Markdown => print(&text::markdown(&rows, &tests)),
+        Format::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
         Format::Html => print(&html::page(&rows)),
     }
     Ok(if rows.iter().all(Row::is_good) { 0 } else { 2 })

@@ -20,6 +20,11 @@ const NULL: [(&str, &str); 4] = [
     ("core/v1.TypedLocalObjectReference", "apiGroup"),
 ];
 
+/// Whether an API server shows an optional field as null when it is not there.
+pub fn is_null_when_missing(of: &str, field: &str) -> bool {
+    NULL.contains(&(of, field))
+}
+
 fn is_retained(def: &TypeDef, field: &str) -> bool {
     static TABLE: OnceLock<HashMap<&'static str, HashSet<&'static str>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
@@ -79,7 +84,7 @@ fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
 /// Whether a field is shown as null when it is not there.
 pub fn is_shown_as_null(def: &TypeDef, field: &Field) -> bool {
     let is_list = matches!(field.ty, Type::List(..)) && field.required;
-    is_list || NULL.contains(&(&*def.name, &*field.name))
+    is_list || is_null_when_missing(&def.name, &field.name)
 }
 
 /// The object with the lists that are shown as null when they are missing.

@@ -31,7 +31,7 @@ use super::defaults::completed;
 use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
-pub use encode::is_shown_as_null;
+pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use smallest::{required_item, smallest};
 pub use table::{instead_of, listed, needed};
 

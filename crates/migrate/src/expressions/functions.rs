@@ -80,7 +80,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("min", [of]) if is_list(of) => built_with("min", of, ty_of(of).item(), scope),
         ("base64_decode", [of]) => {
             let (node, faults) = as_text(&strict(of), scope)?;
-            let bytes = function("base64.decode", vec![node]);
+            let bytes = method(self::name("base64"), "decode", vec![node]);
             scope.needs_kyverno("function base64_decode")?;
             Ok(Val::Node { node: function("string", vec![bytes]), ty: Ty::Text, faults })
         }
@@ -99,6 +99,51 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             scope.needs_kyverno("the current time")?;
             let now = method(self::name("time"), "now", Vec::new());
             Ok(Val::Node { node: function("string", vec![now]), ty: Ty::Text, faults: Faults::new() })
+        }
+        ("time_after" | "time_before", [a, b]) => {
+            let sign = if name == "time_after" { ">" } else { "<" };
+            let (a, mut faults) = time(a, scope)?;
+            let (b, more) = time(b, scope)?;
+            faults.extend(more);
+            Ok(Val::of_test(Test { node: binary(sign, a, b), faults }))
+        }
+        ("time_between", [at, from, to]) => {
+            let (at, mut faults) = time(at, scope)?;
+            let (from, more) = time(from, scope)?;
+            faults.extend(more);
+            let (to, more) = time(to, scope)?;
+            faults.extend(more);
+            let inside = vec![binary(">", at.clone(), from), binary("<", at, to)];
+            Ok(Val::of_test(Test { node: crate::cel::build::all(inside), faults }))
+        }
+        ("lookup", [of, Val::Const(Value::Str(key))]) => super::values::member(of, key, scope),
+        ("trim_prefix", [of, Val::Const(Value::Str(prefix))]) => {
+            let (node, faults) = as_text(&strict(of), scope)?;
+            let rest = method(
+                node.clone(),
+                "substring",
+                vec![crate::cel::build::int(prefix.chars().count() as i64)],
+            );
+            let begins = method(node.clone(), "startsWith", vec![text(prefix)]);
+            let node = crate::cel::build::choose(begins, rest, node);
+            Ok(Val::Node { node, ty: Ty::Text, faults })
+        }
+        ("sha256" | "md5" | "sha1", [of]) => {
+            scope.needs_kyverno(&format!("function {name}"))?;
+            let (node, faults) = as_text(&strict(of), scope)?;
+            Ok(Val::Node { node: function(name, vec![node]), ty: Ty::Text, faults })
+        }
+        ("base64_encode", [of]) => {
+            scope.needs_kyverno("function base64_encode")?;
+            let (node, faults) = as_text(&strict(of), scope)?;
+            let bytes = function("bytes", vec![node]);
+            let node = method(self::name("base64"), "encode", vec![bytes]);
+            Ok(Val::Node { node, ty: Ty::Text, faults })
+        }
+        ("x509_decode", [of]) => {
+            scope.needs_kyverno("function x509_decode")?;
+            let (node, faults) = as_text(&strict(of), scope)?;
+            Ok(Val::Node { node: method(self::name("x509"), "decode", vec![node]), ty: Ty::Any, faults })
         }
         ("time_since", [Val::Const(Value::Str(layout)), from, Val::Const(Value::Str(to))])
             if layout.is_empty() && to.is_empty() =>
@@ -145,6 +190,20 @@ pub fn higher(
         }
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
+}
+
+/// A time of RFC 3339; the current one as it is.
+fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    if let Val::Node { node, faults, .. } = val
+        && let crate::cel_tree::Kind::Call { function, args, .. } = &node.kind
+        && **function == *"string"
+        && let [inner] = &args[..]
+        && crate::cel::print(inner, usize::MAX) == "time.now()"
+    {
+        return Ok((inner.clone(), faults.clone()));
+    }
+    let (node, faults) = as_text(&strict(val), scope)?;
+    Ok((function("timestamp", vec![node]), faults))
 }
 
 /// A missing argument is null, which functions refuse: it is read as it stands.
@@ -276,7 +335,17 @@ fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
     }
     match ty_of(of) {
         Ty::Text => texts("contains", &[of, item], Ty::Bool, scope),
-        _ => Err(scope.refuse("function contains on a value of unknown type", "use a list or a text")),
+        Ty::Any => {
+            // A list, or a text.
+            let (value, mut faults) = plain(&strict(of), scope)?;
+            let (item, more) = plain(&strict(item), scope)?;
+            faults.extend(more);
+            let is_text = equals(function("type", vec![value.clone()]), self::name("string"));
+            let of_text = method(value.clone(), "contains", vec![item.clone()]);
+            let node = crate::cel::build::choose(is_text, of_text, binary("in", item, value));
+            Ok(Val::of_test(Test { node, faults }))
+        }
+        _ => Err(scope.refuse("function contains of such values", "use a list or a text")),
     }
 }
 
@@ -458,18 +527,18 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
         },
     };
     if name == "divide" && is_quantity(a) && is_quantity(b) {
-        // The quotient of quantities is a number.
-        let of = |node: Node| {
-            method(
-                function("quantity", vec![function("string", vec![node])]),
-                "asApproximateFloat",
-                Vec::new(),
-            )
-        };
+        // The quotient of quantities is a number; by zero there is none.
+        let of = |node: Node| function("quantity", vec![function("string", vec![node])]);
         let (x, mut faults) = plain(a, scope)?;
         let (y, more) = plain(b, scope)?;
         faults.extend(more);
-        return Ok(Val::Node { node: binary("/", of(x), of(y)), ty: Ty::Double, faults });
+        let number = |node: Node| method(of(node), "asApproximateFloat", Vec::new());
+        let sign = function("sign", vec![of(y.clone())]);
+        let is_zero = equals(sign.clone(), crate::cel::build::int(0));
+        let failure = function("double", vec![binary("/", crate::cel::build::int(1), sign)]);
+        let quotient = binary("/", number(x), number(y));
+        let node = crate::cel::build::choose(is_zero, failure, quotient);
+        return Ok(Val::Node { node, ty: Ty::Double, faults });
     }
     Err(scope.refuse(format!("function {name} of such values"), "compare the values"))
 }

@@ -106,6 +106,14 @@ pub fn quantified<'c>(
             let test = per_item(&item, scope);
             scope.loops.pop();
             let test = test?;
+            if let Val::Path(path) = val
+                && path.is_nullable()
+                && !path.fails
+            {
+                let node = looped(quantifier, path.strict(), &var, test.node);
+                let faults = path.faults.iter().cloned().chain(outside(test.faults, &var)).collect();
+                return Ok(Test { node: quantifier.among(path.present(), node), faults });
+            }
             Ok(Test {
                 node: looped(quantifier, source, &var, test.node),
                 faults: faults.into_iter().chain(outside(test.faults, &var)).collect(),
@@ -122,7 +130,24 @@ fn looped(quantifier: Quantifier, source: Node, var: &str, test: Node) -> Node {
         (Some(b), _) if b == quantifier.of_none() => boolean(b),
         (Some(_), Quantifier::Some) => binary(">", method(source, "size", Vec::new()), int(0)),
         (Some(_), Quantifier::Every) => binary("==", method(source, "size", Vec::new()), int(0)),
-        _ => over(source, quantifier.macro_name(), var, test),
+        _ => match (quantifier, compared(&test, var)) {
+            // Some item is the constant, or none is.
+            (Quantifier::Some, Some(("_==_", constant))) => binary("in", constant, source),
+            (Quantifier::Every, Some(("_!=_", constant))) => not(binary("in", constant, source)),
+            _ => over(source, quantifier.macro_name(), var, test),
+        },
+    }
+}
+
+/// The operator and the constant that a test compares a name with.
+fn compared<'t>(test: &'t Node, var: &str) -> Option<(&'t str, Node)> {
+    let Kind::Call { function, target: None, args } = &test.kind else { return None };
+    match &args[..] {
+        [left, right] if left.as_ident().is_some_and(|name| **name == *var) => match &right.kind {
+            Kind::Const(_) => Some((function, right.clone())),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -206,6 +231,15 @@ fn of_loop<'c>(
     let test = of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, per_item);
     scope.loops.pop();
     let test = test?;
+    if let Val::Path(path) = &own.source
+        && path.is_nullable()
+        && !path.fails
+        && !own.values
+    {
+        let node = looped(quantifier, path.strict(), &own.var, test.node);
+        let faults = path.faults.iter().cloned().chain(outside(test.faults, &own.var)).collect();
+        return Ok(Test { node: quantifier.among(path.present(), node), faults });
+    }
     Ok(Test {
         node: looped(quantifier, source, &own.var, test.node),
         faults: faults.into_iter().chain(outside(test.faults, &own.var)).collect(),

@@ -12,7 +12,7 @@ use super::conditions::{both, not_null, scalar};
 use super::forms::ty_of;
 use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
-use super::term::{Test, Val};
+use super::term::{Path, Test, Val};
 use super::types::Ty;
 use super::{Refusal, leaf, texts};
 
@@ -32,6 +32,36 @@ pub fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>)
     if is_list(key) {
         return list_membership(member, key, right, scope);
     }
+    if let (Some(list), Val::Const(_)) = (as_list(key), right) {
+        // Of a value without a schema either may be there.
+        let of_list = list_membership(member, &list, right, scope)?;
+        let of_scalar = scalar_membership(member, key, right, scope)?;
+        return either_kind(key, of_list, of_scalar, scope);
+    }
+    scalar_membership(member, key, right, scope)
+}
+
+/// A value without a schema as a list.
+fn as_list(val: &Val) -> Option<Val> {
+    match val {
+        Val::Path(path) if path.ty == Ty::Any => {
+            Some(Val::Path(Path { ty: Ty::List(Box::new(Ty::Any)), ..path.clone() }))
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a value that may be a list or a scalar.
+fn either_kind(val: &Val, list: Test, scalar: Test, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let Val::Path(path) = val else { return Ok(scalar) };
+    let there = not_null(val, scope)?;
+    let is_list = equals(call("type", vec![path.strict()]), crate::cel::build::name("list"));
+    let faults = [&there, &list, &scalar].into_iter().flat_map(|t| t.faults.iter().cloned()).collect();
+    let node = choose(is_list, list.node, scalar.node);
+    Ok(both(there, Test { node, faults }))
+}
+
+fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
         return Ok(Test::constant(false));
     }

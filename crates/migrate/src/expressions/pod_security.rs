@@ -46,6 +46,7 @@ pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>
             origin: scope.place.clone(),
             inside: None,
             message: Some(said(&one, own)),
+            stated: None,
         });
     }
     Ok(all_of)

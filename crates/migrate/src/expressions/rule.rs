@@ -10,7 +10,7 @@ use crate::cel_tree::{Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::rule::Body;
 use crate::ir::shape::Pattern;
-use crate::ir::{Origin, Rule};
+use crate::ir::{Conditions, Origin, Rule};
 use crate::value::{Str, Value};
 
 use super::conditions::{both, conditions, fails_alike};
@@ -32,6 +32,8 @@ pub struct Checked {
     pub inside: Option<Inside>,
     /// A message of its own.
     pub message: Option<String>,
+    /// The message of its only condition.
+    pub stated: Option<String>,
 }
 
 /// The loop around a check.
@@ -67,10 +69,11 @@ pub fn convert(rule: &Rule, cx: &Context) -> Result<Converted, Refusal> {
     let checks = checked(check, &mut scope)?;
     let mut validations: Vec<(Checked, Option<Str>, Option<Node>)> = Vec::new();
     for one in checks {
-        let (text, computed) = match &one.message {
-            Some(text) => (Some(Str::from(text.as_str())), None),
-            None => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
-        };
+        let (text, computed) =
+            match one.message.as_ref().or(one.stated.as_ref().filter(|_| own.text.is_empty())) {
+                Some(text) => (Some(Str::from(text.as_str())), None),
+                None => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
+            };
         validations.push((one, text, computed));
     }
     Ok(finished(rule, admit, validations, &scope))
@@ -177,13 +180,17 @@ fn boolean_text(node: &Node) -> String {
 }
 
 fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
-    vec![Checked { test, origin: origin.clone(), inside: None, message: None }]
+    vec![Checked { test, origin: origin.clone(), inside: None, message: None, stated: None }]
 }
 
 /// What a check requires.
 fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     match check {
-        Check::Deny(own) => Ok(plain(conditions(own, scope)?.negated(), &own.origin)),
+        Check::Deny(own) => {
+            let mut all = plain(conditions(own, scope)?.negated(), &own.origin);
+            all.iter_mut().for_each(|one| one.stated = stated(own));
+            Ok(all)
+        }
         Check::Pattern(overlay, origin) => {
             let outside = std::mem::replace(&mut scope.place, origin.clone());
             let test = of_overlay(overlay, &root::object(scope), scope);
@@ -206,6 +213,16 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
         Check::PodSecurity(own) => pod_security::controls(own, scope),
         Check::Assert(_) => Err(scope.refuse("expressions in CEL", "keep them as they are written")),
         Check::Nothing => Ok(plain(Test::constant(true), &scope.place)),
+    }
+}
+
+/// The message of conditions of which only one says something, and nothing that is read.
+fn stated(own: &Conditions) -> Option<String> {
+    let all = own.any.iter().flat_map(|any| any.iter()).chain(own.all.iter());
+    let mut said = all.map(|condition| &*condition.message).filter(|message| !message.is_empty());
+    match (said.next(), said.next()) {
+        (Some(only), None) if !only.contains("{{") => Some(only.to_string()),
+        _ => None,
     }
 }
 
@@ -340,7 +357,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         _ => None,
     });
     let origin = own.origin.clone();
-    Ok(Checked { test, origin, inside, message: None })
+    Ok(Checked { test, origin, inside, message: None, stated: None })
 }
 
 /// The name of an element's position.

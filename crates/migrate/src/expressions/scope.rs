@@ -103,8 +103,9 @@ impl<'c> Scope<'c> {
                 _ => "item".to_string(),
             },
         };
-        let wanted = list.filter(|l| l.chars().all(|c| c.is_ascii_alphabetic())).map_or("item".into(), of);
-        self.unused(&wanted)
+        let wanted: String =
+            list.filter(|l| l.chars().all(|c| c.is_ascii_alphabetic())).map_or("item".into(), of);
+        self.unused(if RESERVED.contains(&&*wanted) { "item" } else { &wanted })
     }
 
     /// A name that no loop around has.

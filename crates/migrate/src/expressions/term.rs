@@ -70,6 +70,8 @@ pub struct Step {
     pub key: Str,
     /// Whether it is always there.
     pub required: bool,
+    /// Whether a missing one may be shown as null.
+    pub nullable: bool,
 }
 
 /// A path below a value that is there.
@@ -98,7 +100,7 @@ impl Path {
     pub fn key(&self, key: &str, types: &Types) -> Path {
         let field = self.ty.field(key, types);
         let mut path = self.clone();
-        path.steps.push(Step { key: key.into(), required: field.required });
+        path.steps.push(Step { key: key.into(), required: field.required, nullable: field.nullable });
         path.ty = field.ty;
         path
     }
@@ -106,6 +108,11 @@ impl Path {
     /// Whether it is always there.
     pub fn is_required(&self) -> bool {
         self.steps.iter().all(|step| step.required)
+    }
+
+    /// Whether it may be null where it is not there.
+    pub fn is_nullable(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.nullable && !step.required)
     }
 
     /// The path as it stands.
@@ -137,7 +144,7 @@ impl Path {
 
     /// The value, or else a default.
     pub fn or(&self, default: Node) -> Node {
-        match (self.is_required(), self.faults.is_empty()) {
+        match (self.is_required(), self.faults.is_empty() && !self.is_nullable()) {
             (true, _) => self.strict(),
             (_, true) => or_value(self.optional(), default),
             // Kyverno's `orValue` would take the default for a failure, too.
@@ -150,6 +157,11 @@ impl Path {
         let Some((last, parents)) = self.steps.split_last() else { return boolean(true) };
         if self.is_required() {
             return boolean(true);
+        }
+        if self.is_nullable() {
+            let null = crate::cel::build::constant(Value::Null);
+            let found = or_value(self.optional(), null.clone());
+            return crate::cel::build::binary("!=", found, null);
         }
         let parent = Path { steps: parents.to_vec(), ..self.clone() };
         match (parent.is_required(), last.required) {

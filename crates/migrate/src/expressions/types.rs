@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::kubernetes::admitted::smallest;
+use crate::kubernetes::admitted::{is_null_when_missing, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Str, Value};
 
@@ -60,6 +60,8 @@ pub struct FieldOf {
     pub ty: Ty,
     /// Whether it is always there.
     pub required: bool,
+    /// Whether a missing one is shown as null.
+    pub nullable: bool,
 }
 
 impl Ty {
@@ -76,8 +78,10 @@ impl Ty {
     /// The type of a field, as far as all descriptions agree.
     pub fn field(&self, key: &str, types: &Types) -> FieldOf {
         match self {
-            Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false },
-            Ty::Listing(item) if key == "items" => FieldOf { ty: Ty::List(item.clone()), required: true },
+            Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false, nullable: false },
+            Ty::Listing(item) if key == "items" => {
+                FieldOf { ty: Ty::List(item.clone()), required: true, nullable: false }
+            }
             Ty::Object(all) => {
                 let mut found: Option<FieldOf> = None;
                 for (def, smallest) in all {
@@ -86,19 +90,22 @@ impl Ty {
                         Some(field) => FieldOf {
                             ty: of_type(&field.ty, below.cloned(), types),
                             required: field.required || below.is_some(),
+                            nullable: is_null_when_missing(&def.name, key),
                         },
-                        None => FieldOf { ty: Ty::Any, required: false },
+                        None => FieldOf { ty: Ty::Any, required: false, nullable: false },
                     };
                     found = Some(match found {
                         None => own,
-                        Some(before) => {
-                            FieldOf { required: before.required && own.required, ty: both(before.ty, own.ty) }
-                        }
+                        Some(before) => FieldOf {
+                            required: before.required && own.required,
+                            nullable: before.nullable || own.nullable,
+                            ty: both(before.ty, own.ty),
+                        },
                     });
                 }
-                found.unwrap_or(FieldOf { ty: Ty::Any, required: false })
+                found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false })
             }
-            _ => FieldOf { ty: Ty::Any, required: false },
+            _ => FieldOf { ty: Ty::Any, required: false, nullable: false },
         }
     }
 

@@ -205,11 +205,12 @@ impl Writer<'_> {
         let mut chosen = Vec::new();
         for item in items {
             let Some(fields) = item.as_map() else { return Err(self.refuse("an item that is no object")) };
-            if let Some(element) = self.element.filter(|element| element.list.pointer() == place.pointer()) {
-                if let Some(own) = of_element(fields) {
-                    chosen.push(self.elements(element, &own, ty, place, name)?);
-                    continue;
-                }
+            let is_its = |element: &&Chosen<'_>| element.list.pointer() == place.pointer();
+            if let Some(element) = self.element.filter(is_its)
+                && let Some(own) = of_element(fields)
+            {
+                chosen.push(self.elements(element, &own, ty, place, name)?);
+                continue;
             }
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
@@ -301,8 +302,10 @@ impl Writer<'_> {
                         Key::Absent(key) => {
                             let own = place.key(key, self.types);
                             if let Some(test) = own.is_there() {
-                                self.patches
-                                    .push(format!("{test} ? [] : {}", bracketed(&set(&own, &plain(value), self.fill)?)));
+                                self.patches.push(format!(
+                                    "{test} ? [] : {}",
+                                    bracketed(&set(&own, &plain(value), self.fill)?)
+                                ));
                             }
                         }
                         Key::Condition(_) | Key::Global(_)
@@ -335,7 +338,11 @@ fn of_element(fields: &Map) -> Option<Map> {
     let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
     let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     (variable.trim() == "element.name").then(|| {
-        fields.iter().filter(|(key, _)| *key != written).map(|(key, value)| (key.clone(), value.clone())).collect()
+        fields
+            .iter()
+            .filter(|(key, _)| *key != written)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     })
 }
 

@@ -145,14 +145,12 @@ fn of_loop(
     object: &Place,
     context: &Context,
 ) -> Result<(String, String), Refusal> {
-    let refuse = |what: &str| {
-        Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand")
-    };
+    let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
     let list = written.text_at(&["list"]).trim();
     let path = list.strip_prefix("request.object.").map(|path| path.strip_suffix("[]").unwrap_or(path));
     let keys: Vec<&str> = path.unwrap_or_default().split('.').collect();
     let is_plain = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
-    if !keys.iter().all(|key| is_plain(key)) {
+    if !keys.iter().all(is_plain) {
         return Err(refuse("a loop of patches over more than one list of the object"));
     }
     let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
@@ -169,7 +167,9 @@ fn of_loop(
     let merged = merge::merged(patch, object, types, &origin, &fill, Some(&chosen))?;
     match merged.apply {
         // Nothing but the list may depend on the element.
-        Some(apply) if merged.patches.is_empty() && merged.condition.is_none() && apply.contains(".map(element,") => {
+        Some(apply)
+            if merged.patches.is_empty() && merged.condition.is_none() && apply.contains(".map(element,") =>
+        {
             Ok((apply, origin.path.to_string()))
         }
         _ => Err(refuse("a loop whose patch changes more than its elements")),

@@ -161,7 +161,8 @@ fn words(text: &str) -> Vec<&str> {
 /// A text in quotes: single ones where nothing needs an escape.
 fn quoted(text: &str) -> String {
     let simple = !has_escapes(text) && text.chars().all(|c| !c.is_control());
-    if simple && !(text.contains('\'') && !text.contains(['"', '\\'])) {
+    let is_easy = !text.contains('\'') || text.contains(['"', '\\']);
+    if simple && is_easy {
         return format!("'{}'", text.replace('\'', "''"));
     }
     let mut out = String::from("\"");
