@@ -2,7 +2,8 @@
 //!
 //! The rule stands alone on both sides: all objects of its kinds, created and updated. Arguments: folders or files; `--show`
 //! prints what was written and the first differences; `--only TEXT` takes policies whose file has the text in its path; `--autogen`
-//! compares with the rules for pod controllers; `--out FOLDER` writes both sides of each rule instead of comparing them.
+//! compares with the rules for pod controllers; `--out FOLDER` writes both sides of each rule instead of comparing them; `--kubernetes`
+//! converts for Kubernetes' own admission policies and compares nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;
@@ -175,6 +176,10 @@ fn side(document: &Value, name: &str) -> Result<Side, String> {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let shows = args.iter().any(|a| a == "--show");
+    let target = match args.iter().any(|a| a == "--kubernetes") {
+        true => Target::Kubernetes,
+        false => Target::Kyverno,
+    };
     let autogen = args.iter().any(|a| a == "--autogen");
     let only = args.iter().position(|a| a == "--only").and_then(|i| args.get(i + 1)).cloned();
     let out = args.iter().position(|a| a == "--out").and_then(|i| args.get(i + 1)).cloned();
@@ -215,7 +220,7 @@ fn main() {
                 let resources: Vec<[String; 4]> = kinds.iter().map(|k| resource(k)).collect();
                 let known =
                     resources.iter().map(|[g, v, k, _]| [g, v, k].map(|s| Str::from(s.as_str()))).collect();
-                let cx = Context::new(Target::Kyverno, known, Types::built_in().clone());
+                let cx = Context::new(target, known, Types::built_in().clone());
                 let lowered = policy_as_lowered(&old);
                 let name = format!("{policy}/{}", written.text_at(&["name"]));
                 let Some(rule) = lowered.rules.first() else { continue };
@@ -244,6 +249,10 @@ fn main() {
                 let annotation =
                     old.at(&["metadata", "annotations", "pod-policies.kyverno.io/autogen-controllers"]);
                 let new = policy_of(policy, &resources, &converted, annotation.and_then(Value::as_str));
+                if target == Target::Kubernetes {
+                    count("converted");
+                    continue;
+                }
                 if let Some(out) = &out {
                     let name = name.replace('/', "--");
                     std::fs::write(Path::new(out).join(format!("{name}.old.json")), json(&old)).unwrap();
