@@ -1,6 +1,6 @@
 //! Objects that an API server refuses, mended where it is plain how.
 //!
-//! In: an object. Out: one that is admitted and differs from it in what the server asked for: fields that must be set, texts and
+//! In: an object. Out: one that is admitted and differs from it in what the server requires: fields that must be set, texts and
 //! numbers that repeat those of an earlier item.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use super::variation::with;
 /// So many faults are mended at most.
 const MOST: usize = 12;
 
-/// The object with what an API server asked for; `None` when that is not enough, or nothing is known of its kind.
+/// The object with what an API server requires; `None` when that is not enough, or nothing is known of its kind.
 pub(crate) fn mended(object: &Value) -> Option<Value> {
     let kind = kind_of(object)?;
     let mut object = object.clone();
@@ -133,7 +133,7 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
     Some((path, value))
 }
 
-/// Fields by which items of lists are told apart.
+/// Fields that identify items of lists.
 const KEYS: [&str; 5] = ["name", "mountPath", "topologyKey", "port", "containerPort"];
 
 fn next(value: &Value, at: usize) -> Option<Value> {

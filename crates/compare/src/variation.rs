@@ -115,15 +115,15 @@ mod tests {
 
     #[test]
     fn each_text_and_number_takes_the_other_values() {
-        let base = ephor_document::yaml_value("{kind: A, spec: {l: [{q: x}], n: 1}}").unwrap();
+        let base = ephor_document::yaml_value("{kind: A, spec: {l: [{q: x}], max: 1}}").unwrap();
         let all: Vec<String> = substituted(&base, &["x".into(), "y".into()], &[1, 2])
             .map(|v| crate::value::print::json(&v))
             .collect();
         assert_eq!(
             all,
             [
-                r#"{"kind":"A","spec":{"l":[{"q":"y"}],"n":1}}"#,
-                r#"{"kind":"A","spec":{"l":[{"q":"x"}],"n":2}}"#
+                r#"{"kind":"A","spec":{"l":[{"q":"y"}],"max":1}}"#,
+                r#"{"kind":"A","spec":{"l":[{"q":"x"}],"max":2}}"#
             ]
         );
     }
