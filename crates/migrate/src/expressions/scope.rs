@@ -7,6 +7,7 @@ use crate::cel::print;
 use crate::cel_tree::Node;
 use crate::ir::Origin;
 use crate::value::Str;
+use crate::value::names::is_word_of_expressions;
 
 use super::term::Val;
 use super::types::Ty;
@@ -105,12 +106,12 @@ impl<'c> Scope<'c> {
         };
         let wanted: String =
             list.filter(|l| l.chars().all(|c| c.is_ascii_alphabetic())).map_or("item".into(), of);
-        self.unused(if RESERVED.contains(&&*wanted) { "item" } else { &wanted })
+        self.unused(if is_taken(&wanted) { "item" } else { &wanted })
     }
 
     /// A name that no loop around has.
     pub fn unused(&self, wanted: &str) -> Str {
-        let taken = |name: &str| self.loops.iter().any(|own| **own == *name) || RESERVED.contains(&name);
+        let taken = |name: &str| self.loops.iter().any(|own| **own == *name) || is_taken(name);
         let numbered = (2..).map(|n| format!("{wanted}{n}"));
         std::iter::once(wanted.to_string())
             .chain(numbered)
@@ -142,7 +143,7 @@ impl<'c> Scope<'c> {
 }
 
 /// Names that expressions have already.
-const RESERVED: &[&str] = &[
+const KNOWN: [&str; 16] = [
     "object",
     "oldObject",
     "request",
@@ -154,30 +155,14 @@ const RESERVED: &[&str] = &[
     "image",
     "json",
     "yaml",
-    "namespace",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "return",
-    "var",
-    "void",
-    "while",
-    "in",
-    "true",
-    "false",
-    "null",
     "images",
     "cel",
     "math",
     "time",
     "user",
 ];
+
+/// Whether a variable cannot have a name.
+fn is_taken(name: &str) -> bool {
+    KNOWN.contains(&name) || is_word_of_expressions(name)
+}
