@@ -324,8 +324,11 @@ impl Predicates {
     /// The terms of a leaf of a pattern.
     fn leaf(&mut self, tree: &Tree) {
         let Tree::Text(text) = tree else { return self.constant(tree) };
-        self.constants.insert(text.clone());
         let leaf = Leaf::new(Value::from(&**text));
+        // A value that is the text of the pattern itself matches, too (`docs/diff.md`, "Classes"): nobody means it.
+        if !leaf.is_only_itself() {
+            self.constants.insert(text.clone());
+        }
         let mut operand = |operand: &Operand| {
             self.constants.insert(operand.wildcard.pattern().to_string());
         };
@@ -437,6 +440,13 @@ mod tests {
         assert_eq!((found.ints.contains(&3), &found.open), (true, &None));
         assert!(found.amounts().iter().any(|a| &**a == "1Gi"), "{found:?}");
         assert_eq!(found.namespaces.iter().next().map(String::as_str), Some("a*"));
+    }
+
+    #[test]
+    fn the_text_of_a_pattern_with_an_operator_is_no_value() {
+        let found = of("{message: m, pattern: {data: {a: '!*:latest', b: '!x'}}}");
+        has(&found, &["*:latest", "x"]);
+        assert!(!found.constants.iter().any(|text| text.starts_with('!')), "{found:?}");
     }
 
     #[test]
