@@ -325,7 +325,7 @@ impl Predicates {
     fn leaf(&mut self, tree: &Tree) {
         let Tree::Text(text) = tree else { return self.constant(tree) };
         let leaf = Leaf::new(Value::from(&**text));
-        // A value that is the text of the pattern itself matches, too (`docs/diff.md`, "Classes"): nobody means it.
+        // A value that is the text of the pattern itself matches, too; it is left out (`docs/diff.md`, "Method").
         if !leaf.is_only_itself() {
             self.constants.insert(text.clone());
         }
