@@ -458,3 +458,33 @@ fn a_global_anchor_decides_about_the_whole_pattern() {
     assert_eq!(compared(&of("nfs"), &of("nfs")).answer, Answer::Proved);
     assert_eq!(compared(&of("nfs"), &of("nf")).answer, Answer::Differs);
 }
+
+#[test]
+fn a_field_that_an_api_server_shows_as_null_is_a_class() {
+    let of = |guard: &str| {
+        cel(
+            "rbac.authorization.k8s.io",
+            "roles",
+            &format!("object.rules {guard} null || !object.rules.exists(rule, '*' in rule.resources)"),
+        )
+    };
+    let found = differences(&compared(&of("=="), &of("!=")));
+    let nulls = |(kind, universe, _, object): &(DifferenceKind, Universe, String, String)| {
+        (*kind, *universe) == (DifferenceKind::Stricter, Universe::Cluster)
+            && object.contains(r#""rules":null"#)
+    };
+    assert!(found.iter().any(nulls), "{found:?}");
+}
+
+#[test]
+fn a_text_with_a_wildcard_is_a_text_where_equality_counts() {
+    let of = |text: &str| {
+        cel(
+            "rbac.authorization.k8s.io",
+            "roles",
+            &format!("object.rules == null || !object.rules.exists(rule, '{text}' in rule.resources)"),
+        )
+    };
+    assert_eq!(compared(&of("*"), &of("?*")).answer, Answer::Differs);
+    assert_eq!(compared(&of("*"), &of("*")).answer, Answer::Proved);
+}
