@@ -7,7 +7,7 @@ use ephor_cel::ast::Node;
 use ephor_cel::library::general;
 use ephor_cel::syntax::{Options, parse};
 use ephor_migrate::cel::{WIDTH, print};
-use ephor_samples::Tape;
+use ephor_samples::{Tape, data::folder_with};
 use regex::Regex;
 
 /// The syntax of Kyverno's policies and everything else that is parsed.
@@ -164,15 +164,11 @@ fn is_numbered(source: &str) -> bool {
 #[test]
 fn printing_and_parsing_again_gives_the_tree_of_every_recorded_expression() {
     let (shapes, options) = (Shapes::new(), options());
+    let Some(shared) = folder_with(&["cel-spec", "kubernetes-cel"]).unwrap() else { return };
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let mut found = Vec::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
-    files(&root.join("cel-random"), &mut found);
-    files(&root.join("cel-edges"), &mut found);
-    if let Some(shared) = std::env::var_os("EPHOR_CONFORMANCE") {
-        ["cel-spec", "kubernetes-cel"]
-            .iter()
-            .for_each(|suite| files(&Path::new(&shared).join(suite), &mut found));
-    }
+    ["cel-random", "cel-edges"].iter().for_each(|suite| files(&own.join(suite), &mut found));
+    ["cel-spec", "kubernetes-cel"].iter().for_each(|suite| files(&shared.join(suite), &mut found));
     let mut count = 0;
     for file in found {
         let text = std::fs::read_to_string(&file).unwrap();
