@@ -184,7 +184,7 @@ pub fn until<T: std::fmt::Debug>(what: &str, mut fetch: impl FnMut() -> T, fits:
             return got;
         }
         assert!(began.elapsed() < PATIENCE, "{what}: {got:?}");
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 

@@ -30,20 +30,14 @@ impl Shapes {
     /// What is wrong with the text of the tree of a text.
     fn check(&self, source: &str, options: Options) -> Option<String> {
         let tree = parse(source, options).ok()?;
-        for width in [WIDTH, 20] {
-            let text = print(&tree, width);
-            match parse(&text, options) {
-                Err(issues) => return Some(format!("{source}\nbecame\n{text}\n{issues:?}")),
-                Ok(again) if self.of(&again) != self.of(&tree) => {
-                    return Some(format!("{source}\nbecame another tree\n{text}"));
-                }
-                Ok(again) if print(&again, width) != text => {
-                    return Some(format!("{text}\nis not stable"));
-                }
-                Ok(_) => {}
-            }
-        }
-        None
+        let shape = self.of(&tree);
+        let mut texts = [WIDTH, 20].map(|width| print(&tree, width)).to_vec();
+        texts.dedup();
+        texts.into_iter().find_map(|text| match parse(&text, options) {
+            Err(issues) => Some(format!("{source}\nbecame\n{text}\n{issues:?}")),
+            Ok(again) if self.of(&again) != shape => Some(format!("{source}\nbecame another tree\n{text}")),
+            Ok(_) => None,
+        })
     }
 }
 

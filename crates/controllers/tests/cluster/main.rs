@@ -31,7 +31,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(20), "not in time: {what}");
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 
