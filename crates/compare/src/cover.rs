@@ -290,12 +290,14 @@ impl Run<'_> {
         let (unit, _) = from;
         let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
+        let mut fields = unit.tested.clone();
         let mut items = unit.items.violated;
         let mut has_more = false;
         let mut why = unit.items.open.clone();
         for other in others {
             reads.merge(&other.reads);
             tested.merge(&other.predicates);
+            fields.merge(&other.tested);
             items += other.items.satisfied;
             has_more |= other.items.any && other.items.satisfied == 0;
             why = why.or_else(|| other.items.open.clone());
@@ -309,14 +311,16 @@ impl Run<'_> {
         let few = (self.options.objects / SPARSE).max(1);
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
-        let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, items, limit);
+        let mut domain =
+            Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
         let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.
-            let mut domain = Domain::new((Types::built_in(), &words), &tested, environment, 1, few);
+            let mut domain =
+                Domain::new((Types::built_in(), &words), (&tested, &fields), environment, 1, few);
             let small = self::cases(environment, &reads, &tested, &mut domain, &around);
             cases = small.into_iter().chain(cases.into_iter().step_by(2)).collect();
         }

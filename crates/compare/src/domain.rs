@@ -5,7 +5,10 @@
 //! and combinations of these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read are there
 //! only where the kind requires them.
 
-use crate::analysis::reads::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, required_item, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
@@ -14,7 +17,8 @@ use crate::value::{Map, Str, Value};
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
 use super::predicates::Predicates;
-use super::words::{Languages, Words};
+use super::tested::Tested;
+use super::words::Words;
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -24,8 +28,9 @@ pub struct Domain<'d> {
     types: &'d Types,
     words: &'d Words,
     predicates: &'d Predicates,
-    texts: Vec<Str>,
-    integers: Vec<i64>,
+    tested: &'d Tested,
+    /// The values of the fields that were met.
+    known: BTreeMap<Vec<Step>, Rc<Values>>,
     /// How many items all lists have together, at most.
     items: usize,
     /// How many objects there are at most.
@@ -33,12 +38,22 @@ pub struct Domain<'d> {
     kind: [Str; 3],
     /// The fields that lead to the value that is built.
     path: Vec<Str>,
+    /// The same, with the lists and maps between them.
+    at: Vec<Step>,
     /// How many lists the value is in an item of.
     inside: usize,
     /// What is put into the value when it is built, where it is not read.
     later: Option<Value>,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
+}
+
+/// The values of a field, one for each class.
+#[derive(Default)]
+struct Values {
+    texts: Vec<Str>,
+    integers: Vec<i64>,
+    amounts: Vec<Str>,
 }
 
 /// A value of a field, or none, and how many items its lists have.
@@ -54,34 +69,64 @@ fn plain(value: Value) -> Choice {
     Choice { value: Some(value), items: 0 }
 }
 
+/// A text that an API server takes for a field, of those that nothing tests: other texts are refused.
+fn unlisted(of: &str, field: &str, texts: &[Str]) -> Option<Choice> {
+    let other = listed(of, field).iter().find(|text| !texts.iter().any(|own| **own == ***text))?;
+    Some(plain(Value::from(*other)))
+}
+
 impl<'d> Domain<'d> {
-    /// For what is tested, with at most so many items and objects.
+    /// For what is tested, by a request and at each field, with at most so many items and objects.
     pub fn new(
         (types, words): (&'d Types, &'d Words),
-        predicates: &'d Predicates,
+        (predicates, tested): (&'d Predicates, &'d Tested),
         environment: &Environment,
         items: usize,
         limit: usize,
     ) -> Domain<'d> {
-        let (texts, open) = match predicates.texts(words) {
-            Some(texts) => (texts, None),
-            None => (predicates.some_texts(words), Some("too many different texts".to_string())),
-        };
-        let kind = environment.object.clone();
         Domain {
             types,
             words,
             predicates,
-            texts,
-            integers: predicates.integers(),
+            tested,
+            known: BTreeMap::new(),
             items,
             limit,
-            kind,
+            kind: environment.object.clone(),
             path: Vec::new(),
+            at: Vec::new(),
             inside: 0,
             later: None,
-            open,
+            open: None,
         }
+    }
+
+    /// The values of the field that is built.
+    fn values(&mut self) -> Rc<Values> {
+        if let Some(known) = self.known.get(&self.at) {
+            return Rc::clone(known);
+        }
+        let tested = self.tested.at(&self.at);
+        let texts = tested.texts(self.words).unwrap_or_else(|| {
+            self.not_all("too many different texts");
+            tested.some_texts(self.words)
+        });
+        let mut amounts: Vec<Str> = vec!["1".into()];
+        amounts.extend(tested.amounts());
+        amounts.extend(tested.ints.iter().filter(|n| **n >= 0).map(|n| Str::from(n.to_string())));
+        amounts.extend(tested.relates.then(|| Str::from("2")));
+        amounts.dedup();
+        let values = Rc::new(Values { texts, integers: tested.integers(), amounts });
+        self.known.insert(self.at.clone(), Rc::clone(&values));
+        values
+    }
+
+    /// Builds a value one step further.
+    fn below<T>(&mut self, step: Step, build: impl FnOnce(&mut Self) -> T) -> T {
+        self.at.push(step);
+        let built = build(self);
+        self.at.pop();
+        built
     }
 
     /// The objects. `name`: the name counts.
@@ -96,7 +141,8 @@ impl<'d> Domain<'d> {
         let mut below = tree.clone();
         below.keys.retain(|(key, _)| !matches!(&**key, "apiVersion" | "kind" | "metadata"));
         let bodies = self.fields(&below, def.as_deref(), smallest.as_ref(), 0);
-        let metadata = self.metadata(environment, metadata, name);
+        let metadata =
+            self.below(Step::Key("metadata".into()), |own| own.metadata(environment, metadata, name));
         let heads = metadata.into_iter().map(|choice| Choice { items: 0, ..choice }).collect::<Vec<_>>();
         let (pairs, is_all) = pairs(bodies.len(), heads.len(), self.limit, |_, _| true);
         if !is_all {
@@ -115,9 +161,14 @@ impl<'d> Domain<'d> {
         pairs.into_iter().map(object).collect()
     }
 
-    /// A text and an integer of each class.
+    /// A text and an integer of each class of any field.
     pub fn classes(&self) -> (Vec<Str>, Vec<i64>) {
-        (self.texts.clone(), self.integers.clone())
+        let texts: BTreeSet<&Str> = self.known.values().flat_map(|values| &values.texts).collect();
+        let integers: BTreeSet<i64> =
+            self.known.values().flat_map(|values| values.integers.iter().copied()).collect();
+        let mut texts: Vec<Str> = texts.into_iter().cloned().collect();
+        texts.sort_by_key(|text| text.len());
+        (texts, integers.into_iter().collect())
     }
 
     fn not_all(&mut self, why: &str) {
@@ -129,15 +180,11 @@ impl<'d> Domain<'d> {
         rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
         let def = self.types.named("meta/v1.ObjectMeta").cloned();
         let others = self.fields(&rest, def.as_deref(), None, 1);
+        let patterns = [self.predicates.names.clone(), self.predicates.namespaces.clone()];
         let reads_name = name || tree.whole || tree.get("name").is_some();
-        let names =
-            self.identities(reads_name, tree.get("name").is_some(), &self.predicates.names.clone(), "a");
+        let names = self.identities("name", reads_name, &patterns[0], "a");
         let namespaces = match environment.resource.namespaced {
-            true => {
-                let wanted = &self.predicates.namespaces.clone();
-                let is_read = tree.get("namespace").is_some();
-                self.identities(is_read || !wanted.is_empty(), is_read, wanted, "default")
-            }
+            true => self.identities("namespace", tree.get("namespace").is_some(), &patterns[1], "default"),
             false => Vec::new(),
         };
         let mut all = Vec::new();
@@ -164,27 +211,25 @@ impl<'d> Domain<'d> {
     }
 
     /// Names, or namespaces: the usual one, and one for each class of those that are tested.
-    fn identities(
-        &mut self,
-        is_read: bool,
-        as_text: bool,
-        patterns: &std::collections::BTreeSet<String>,
-        usual: &str,
-    ) -> Vec<Str> {
+    fn identities(&mut self, key: &str, is_read: bool, patterns: &BTreeSet<String>, usual: &str) -> Vec<Str> {
         let mut all: Vec<Str> = vec![usual.into()];
-        if is_read {
-            let languages = Languages { globs: patterns.clone(), ..Languages::default() };
-            let Some(found) = self.words.of(languages, 1) else {
-                self.not_all("too many different names");
-                return all;
-            };
-            let texts = if as_text { self.texts.clone() } else { Vec::new() };
-            for text in found.iter().cloned().chain(texts) {
-                if !text.is_empty() && !all.contains(&text) {
-                    all.push(text);
+        self.at.push(Step::Key(key.into()));
+        if is_read || !patterns.is_empty() || self.tested.has(&self.at) {
+            let tested = self.tested.at(&self.at);
+            let mut languages = tested.languages();
+            languages.globs.extend(patterns.iter().cloned());
+            match self.words.of(languages, if tested.relates { 2 } else { 1 }) {
+                Some(found) => {
+                    for text in found.iter() {
+                        if !text.is_empty() && !all.contains(text) {
+                            all.push(text.clone());
+                        }
+                    }
                 }
+                None => self.not_all("too many different names"),
             }
         }
+        self.at.pop();
         all
     }
 
@@ -206,6 +251,7 @@ impl<'d> Domain<'d> {
             let own = smallest.and_then(|v| v.get(key));
             let is_required = field.is_some_and(|field| field.required) || own.is_some();
             self.path.push(key.clone());
+            self.at.push(Step::Key(key.clone()));
             let later = self.later.clone();
             // Where an API server takes an object without the field, it shows null.
             let is_needed = own.is_some() || later.as_ref().is_some_and(|later| later.get(key).is_some());
@@ -213,9 +259,11 @@ impl<'d> Domain<'d> {
                 !is_needed && def.zip(field).is_some_and(|(def, field)| is_shown_as_null(def, field));
             self.later = later.as_ref().and_then(|later| later.get(key)).cloned();
             let mut choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
-            choices.extend(def.into_iter().flat_map(|def| self.listed(&def.name, key)));
+            let texts = &self.values().texts;
+            choices.extend(def.into_iter().flat_map(|def| unlisted(&def.name, key, texts)));
             choices.extend(is_null.then(|| plain(Value::Null)));
             self.path.pop();
+            self.at.pop();
             self.later = later;
             all = self.product(all, key, &choices);
         }
@@ -340,33 +388,17 @@ impl<'d> Domain<'d> {
         all
     }
 
-    /// A text that an API server takes for a field, of those that nothing tests: other texts are refused.
-    fn listed(&self, of: &str, field: &str) -> Option<Choice> {
-        let other = listed(of, field).iter().find(|text| !self.texts.iter().any(|own| **own == ***text))?;
-        Some(plain(Value::from(*other)))
-    }
-
     fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
-        let texts = |own: &Self| own.texts.iter().cloned().map(|t| plain(Value::Str(t))).collect::<Vec<_>>();
-        let integers = |own: &Self| own.integers.iter().map(|n| plain(Value::Int(*n))).collect::<Vec<_>>();
+        let values = self.values();
+        let texts = || values.texts.iter().cloned().map(|t| plain(Value::Str(t)));
+        let integers = || values.integers.iter().map(|n| plain(Value::Int(*n)));
         match leaf {
-            Leaf::String | Leaf::Bytes => texts(self),
+            Leaf::String | Leaf::Bytes => texts().collect(),
             Leaf::Time | Leaf::MicroTime => vec![plain(Value::from("2026-01-01T00:00:00Z"))],
-            Leaf::Quantity => {
-                let mut amounts: Vec<Str> = vec!["1".into()];
-                amounts.extend(self.predicates.amounts());
-                amounts.extend(
-                    self.predicates.ints.iter().filter(|n| **n >= 0).map(|n| Str::from(n.to_string())),
-                );
-                amounts.dedup();
-                if self.predicates.relates {
-                    amounts.push("2".into());
-                }
-                amounts.into_iter().map(|t| plain(Value::Str(t))).collect()
-            }
-            Leaf::IntOrString => integers(self).into_iter().chain(texts(self)).collect(),
-            Leaf::Int32 | Leaf::Int64 => integers(self),
-            Leaf::Double => self.integers.iter().map(|n| plain(Value::Float(*n as f64))).collect(),
+            Leaf::Quantity => values.amounts.iter().cloned().map(|t| plain(Value::Str(t))).collect(),
+            Leaf::IntOrString => integers().chain(texts()).collect(),
+            Leaf::Int32 | Leaf::Int64 => integers().collect(),
+            Leaf::Double => values.integers.iter().map(|n| plain(Value::Float(*n as f64))).collect(),
             Leaf::Bool => [false, true].map(|b| plain(Value::Bool(b))).into(),
             Leaf::Any => self.untyped(key, tree, depth),
         }
@@ -383,8 +415,9 @@ impl<'d> Domain<'d> {
             all.extend(self.lists(key, tree, None, false, depth));
         }
         if all.is_empty() {
-            all.extend(self.texts.iter().cloned().map(|t| plain(Value::Str(t))));
-            all.extend(self.integers.iter().map(|n| plain(Value::Int(*n))));
+            let values = self.values();
+            all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
+            all.extend(values.integers.iter().map(|n| plain(Value::Int(*n))));
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
         }
         self.not_all("a field without a schema");
@@ -415,7 +448,8 @@ impl<'d> Domain<'d> {
             true => {
                 self.inside += 1;
                 let outside = std::mem::replace(&mut self.later, required.clone());
-                let items = self.of(&"item".into(), &below, item, true, None, depth + 1);
+                let items = self
+                    .below(Step::Items, |own| own.of(&"item".into(), &below, item, true, None, depth + 1));
                 self.later = outside;
                 self.inside -= 1;
                 // What is not read of an item is such that an API server admits it.
@@ -466,17 +500,21 @@ impl<'d> Domain<'d> {
     fn maps(&mut self, tree: &Tree, value: &Type, depth: usize) -> Vec<Choice> {
         let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
         for (key, below) in &tree.keys {
-            let choices = self.of(key, below, Some(value), false, None, depth + 1);
+            let choices = self
+                .below(Step::Key(key.clone()), |own| own.of(key, below, Some(value), false, None, depth + 1));
             all = self.product(all, key, &choices);
         }
         if tree.whole || tree.names || tree.items.is_some() {
             let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
             let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key.clone()).collect();
+            let values = self.below(Step::Items, Domain::values);
             let texts =
-                self.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
+                values.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
             let keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
             for key in keys {
-                let choices = self.of(&key, &below, Some(value), false, None, depth + 1);
+                let choices = self.below(Step::Key(key.clone()), |own| {
+                    own.of(&key, &below, Some(value), false, None, depth + 1)
+                });
                 all = self.product(all, &key, &choices);
             }
         }

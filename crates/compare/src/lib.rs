@@ -47,6 +47,7 @@ mod shrink;
 mod side;
 mod signature;
 mod surroundings;
+mod tested;
 mod trace;
 mod units;
 mod values;

@@ -65,6 +65,12 @@ impl Predicates {
         found
     }
 
+    /// Adds what another part tests, such as an exception.
+    pub fn add(&mut self, part: Option<Tree>) {
+        self.part(part);
+        self.derive();
+    }
+
     fn part(&mut self, tree: Option<Tree>) {
         match tree {
             Some(tree) => self.tree(&tree),
@@ -104,6 +110,33 @@ impl Predicates {
     pub fn add_texts(&mut self, texts: BTreeSet<String>) {
         self.constants.extend(texts);
         self.derive();
+    }
+
+    /// Adds a constant that values are compared with.
+    pub fn add_constant(&mut self, value: &Value) {
+        match Tree::of(value) {
+            Some(tree) => self.constant(&tree),
+            None => self.open("a constant that cannot be analysed"),
+        }
+        self.derive();
+    }
+
+    /// Adds the leaf of a pattern.
+    pub fn add_leaf(&mut self, leaf: &Value) {
+        match Tree::of(leaf) {
+            Some(tree) => self.leaf(&tree),
+            None => self.open("a constant that cannot be analysed"),
+        }
+        self.derive();
+    }
+
+    /// Adds a regular expression that values are searched for; `by`: the function.
+    pub fn add_regex(&mut self, by: &str, pattern: &Value) {
+        self.functions.insert(by.into());
+        match pattern.as_str().and_then(|pattern| translate(pattern, Dialect::Perl).ok()) {
+            Some(found) => _ = self.regexes.insert(found.pattern),
+            None => self.open("a regular expression that is none"),
+        }
     }
 
     fn tree(&mut self, tree: &Tree) {

@@ -20,6 +20,7 @@ use super::environment::Environment;
 use super::predicates::Predicates;
 use super::side::Side;
 use super::surroundings::surroundings;
+use super::tested::Tested;
 use super::units::{Unit, units};
 
 /// Items of lists of objects whose results are compared.
@@ -45,8 +46,9 @@ impl Run<'_> {
             reads.shown.merge(&written.tree);
         }
         let words = Rc::clone(&self.words);
-        let mut domain =
-            Domain::new((Types::built_in(), &words), &tested, environment, ITEMS, self.options.objects);
+        let fields = Tested::anywhere(&tested);
+        let known: (&Types, &_) = (Types::built_in(), &*words);
+        let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
         let (around, _) = surroundings(environment, &reads, &tested, &words);
         for case in cases(environment, &reads, &tested, &mut domain, &around) {
             if self.left == 0 || self.is_late() {

@@ -14,6 +14,7 @@ use crate::value::{Map, Str, Value};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::predicates::Predicates;
+use super::tested::Tested;
 use super::words::{Languages, Words};
 
 /// The objects of a request, and what surrounds them.
@@ -241,7 +242,8 @@ fn namespaces(reads: &Reads, tested: &Predicates, words: &Words, open: &mut Opti
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
     wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let mut domain = Domain::new((Types::built_in(), words), tested, &environment, 1, MOST);
+    let fields = Tested::anywhere(tested);
+    let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MOST);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);
     let part = |object: &Value, key: &str| {

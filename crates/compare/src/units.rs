@@ -15,7 +15,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, of_policy};
+use crate::analysis::reads::{Reads, of_policy, tests_of_policy};
+use crate::analysis::tree::Tree;
 use crate::engine::Profile;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ForEach, Overlay};
@@ -35,6 +36,7 @@ use super::identity::{Identity, identity};
 use super::items::Items;
 use super::predicates::Predicates;
 use super::side::Side;
+use super::tested::Tested;
 
 /// More parts of one check are left together.
 const MOST_PARTS: usize = 64;
@@ -47,8 +49,10 @@ pub struct Unit {
     pub reads: Reads,
     /// Whether that is all; if not, more than can be said before there is a request.
     pub is_all_read: bool,
-    /// What it tests there.
+    /// What it tests.
     pub predicates: Predicates,
+    /// What it tests at each field.
+    pub tested: Tested,
     /// How many items of lists matter to it.
     pub items: Items,
     /// Its text; a unit with the same one gives the same verdicts.
@@ -89,6 +93,10 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let is_all_read = reads.is_ok();
             let reads = reads.unwrap_or_else(|_| guessed(&part));
             let mut predicates = Predicates::of(&part);
+            exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
+            cel.iter().for_each(|one| predicates.add(Tree::of(one)));
+            let tests = tests_of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
+            let tested = Tested::new(tests.as_ref().filter(|_| is_all_read), &predicates);
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
             }
@@ -99,7 +107,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = Engine::new(set).with_profile(Profile::cluster());
-            all.push(Unit { engine, reads, is_all_read, predicates, items, identity, external });
+            all.push(Unit { engine, reads, is_all_read, predicates, tested, items, identity, external });
         }
     }
     all
@@ -241,6 +249,10 @@ fn addends(range: &Expr, variables: &[Variable]) -> Vec<Expr> {
     let is_sum = |expr: &Expr| matches!(expr, Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) && sum.args.len() == 2);
     match range {
         Expr::Invoke(sum) if is_sum(range) => sum.args.iter().flat_map(|e| addends(e, variables)).collect(),
+        Expr::Walk(walk) if walk.steps.is_empty() => match addends(&walk.base, variables) {
+            parts if parts.len() > 1 => parts,
+            _ => vec![range.clone()],
+        },
         Expr::Variable(n) => {
             match usize::try_from(*n).ok().and_then(|n| variables.get(n)).map(|v| &v.program) {
                 // A variable sees those before it alone.

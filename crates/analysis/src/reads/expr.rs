@@ -10,6 +10,7 @@ use crate::value::Value;
 
 use super::Untracked;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
+use super::tests::By;
 
 type Found = Result<ValueSet, Untracked>;
 
@@ -36,6 +37,32 @@ impl<'a> AbstractEnv<'a> {
         inner
     }
 }
+
+/// Functions of two values whose result is known by what one is and the other is compared with.
+const TESTS: [&str; 18] = [
+    "_==_",
+    "_!=_",
+    "_<_",
+    "_<=_",
+    "_>_",
+    "_>=_",
+    "@in",
+    "_in_",
+    "startsWith",
+    "endsWith",
+    "contains",
+    "matches",
+    "starts_with",
+    "ends_with",
+    "regex_match",
+    "compareTo",
+    "isLessThan",
+    "isGreaterThan",
+];
+
+/// Functions that write a value in another way.
+const SAME: [&str; 9] =
+    ["dyn", "string", "int", "double", "quantity", "isQuantity", "optional.of", "value", "to_number"];
 
 const NOTHING: ValueSet = ValueSet::new();
 
@@ -80,7 +107,8 @@ impl Reader {
             return Err(Untracked);
         }
         match expr {
-            Expr::Const(_) | Expr::Folded(_) => Ok(NOTHING),
+            Expr::Const(value) => Ok(self.constant(value)),
+            Expr::Folded(folded) => Ok(self.constant(&folded.value)),
             Expr::Root => Ok(a.root.clone()),
             Expr::Local(n) => {
                 let at = a.locals.len().checked_sub(1 + *n as usize);
@@ -159,9 +187,9 @@ impl Reader {
                             let values = self.expr(arg, a)?;
                             self.names(&values)?;
                         }
-                        Ok(NOTHING)
+                        Ok(self.computed())
                     }
-                    _ => self.consumed(args, a),
+                    _ => self.called(function.name, args, a),
                 }
             }
             Expr::Higher { kind, function, args } => {
@@ -170,7 +198,7 @@ impl Reader {
                 }
                 self.higher(*kind, args, a)
             }
-            Expr::Lambda { .. } => Ok(NOTHING),
+            Expr::Lambda { .. } => Ok(self.computed()),
             Expr::Fail { args, .. } => self.consumed(args, a),
             Expr::Walk(walk) => self.walk(walk, a),
             Expr::Test(test) => {
@@ -194,9 +222,11 @@ impl Reader {
             }
             Expr::Variable(n) => self.variable(*n as usize, a),
             Expr::Invoke(invoke) => self.invoked(invoke, a),
-            Expr::OneOf { value, .. } => {
+            Expr::OneOf { value, set } => {
                 let values = self.expr(value, a)?;
                 self.read_shape(&values)?;
+                let set = self.constant(&Value::list(set.to_vec()));
+                self.test(&values, &set, By::Function("@in"));
                 Ok(NOTHING)
             }
             Expr::Make(make) => self.literal(make, a),
@@ -264,7 +294,7 @@ impl Reader {
     fn looped(&mut self, l: &Comprehension, a: &AbstractEnv<'_>) -> Found {
         let range = self.expr(&l.range, a)?;
         let items = self.items(&range)?;
-        let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
+        let bound = if l.two { vec![self.computed(), items] } else { vec![items] };
         let inner = a.with(bound);
         if let Some(keep) = &l.keep {
             let condition = self.expr(keep, &inner)?;
@@ -277,7 +307,7 @@ impl Reader {
             ComprehensionKind::List => composed(AbstractValue::List(body)),
             ComprehensionKind::Map | ComprehensionKind::Entries => {
                 self.consume(&body)?;
-                Ok(NOTHING)
+                Ok(self.computed())
             }
         }
     }
@@ -290,9 +320,10 @@ impl Reader {
         } else if is_scalar(&sides[1]) {
             self.read_shape(&left)?;
         } else {
-            self.consume(&left)?;
-            self.consume(&right)?;
+            self.read_all(&left)?;
+            self.read_all(&right)?;
         }
+        self.test(&left, &right, By::Function("_==_"));
         Ok(NOTHING)
     }
 
@@ -302,7 +333,28 @@ impl Reader {
             let values = self.expr(arg, a)?;
             self.consume(&values)?;
         }
-        Ok(NOTHING)
+        Ok(self.computed())
+    }
+
+    /// What follows from the arguments of a function.
+    fn called(&mut self, name: &'static str, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
+        match args {
+            _ if self.tests.is_none() => self.consumed(args, a),
+            [one, other] if TESTS.contains(&name) => {
+                let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
+                self.read_all(&one)?;
+                self.read_all(&other)?;
+                self.test(&one, &other, By::Function(name));
+                Ok(NOTHING)
+            }
+            // What it gives is distinguished as what it is given.
+            [one] if SAME.contains(&name) => {
+                let values = self.expr(one, a)?;
+                self.read_all(&values)?;
+                Ok(values)
+            }
+            args => self.consumed(args, a),
+        }
     }
 
     /// What follows from how many items there are.
@@ -311,7 +363,7 @@ impl Reader {
             let values = self.expr(arg, a)?;
             self.items(&values)?;
         }
-        Ok(NOTHING)
+        Ok(self.computed())
     }
 
     fn higher(&mut self, kind: Higher, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
@@ -384,18 +436,19 @@ impl Reader {
             (Some(Operation::Equal | Operation::Unequal), [one, other])
                 if is_scalar(one) || is_scalar(other) =>
             {
-                for side in [one, other] {
-                    let values = self.expr(side, a)?;
-                    self.read_shape(&values)?;
-                }
+                let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
+                self.read_shape(&one)?;
+                self.read_shape(&other)?;
+                self.test(&one, &other, By::Function("_==_"));
                 Ok(NOTHING)
             }
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
-                let values = self.expr(list, a)?;
+                let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
                 self.items(&values)?;
+                self.test(&one, &values, By::Function("@in"));
                 Ok(NOTHING)
             }
-            (_, args) => self.consumed(args, a),
+            (_, args) => self.called(invoke.function.name, args, a),
         }
     }
 
@@ -417,14 +470,14 @@ impl Reader {
                     self.consume(&key)?;
                     self.consume(&value)?;
                 }
-                Ok(NOTHING)
+                Ok(self.computed())
             }
             Make::Struct(_, fields) => {
                 for (_, v, _) in fields {
                     let value = self.expr(v, a)?;
                     self.consume(&value)?;
                 }
-                Ok(NOTHING)
+                Ok(self.computed())
             }
         }
     }

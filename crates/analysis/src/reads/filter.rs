@@ -3,10 +3,11 @@
 use crate::ir::Matcher;
 use crate::ir::constraints::Constraints;
 use crate::ir::matcher::{Filter, Selector};
-use crate::value::Str;
+use crate::value::{Str, Value};
 
 use super::Step;
 use super::seen::Reader;
+use super::tests::By;
 
 fn metadata(part: &str) -> Vec<Step> {
     vec![Step::Key("metadata".into()), Step::Key(part.into())]
@@ -24,8 +25,13 @@ impl Reader {
     fn filter(&mut self, f: &Filter) {
         self.reads.name |= f.name.is_some() || !f.names.is_empty();
         self.reads.user |= f.has_user;
-        for (key, _) in &f.annotations {
-            self.labelled("annotations", Some(key.pattern()).filter(|_| !key.is_wild()));
+        for (key, value) in &f.annotations {
+            let exact = Some(key.pattern()).filter(|_| !key.is_wild());
+            self.labelled(
+                "annotations",
+                exact,
+                &[Value::Str(key.pattern().clone()), Value::Str(value.pattern().clone())],
+            );
         }
         if let Some(selector) = &f.selector {
             self.selector(selector);
@@ -34,20 +40,28 @@ impl Reader {
 
     /// Selectors of objects look at labels of the object and, as constraints, of the former one.
     fn selector(&mut self, s: &Selector) {
-        for (key, _) in &s.labels {
-            self.labelled("labels", Some(key).filter(|_| !s.wild));
+        for (key, value) in &s.labels {
+            self.labelled(
+                "labels",
+                Some(key).filter(|_| !s.wild),
+                &[Value::Str(key.clone()), Value::Str(value.clone())],
+            );
         }
         for requirement in &s.expressions {
-            self.labelled("labels", Some(&requirement.key));
+            let values: Vec<Value> = requirement.values.iter().cloned().map(Value::Str).collect();
+            self.labelled("labels", Some(&requirement.key), &values);
         }
     }
 
     /// The value under a key of labels or annotations; `None` = any.
-    fn labelled(&mut self, part: &str, key: Option<&Str>) {
+    fn labelled(&mut self, part: &str, key: Option<&Str>, with: &[Value]) {
         let mut steps = metadata(part);
         steps.extend(key.map(|key| Step::Key(key.clone())));
         for tree in [&mut self.reads.shown, &mut self.reads.old] {
             tree.add(&steps, true);
+        }
+        if let Some(tests) = &mut self.tests {
+            with.iter().for_each(|value| tests.at(&steps, By::Selector, value));
         }
     }
 
@@ -56,9 +70,10 @@ impl Reader {
         if let Some(selector) = &c.object_selector {
             self.selector(selector);
         }
-        if c.namespace_selector.as_ref().is_some_and(|s| !s.is_empty()) {
+        if let Some(selector) = c.namespace_selector.as_ref().filter(|s| !s.is_empty()) {
             // A namespace brings its own labels.
-            self.labelled("labels", None);
+            self.labelled("labels", None, &[]);
+            self.selector(selector);
         }
     }
 }

@@ -15,8 +15,9 @@ mod rule;
 mod seen;
 mod shape;
 mod template;
+pub mod tests;
 
-pub use rule::{of_policy, reads_namespace};
+pub use rule::{of_policy, reads_namespace, tests_of_policy};
 
 use crate::value::Str;
 
@@ -25,7 +26,7 @@ use crate::value::Str;
 pub struct Untracked;
 
 /// A step from a value into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// The value under a key.
     Key(Str),

@@ -10,6 +10,7 @@ use crate::value::Str;
 
 use super::expr::AbstractEnv;
 use super::seen::{AbstractValue, Part, Reader, ValueSet};
+use super::tests::Tests;
 use super::{Reads, Step, Tree, Untracked};
 
 type Done = Result<(), Untracked>;
@@ -25,7 +26,36 @@ pub fn of_policy(
     cel_exceptions: &[CelException],
     late: &'static dyn Late,
 ) -> Result<Reads, Untracked> {
-    let mut reader = Reader::new(late);
+    Ok(read(policy, kind, exceptions, cel_exceptions, late, None)?.reads)
+}
+
+/// What the values that [`of_policy`] finds are compared with.
+///
+/// # Errors
+/// As there.
+pub fn tests_of_policy(
+    policy: &Policy,
+    kind: &str,
+    exceptions: &[Exception],
+    cel_exceptions: &[CelException],
+    late: &'static dyn Late,
+) -> Result<Tests, Untracked> {
+    let found = read(policy, kind, exceptions, cel_exceptions, late, Some(Tests::default()))?;
+    let mut tests = found.tests.unwrap_or_default();
+    // What is looked up may be anything.
+    tests.is_partial |= found.reads.external;
+    Ok(tests)
+}
+
+fn read(
+    policy: &Policy,
+    kind: &str,
+    exceptions: &[Exception],
+    cel_exceptions: &[CelException],
+    late: &'static dyn Late,
+    tests: Option<Tests>,
+) -> Result<Reader, Untracked> {
+    let mut reader = Reader { tests: tests.clone(), ..Reader::new(late) };
     if policy.namespace.is_some() {
         let namespace = [Step::Key("metadata".into()), Step::Key("namespace".into())];
         reader.reads.object.add(&namespace, true);
@@ -34,7 +64,7 @@ pub fn of_policy(
     reader.sources(&policy.admit, &[])?;
     let key = policy.key();
     for rule in policy.rules_for(kind) {
-        let mut own = Reader::new(late);
+        let mut own = Reader { tests: tests.clone(), ..Reader::new(late) };
         for exception in exceptions.iter().filter(|e| e.covers(&key, &rule.name)) {
             own.matcher(&exception.when);
         }
@@ -45,6 +75,8 @@ pub fn of_policy(
         }
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
             own.reads = of_templates(&own.reads);
+            // Places are those of the pod.
+            own.tests.iter_mut().for_each(|tests| tests.is_partial = true);
         }
         if rule.action.allow_existing {
             // The former object may be evaluated in the same way.
@@ -60,8 +92,11 @@ pub fn of_policy(
             }
         }
         reader.reads.merge(&own.reads);
+        if let (Some(all), Some(own)) = (&mut reader.tests, &own.tests) {
+            all.merge(own);
+        }
     }
-    Ok(reader.reads)
+    Ok(reader)
 }
 
 /// Whether the verdicts of expressions can depend on the namespace of the object. What is unknown counts as read.
@@ -128,6 +163,7 @@ impl Reader {
             }
             Body::Validate { check: Check::PodSecurity(_), .. } => {
                 self.reads.object = Tree::all();
+                self.tests.iter_mut().for_each(|tests| tests.is_partial = true);
                 Ok(())
             }
             Body::Validate { check, message } => {
@@ -179,7 +215,7 @@ impl Reader {
             self.names.push((Str::from(name), item.clone()));
         }
         for name in ["elementIndex".into(), format!("elementIndex{depth}")] {
-            self.names.push((Str::from(name), ValueSet::new()));
+            self.names.push((Str::from(name), self.computed()));
         }
         self.bindings(l.bindings.iter().map(AsRef::as_ref));
         if let Some(admit) = &l.admit {

@@ -5,8 +5,9 @@
 use foldhash::{HashMap, HashMapExt};
 
 use crate::ir::late::Late;
-use crate::value::Str;
+use crate::value::{Str, Value};
 
+use super::tests::{By, Tests};
 use super::{Reads, Step, Tree, Untracked};
 
 /// A part of a request.
@@ -37,6 +38,12 @@ pub enum AbstractValue {
     Map(Vec<(Str, ValueSet)>),
     /// Something that depends on more than the request.
     Untracked,
+    /// A constant; only where tests are looked for.
+    Constant(Value),
+    /// Something computed of what is read already; only where tests are looked for.
+    Computed,
+    /// A part of the request beside its objects; only where tests are looked for.
+    Elsewhere,
 }
 
 /// All the things that a value may be; none = it follows from what is read already.
@@ -94,6 +101,8 @@ pub struct Reader {
     pub depth: usize,
     /// Nodes of expressions that were looked at.
     pub nodes: u32,
+    /// What values are compared with, where that is looked for.
+    pub tests: Option<Tests>,
 }
 
 /// How many parts a value has, as far as they are counted.
@@ -145,6 +154,7 @@ impl Reader {
             variables: HashMap::new(),
             depth: 0,
             nodes: 0,
+            tests: None,
         }
     }
 
@@ -161,16 +171,25 @@ impl Reader {
         self.tree(part).add(steps, whole);
     }
 
-    /// Something depends on all of a value.
+    /// Something depends on all of a value, in a way that is not looked into.
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        if let Some(tests) = &mut self.tests {
+            tests.anywhere(values);
+        }
+        self.read_all(values)
+    }
+
+    /// Something depends on all of a value, by tests that are noted.
+    pub fn read_all(&mut self, values: &ValueSet) -> Result<(), Untracked> {
         for one in values {
             match one {
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
                 AbstractValue::At(part, steps) => self.read(*part, steps, true),
-                AbstractValue::List(items) => self.consume(items)?,
-                AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.consume(v))?,
+                AbstractValue::List(items) => self.read_all(items)?,
+                AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.read_all(v))?,
+                AbstractValue::Constant(_) | AbstractValue::Computed | AbstractValue::Elsewhere => {}
             }
         }
         Ok(())
@@ -185,7 +204,10 @@ impl Reader {
                         tree.names = true;
                     }
                 }
-                AbstractValue::Map(_) => {}
+                AbstractValue::Map(_)
+                | AbstractValue::Constant(_)
+                | AbstractValue::Computed
+                | AbstractValue::Elsewhere => {}
                 other => self.consume(&vec![other.clone()])?,
             }
         }
@@ -201,7 +223,10 @@ impl Reader {
                 AbstractValue::Root
                 | AbstractValue::Request
                 | AbstractValue::List(_)
-                | AbstractValue::Map(_) => {}
+                | AbstractValue::Map(_)
+                | AbstractValue::Constant(_)
+                | AbstractValue::Computed
+                | AbstractValue::Elsewhere => {}
             }
         }
         Ok(())
@@ -223,6 +248,11 @@ impl Reader {
                     self.consume(items)?;
                     ValueSet::new()
                 }
+                AbstractValue::Constant(whole) => {
+                    whole.get(key).into_iter().cloned().map(AbstractValue::Constant).collect()
+                }
+                AbstractValue::Computed => vec![AbstractValue::Computed],
+                AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
                 AbstractValue::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
@@ -250,6 +280,10 @@ impl Reader {
                     }
                     all
                 }
+                // The texts of its items are among its own.
+                AbstractValue::Constant(_) | AbstractValue::Computed | AbstractValue::Elsewhere => {
+                    vec![one.clone()]
+                }
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
@@ -271,7 +305,10 @@ impl Reader {
                     found
                 }
                 AbstractValue::List(items) => items.clone(),
-                AbstractValue::Map(_) => ValueSet::new(),
+                AbstractValue::Map(_)
+                | AbstractValue::Constant(_)
+                | AbstractValue::Computed
+                | AbstractValue::Elsewhere => ValueSet::new(),
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
@@ -293,13 +330,13 @@ impl Reader {
             "namespaceObject" => whole(Part::Namespace),
             "images" => {
                 self.reads.object.add(&[Step::Key("spec".into())], true);
-                Ok(ValueSet::new())
+                Ok(self.computed())
             }
             "serviceAccountName" | "serviceAccountNamespace" => {
                 self.reads.user = true;
-                Ok(ValueSet::new())
+                Ok(self.elsewhere())
             }
-            constant if CONSTANT.contains(&constant) => Ok(ValueSet::new()),
+            constant if CONSTANT.contains(&constant) => Ok(self.computed()),
             _ => Err(Untracked),
         }
     }
@@ -309,11 +346,42 @@ impl Reader {
             "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
             "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
             "userInfo" | "roles" | "clusterRoles" => self.reads.user = true,
-            "name" => self.reads.name = true,
+            "name" | "namespace" => {
+                self.reads.name |= &**key == "name";
+                // Where tests are looked for, these are those of the object.
+                let of = |key: &Str| {
+                    AbstractValue::At(
+                        Part::Object,
+                        vec![Step::Key("metadata".into()), Step::Key(key.clone())],
+                    )
+                };
+                return Ok(self.tests.is_some().then(|| of(key)).into_iter().collect());
+            }
             "uid" => return Err(Untracked),
             // All else counts as read in any case.
             _ => {}
         }
-        Ok(ValueSet::new())
+        Ok(self.elsewhere())
+    }
+
+    /// Something computed, where tests are looked for.
+    pub fn computed(&self) -> ValueSet {
+        self.tests.is_some().then_some(AbstractValue::Computed).into_iter().collect()
+    }
+
+    fn elsewhere(&self) -> ValueSet {
+        self.tests.is_some().then_some(AbstractValue::Elsewhere).into_iter().collect()
+    }
+
+    /// A constant, where tests are looked for.
+    pub fn constant(&self, value: &Value) -> ValueSet {
+        self.tests.is_some().then(|| AbstractValue::Constant(value.clone())).into_iter().collect()
+    }
+
+    /// Notes that values are compared with each other.
+    pub fn test(&mut self, one: &ValueSet, other: &ValueSet, by: By) {
+        if let Some(tests) = &mut self.tests {
+            tests.compared(one, other, by);
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::value::{Str, Value};
 
 use super::Untracked;
 use super::seen::{Reader, ValueSet};
+use super::tests::By;
 
 type Done = Result<(), Untracked>;
 
@@ -38,7 +39,10 @@ impl Reader {
 
     fn shape(&mut self, shape: &Shape, subject: &ValueSet) -> Done {
         match shape {
-            Shape::Leaf(_) => self.consume(subject),
+            Shape::Leaf(leaf) => {
+                self.pattern(subject, &leaf.source);
+                self.consume(subject)
+            }
             Shape::Map(map) => self.map(map, subject),
             Shape::List(list) => self.list(list, subject),
         }
@@ -46,6 +50,7 @@ impl Reader {
 
     fn map(&mut self, map: &MapShape, subject: &ValueSet) -> Done {
         if map.expand {
+            self.pattern(subject, &map.source);
             return self.consume(subject);
         }
         self.read_shape(subject)?;
@@ -57,7 +62,14 @@ impl Reader {
             self.raw_key(subject, &entry.raw)?;
         }
         if has_wildcard(&entry.key) {
+            self.pattern(subject, &Value::Str(entry.key.clone()));
             self.consume(subject)?;
+            // What is below may be under any key.
+            return if entry.anchor == Anchor::Negation {
+                Ok(())
+            } else {
+                self.shape_below(&entry.shape, subject)
+            };
         }
         let value = self.key(subject, &entry.key)?;
         self.read_shape(&value)?;
@@ -65,6 +77,22 @@ impl Reader {
         let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
             && entry.anchor == Anchor::None;
         if is_there || entry.anchor == Anchor::Negation { Ok(()) } else { self.shape(&entry.shape, &value) }
+    }
+
+    /// What the values at a place and below it are compared with.
+    fn pattern(&mut self, subject: &ValueSet, pattern: &Value) {
+        let pattern = self.constant(pattern);
+        self.test(subject, &pattern, By::Pattern);
+    }
+
+    /// A pattern of a value somewhere below a subject.
+    fn shape_below(&mut self, shape: &Shape, subject: &ValueSet) -> Done {
+        match shape {
+            Shape::Leaf(leaf) => self.pattern(subject, &leaf.source),
+            Shape::Map(map) => self.pattern(subject, &map.source),
+            Shape::List(_) => self.tests.iter_mut().for_each(|tests| tests.is_partial = true),
+        }
+        Ok(())
     }
 
     /// A key that is read with its anchor: all of its value counts, so that each pattern is looked at once.
@@ -87,7 +115,10 @@ impl Reader {
             list => list.existence().flatten().try_for_each(|map| self.map(map, &items)),
         }?;
         match list {
-            ListShape::Scalars(..) => self.consume(subject),
+            ListShape::Scalars(leaf, _) => {
+                self.pattern(subject, &leaf.source);
+                self.consume(subject)
+            }
             _ => Ok(()),
         }
     }

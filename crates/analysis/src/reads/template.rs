@@ -9,6 +9,7 @@ use crate::value::{Str, Value};
 use super::Untracked;
 use super::expr::AbstractEnv;
 use super::seen::{AbstractValue, GIVEN, Reader, ValueSet, composed, either};
+use super::tests::By;
 
 /// Longer texts are given up.
 const MAX_ROUNDS: usize = 8;
@@ -43,7 +44,8 @@ impl Reader {
     /// What a template becomes. Results that bring in variables are noticed when they do.
     pub fn template(&mut self, template: &Template) -> Result<ValueSet, Untracked> {
         match template {
-            Template::Const(_) | Template::Fail(_) => Ok(ValueSet::new()),
+            Template::Const(value) => Ok(self.constant(value)),
+            Template::Fail(_) => Ok(ValueSet::new()),
             Template::Whole(hole) => self.query(&hole.query),
             Template::Text(text) => {
                 for part in &text.parts {
@@ -52,7 +54,7 @@ impl Reader {
                         self.consume(&values)?;
                     }
                 }
-                Ok(ValueSet::new())
+                Ok(self.computed())
             }
             Template::Rounds(rounds) => self.rounds(rounds),
             Template::List(items) => {
@@ -114,7 +116,7 @@ impl Reader {
         }
         match text.contains("{{") {
             true => Err(Untracked),
-            false => Ok(ValueSet::new()),
+            false => Ok(self.computed()),
         }
     }
 
@@ -127,8 +129,10 @@ impl Reader {
     /// What conditions read.
     pub fn conditions(&mut self, conditions: &Conditions) -> Result<(), Untracked> {
         for condition in conditions.any.iter().flatten().chain(&conditions.all) {
-            self.filled(&condition.key)?;
-            self.filled(&condition.value)?;
+            let (key, value) = (self.template(&condition.key)?, self.template(&condition.value)?);
+            self.read_all(&key)?;
+            self.read_all(&value)?;
+            self.test(&key, &value, By::Condition);
             if condition.message.contains("{{") {
                 return Err(Untracked);
             }
@@ -153,7 +157,7 @@ impl Reader {
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
             // A lookup is noted.
             self.reads.external = true;
-            return Ok(ValueSet::new());
+            return Ok(self.computed());
         };
         let mut part = |template: &Option<Template>| match template {
             None => Ok(None),
@@ -164,7 +168,7 @@ impl Reader {
             (None, value) => value.unwrap_or_default(),
             (Some(QuerySource::Dynamic { .. }), _) => {
                 self.reads.external = true;
-                return Ok(ValueSet::new());
+                return Ok(self.computed());
             }
             (Some(QuerySource::Ready(query)), value) => {
                 self.query_on(query, value.unwrap_or_else(|| vec![AbstractValue::Root]))?

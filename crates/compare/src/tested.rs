@@ -1,0 +1,207 @@
+//! What is tested at each field.
+//!
+//! In: the tests of a unit (`analysis::reads::tests`) and what it tests anywhere ([`Predicates`]). Out: [`Tested`]: for a field,
+//! the predicates of those tests that reach it. A test reaches its place and what is below; a constant whose way is not
+//! known reaches every field. Fields that are compared with each other have the same values.
+
+use crate::analysis::reads::Step;
+use crate::analysis::reads::tests::{By, Test, Tests};
+use crate::value::{Map, Value};
+
+use super::predicates::Predicates;
+
+/// A place in an object.
+pub(crate) type Place = Vec<Step>;
+
+/// What is tested at each field.
+#[derive(Clone, Debug, Default)]
+pub struct Tested {
+    /// Places with what is tested there and below.
+    places: Vec<(Place, Predicates)>,
+    /// Places whose values are compared with each other.
+    related: Vec<Vec<Place>>,
+}
+
+impl Tested {
+    /// For a unit; `None`: its tests are not known.
+    pub fn new(tests: Option<&Tests>, anywhere: &Predicates) -> Tested {
+        let Some(tests) = tests.filter(|tests| !tests.is_partial) else { return Tested::anywhere(anywhere) };
+        let mut found = Tested::default();
+        if !tests.anywhere.is_empty() {
+            // Which functions they reach is not known, either.
+            let mut all = Predicates { functions: anywhere.functions.clone(), ..Predicates::default() };
+            tests.anywhere.iter().for_each(|value| all.add_constant(value));
+            found.add(Place::new(), &all);
+        }
+        for test in &tests.tests {
+            found.add(known(&test.place), &predicates(test));
+        }
+        for related in &tests.related {
+            found.related.push(related.iter().map(|place| known(place)).collect());
+        }
+        found
+    }
+
+    /// Whatever is tested reaches every field.
+    pub fn anywhere(predicates: &Predicates) -> Tested {
+        Tested { places: vec![(Place::new(), predicates.clone())], related: Vec::new() }
+    }
+
+    fn add(&mut self, place: Place, predicates: &Predicates) {
+        match self.places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, own)) => own.merge(predicates),
+            None => self.places.push((place, predicates.clone())),
+        }
+    }
+
+    /// Adds what another unit tests.
+    pub fn merge(&mut self, other: &Tested) {
+        other.places.iter().for_each(|(place, predicates)| self.add(place.clone(), predicates));
+        self.related.extend(other.related.iter().cloned());
+    }
+
+    /// Values that any field may have.
+    pub fn add_anywhere(&mut self, predicates: &Predicates) {
+        self.add(Place::new(), predicates);
+    }
+
+    /// Whether a test reaches a field.
+    pub fn has(&self, field: &[Step]) -> bool {
+        let mut places = self.places.iter().map(|(place, _)| place).chain(self.related.iter().flatten());
+        places.any(|place| !place.is_empty() && reaches(place, field))
+    }
+
+    /// What is tested at a field: keys, and `Items` for the items of lists.
+    pub fn at(&self, field: &[Step]) -> Predicates {
+        let mut fields: Vec<&[Step]> = vec![field];
+        // Fields that are compared with this one, with those that are compared with them.
+        let mut relates = false;
+        let mut left: Vec<&Vec<Place>> = self.related.iter().collect();
+        let mut at = 0;
+        while let Some(one) = fields.get(at).copied() {
+            at += 1;
+            left.retain(|related| {
+                let is_one = related.iter().any(|place| reaches(place, one) || reaches(one, place));
+                if is_one {
+                    relates = true;
+                    fields.extend(related.iter().map(Vec::as_slice));
+                }
+                !is_one
+            });
+        }
+        let mut found = Predicates { relates, ..Predicates::default() };
+        for (place, predicates) in &self.places {
+            // What is tested below a field that is compared as a whole counts for the other side, too.
+            let is_near = |field: &&[Step]| reaches(place, field) || (relates && reaches(field, place));
+            if fields.iter().any(is_near) {
+                found.merge(predicates);
+            }
+        }
+        found
+    }
+}
+
+/// A place as far as it is known: behind lists that are taken apart it may be at either depth.
+fn known(place: &[Step]) -> Place {
+    place.iter().take_while(|step| **step != Step::Nested).cloned().collect()
+}
+
+/// Whether a place is a field or above it.
+fn reaches(place: &[Step], field: &[Step]) -> bool {
+    let is_step = |(own, other): (&Step, &Step)| own == other || *own == Step::Items || *other == Step::Items;
+    place.len() <= field.len() && place.iter().zip(field).all(is_step)
+}
+
+/// What a test tells apart.
+fn predicates(test: &Test) -> Predicates {
+    let mut found = Predicates::default();
+    match test.by {
+        By::Function(name @ ("matches" | "regex_match")) => found.add_regex(name, &test.with),
+        By::Function(name) => {
+            found.functions.insert(name.into());
+            found.add_constant(&test.with);
+        }
+        By::Condition => {
+            found.add_constant(&test.with);
+            found.add_constant(&Value::from("*"));
+        }
+        By::Selector => found.add_constant(&test.with),
+        By::Pattern => pattern(&test.with, &mut found),
+    }
+    found
+}
+
+/// The leaves of a pattern, and the keys above them.
+fn pattern(of: &Value, out: &mut Predicates) {
+    match of {
+        Value::Map(map) => {
+            for (key, below) in Map::iter(map) {
+                out.add_constant(&Value::Str(key.clone()));
+                pattern(below, out);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| pattern(item, out)),
+        leaf => out.add_leaf(leaf),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(steps: &str) -> Place {
+        let step = |text| if text == "*" { Step::Items } else { Step::Key(crate::value::Str::from(text)) };
+        steps.split('.').filter(|text| !text.is_empty()).map(step).collect()
+    }
+
+    fn test(at: &str, by: By, with: &str) -> Test {
+        Test { place: place(at), by, with: Value::from(with) }
+    }
+
+    fn tested(tests: Vec<Test>, related: &[[&str; 2]]) -> Tested {
+        let related = related.iter().map(|pair| pair.map(place).to_vec()).collect();
+        let tests = Tests { tests, related, ..Tests::default() };
+        Tested::new(Some(&tests), &Predicates::default())
+    }
+
+    #[test]
+    fn a_constant_reaches_its_field_and_what_is_below() {
+        let found = tested(
+            vec![test("spec.a", By::Pattern, "x*"), test("spec.b.*", By::Function("startsWith"), "y")],
+            &[],
+        );
+        let globs = |at: &str| found.at(&place(at)).globs.into_iter().collect::<Vec<_>>();
+        assert_eq!(globs("spec.a"), ["x*"]);
+        assert_eq!(globs("spec.a.below"), ["x*"]);
+        assert_eq!(globs("spec.b.*"), ["y", "y*"]);
+        assert_eq!(globs("spec.b.key"), ["y", "y*"]);
+        assert!(globs("spec.c").is_empty() && globs("spec").is_empty());
+    }
+
+    #[test]
+    fn fields_that_are_compared_with_each_other_have_the_same_values() {
+        let tests = vec![test("a", By::Condition, "x"), test("c", By::Pattern, "z")];
+        let found = tested(tests, &[["a", "b"], ["b", "c"]]);
+        for field in ["a", "b", "c"] {
+            let at = found.at(&place(field));
+            assert!(at.relates && at.globs.contains("x") && at.globs.contains("z"), "{field}: {at:?}");
+        }
+        assert!(!found.at(&place("d")).relates);
+    }
+
+    #[test]
+    fn what_is_not_known_reaches_every_field() {
+        let tests = Tests { is_partial: true, ..Tests::default() };
+        let mut all = Predicates::default();
+        all.add_constant(&Value::from("x"));
+        assert!(Tested::new(Some(&tests), &all).at(&place("a.b")).globs.contains("x"));
+        let tests = Tests { anywhere: vec![Value::from("y")], ..Tests::default() };
+        assert!(Tested::new(Some(&tests), &Predicates::default()).at(&place("a.b")).globs.contains("y"));
+    }
+
+    #[test]
+    fn operators_of_conditions_take_a_value_for_a_pattern() {
+        let found = tested(vec![test("a", By::Condition, "x")], &[]).at(&place("a"));
+        assert!(found.constants.contains("*"));
+    }
+}
