@@ -60,11 +60,6 @@ impl Tested {
         self.related.extend(other.related.iter().cloned());
     }
 
-    /// Values that any field may have.
-    pub fn add_anywhere(&mut self, predicates: &Predicates) {
-        self.add(Place::new(), predicates);
-    }
-
     /// Whether a test reaches a field.
     pub fn has(&self, field: &[Step]) -> bool {
         let mut places = self.places.iter().map(|(place, _)| place).chain(self.related.iter().flatten());
@@ -121,7 +116,7 @@ fn predicates(test: &Test) -> Predicates {
             found.functions.insert(name.into());
             found.add_constant(&test.with);
         }
-        By::Condition => {
+        By::Membership => {
             found.add_constant(&test.with);
             found.add_constant(&Value::from("*"));
         }
@@ -180,7 +175,7 @@ mod tests {
 
     #[test]
     fn fields_that_are_compared_with_each_other_have_the_same_values() {
-        let tests = vec![test("a", By::Condition, "x"), test("c", By::Pattern, "z")];
+        let tests = vec![test("a", By::Membership, "x"), test("c", By::Pattern, "z")];
         let found = tested(tests, &[["a", "b"], ["b", "c"]]);
         for field in ["a", "b", "c"] {
             let at = found.at(&place(field));
@@ -200,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn operators_of_conditions_take_a_value_for_a_pattern() {
-        let found = tested(vec![test("a", By::Condition, "x")], &[]).at(&place("a"));
+    fn operators_that_look_into_lists_take_a_value_for_a_pattern() {
+        let found = tested(vec![test("a", By::Membership, "x")], &[]).at(&place("a"));
         assert!(found.constants.contains("*"));
     }
 }

@@ -1,5 +1,6 @@
 //! What templates, conditions and bindings read.
 
+use crate::ir::condition::Operator;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::{Part, Rounds};
 use crate::ir::{Conditions, Query, Template};
@@ -132,7 +133,12 @@ impl Reader {
             let (key, value) = (self.template(&condition.key)?, self.template(&condition.value)?);
             self.read_all(&key)?;
             self.read_all(&value)?;
-            self.test(&key, &value, By::Condition);
+            use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
+            let by = match condition.operator {
+                Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
+                _ => By::Function("_==_"),
+            };
+            self.test(&key, &value, by);
             if condition.message.contains("{{") {
                 return Err(Untracked);
             }

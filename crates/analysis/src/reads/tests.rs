@@ -18,8 +18,8 @@ const MOST: usize = 512;
 pub enum By {
     /// By a function of this name; equality is `_==_`.
     Function(&'static str),
-    /// By an operator of conditions, which knows wildcards.
-    Condition,
+    /// By an operator that looks for a value in a list, where each may be a pattern for the other.
+    Membership,
     /// By a pattern: the constant is a leaf, or an object or list of leaves.
     Pattern,
     /// By a selector of labels or annotations.

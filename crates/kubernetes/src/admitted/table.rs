@@ -78,6 +78,21 @@ pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
     found.and_then(|rules| rules.iter().find_map(of)).unwrap_or_default()
 }
 
+/// Whether a field of a type may be a text, or have it among its items, as far as the rules of the field alone say.
+pub fn may_be(name: &str, field: &str, text: &str) -> bool {
+    fn admits(rule: &Rule, text: &str) -> bool {
+        match rule {
+            Rule::Enum(words) => words.contains(&text),
+            Rule::Form(form) => super::formats::fits(form, text) != Some(false),
+            Rule::Each(inner) => admits(inner, text),
+            Rule::OrEmpty(inner) => text.is_empty() || admits(inner, text),
+            _ => true,
+        }
+    }
+    let found = all().get(name).and_then(|rules| rules.of(field));
+    found.is_none_or(|rules| rules.iter().all(|rule| admits(rule, text)))
+}
+
 /// The fields that an object of a type has to have: those that are required, and the first of those of which it needs one.
 pub fn needed(name: &str) -> Vec<&'static str> {
     let Some(rules) = all().get(name) else { return Vec::new() };

@@ -91,7 +91,7 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
                 }
                 let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
                 if !refused.is_empty() {
-                    rest.insert(0, not(words_of(value, ty, &refused)));
+                    rest.insert(0, not(words_of(value, ty, &refused, &[])));
                 }
                 others.push(all(rest));
             }
@@ -104,14 +104,14 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut terms = Vec::new();
     if !words.is_empty() {
-        terms.push(words_of(value, ty, &words));
+        terms.push(words_of(value, ty, &words, &[]));
     }
     terms.extend(others);
     any(terms)
 }
 
 /// Whether a value is one of some texts with wildcards.
-pub fn words_of(value: &Node, ty: &Ty, words: &[&str]) -> Node {
+pub fn words_of(value: &Node, ty: &Ty, words: &[&str], literal: &[&str]) -> Node {
     // Numbers are never equal to texts that are none.
     let has_wild = words.iter().any(|word| crate::value::wildcard::has_wildcard(word));
     let is_other = matches!(ty, Ty::Any | Ty::IntOrText | Ty::Int | Ty::Double | Ty::Quantity);
@@ -123,8 +123,8 @@ pub fn words_of(value: &Node, ty: &Ty, words: &[&str]) -> Node {
     }
     let reads_as_other = |word: &str| parse_int(word).is_some() || matches!(word, "true" | "false");
     match is_other && (has_wild || words.iter().any(|word| reads_as_other(word))) {
-        true => texts::matches_any(&as_text(value, ty), words),
-        false => texts::matches_any(value, words),
+        true => texts::matches_any(&as_text(value, ty), words, literal),
+        false => texts::matches_any(value, words, literal),
     }
 }
 
@@ -157,7 +157,7 @@ fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
     let as_text = as_text(value, ty);
     if op == TermOp::NotEqual {
         return match is_text(operand, ty) {
-            true => not(words_of(value, ty, &[written])),
+            true => not(words_of(value, ty, &[written], &[])),
             false => not(compare(TermOp::Equal, operand, value, ty)),
         };
     }
@@ -178,7 +178,7 @@ fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
         });
     }
     if ways.is_empty() && op == TermOp::Equal {
-        ways.push(words_of(value, ty, &[written]));
+        ways.push(words_of(value, ty, &[written], &[]));
     }
     any(ways)
 }

@@ -69,7 +69,7 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
         return Ok(Test::constant(false));
     }
     let there = not_null(key, scope)?;
-    let found = scalar_in(&super::lists::known_unless_failing(key), right, scope)?;
+    let found = scalar_in(&super::lists::known_unless_failing(key), right, may_be_wild(key), scope)?;
     let test = if member.negated { found.negated() } else { found };
     let test = match (member.negated, is_list(right)) {
         // Nothing is in a list that is null, and nothing is not in it.
@@ -79,16 +79,31 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
     Ok(both(there, test))
 }
 
-/// Whether a scalar is in a list, or matches a text.
-fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+/// Whether a value that is compared may be the text `*`, which as a pattern matches everything.
+fn may_be_wild(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => path.steps.last().is_some_and(|step| step.wild),
+        Val::Loop(own) => may_be_wild(&own.body) || (is_own(&own.body) && may_be_wild(&own.source)),
+        Val::Chain(parts) => parts.iter().any(may_be_wild),
+        _ => false,
+    }
+}
+
+/// Whether a value is the item of a loop itself.
+fn is_own(val: &Val) -> bool {
+    matches!(val, Val::Path(path) if path.steps.is_empty())
+}
+
+/// Whether a scalar is in a list, or matches a text; `wild`: it may be `*`.
+fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     match right {
         Val::Const(Value::List(items)) => {
             let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: word_in(&node, &ty_of(key), items), faults })
+            Ok(Test { node: word_in(&node, &ty_of(key), items, wild), faults })
         }
         Val::Const(Value::Str(s)) => {
             let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: in_text(&node, &ty_of(key), s), faults })
+            Ok(Test { node: in_text(&node, &ty_of(key), s, wild), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
         Val::Keys(path, _) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
@@ -97,10 +112,10 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
         }
         right if is_list(right) => match key {
             Val::Const(c) => {
-                let word = crate::value::print::display(c);
+                let wild = may_be_wild(right);
                 quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                     let (node, faults) = scalar(item, scope)?;
-                    Ok(Test { node: leaf::words_of(&node, &ty_of(item), &[&*word]), faults })
+                    Ok(Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(c), wild), faults })
                 })
             }
             key => {
@@ -137,8 +152,8 @@ pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
     }
 }
 
-/// Whether a value is one of the items of a list, as texts.
-fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
+/// Whether a value is one of the items of a list, as texts, or `*` where it may be.
+fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
     let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
     let words: Vec<&str> = words.iter().map(|w| &**w).collect();
     match ty {
@@ -160,18 +175,25 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
                     "@in",
                     vec![node.clone(), crate::cel::build::list(numbers.into_iter().map(int).collect())],
                 ),
-                None => texts::matches_any(&leaf::as_text(node, ty), &words),
+                None => texts::matches_any(&leaf::as_text(node, ty), &words, &[]),
             }
         }
-        ty => leaf::words_of(node, ty, &words),
+        ty => {
+            // As a pattern it matches whatever is in the list.
+            let is_star = wild
+                && !words.is_empty()
+                && matches!(ty, Ty::Text | Ty::IntOrText | Ty::Any)
+                && !words.iter().any(|word| crate::value::wildcard::matches(word, "*"));
+            leaf::words_of(node, ty, &words, if is_star { &["*"] } else { &[] })
+        }
     }
 }
 
 /// Whether a value matches a text: as a wildcard pattern, or in a range.
-fn in_text(node: &Node, ty: &Ty, s: &str) -> Node {
+fn in_text(node: &Node, ty: &Ty, s: &str, wild: bool) -> Node {
     match Range::parse(s).filter(|range| !range.negated) {
         Some(_) => leaf::test(&Leaf::new(Value::from(s)), node, ty),
-        None => word_in(node, ty, &[Value::from(s)]),
+        None => word_in(node, ty, &[Value::from(s)], wild),
     }
 }
 
@@ -181,10 +203,10 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
     if let (Val::Const(Value::List(keys)), true) = (key, is_list(right)) {
         // Some key is in the list: some item is one of the keys.
         if !member.every && !member.negated {
-            let keys = keys.clone();
+            let (keys, wild) = (keys.clone(), may_be_wild(right));
             return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                 let (node, faults) = scalar(item, scope)?;
-                Ok(Test { node: word_in(&node, &ty_of(item), &keys), faults })
+                Ok(Test { node: word_in(&node, &ty_of(item), &keys, wild), faults })
             });
         }
     }
@@ -193,14 +215,15 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
     {
         return Ok(Test::constant(false));
     }
+    let wild = may_be_wild(key);
     let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test, Refusal> {
         let found = match right {
             Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
                 let Val::Const(v) = right else { return Ok(Test::constant(false)) };
                 let (node, faults) = scalar(item, scope)?;
-                Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v)), faults }
+                Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v), wild), faults }
             }
-            right => scalar_in(item, right, scope)?,
+            right => scalar_in(item, right, wild, scope)?,
         };
         Ok(if member.negated { found.negated() } else { found })
     };

@@ -145,7 +145,7 @@ fn of_requirement(
         let mut test = all(fields);
         if !images.is_empty() {
             let image = item.key("image", &scope.cx.types.clone()).or(text(""));
-            test = any(vec![texts::matches_any(&image, images), test]);
+            test = any(vec![texts::matches_any(&image, images, &[]), test]);
         }
         scope.loops.pop();
         let mut of_containers = over(list, "all", &var, test);

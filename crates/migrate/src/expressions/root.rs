@@ -111,7 +111,7 @@ pub fn object(scope: &Scope<'_>) -> Path {
 
 fn text_path(field: &str) -> Path {
     let mut path = Path::of(name("request"), Ty::Any);
-    path.steps.push(super::term::Step { key: field.into(), required: false, nullable: false });
+    path.steps.push(super::term::Step { key: field.into(), required: false, nullable: false, wild: false });
     path.ty = Ty::Text;
     path
 }

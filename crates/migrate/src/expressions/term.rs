@@ -72,6 +72,8 @@ pub struct Step {
     pub required: bool,
     /// Whether a missing one may be shown as null.
     pub nullable: bool,
+    /// Whether it, or an item of it, may be the text `*`.
+    pub wild: bool,
 }
 
 /// A path below a value that is there.
@@ -100,7 +102,11 @@ impl Path {
     pub fn key(&self, key: &str, types: &Types) -> Path {
         let field = self.ty.field(key, types);
         let mut path = self.clone();
-        path.steps.push(Step { key: key.into(), required: field.required, nullable: field.nullable });
+        // Names, and the values of labels, have no such characters.
+        let is_label = matches!(path.last(), Some("labels" | "matchLabels" | "nodeSelector"));
+        let is_name = path.last() == Some("metadata") && matches!(key, "name" | "namespace" | "generateName");
+        let wild = field.wild && !is_label && !is_name;
+        path.steps.push(Step { key: key.into(), required: field.required, nullable: field.nullable, wild });
         path.ty = field.ty;
         path
     }

@@ -73,9 +73,10 @@ pub fn regex(pattern: &str) -> String {
     if is_any { format!("(?s){out}") } else { out }
 }
 
-/// Whether a text matches one of several patterns: those without wildcards are a list.
-pub fn matches_any(value: &Node, patterns: &[&str]) -> Node {
-    let (wild, plain): (Vec<&str>, Vec<&str>) = patterns.iter().partition(|p| has_wildcard(p));
+/// Whether a text matches one of several patterns, or is one of some texts: what has no wildcards is a list.
+pub fn matches_any(value: &Node, patterns: &[&str], literal: &[&str]) -> Node {
+    let (wild, mut plain): (Vec<&str>, Vec<&str>) = patterns.iter().partition(|p| has_wildcard(p));
+    plain.extend(literal);
     let mut terms = Vec::new();
     match &plain[..] {
         [] => {}

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::kubernetes::admitted::{is_null_when_missing, smallest};
+use crate::kubernetes::admitted::{is_null_when_missing, may_be, smallest};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Str, Value};
 
@@ -62,6 +62,8 @@ pub struct FieldOf {
     pub required: bool,
     /// Whether a missing one is shown as null.
     pub nullable: bool,
+    /// Whether it, or an item of it, may be the text `*`.
+    pub wild: bool,
 }
 
 impl Ty {
@@ -78,9 +80,9 @@ impl Ty {
     /// The type of a field, as far as all descriptions agree.
     pub fn field(&self, key: &str, types: &Types) -> FieldOf {
         match self {
-            Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false, nullable: false },
+            Ty::Map(value) => FieldOf { ty: (**value).clone(), required: false, nullable: false, wild: true },
             Ty::Listing(item) if key == "items" => {
-                FieldOf { ty: Ty::List(item.clone()), required: true, nullable: false }
+                FieldOf { ty: Ty::List(item.clone()), required: true, nullable: false, wild: true }
             }
             Ty::Object(all) => {
                 let mut found: Option<FieldOf> = None;
@@ -91,21 +93,23 @@ impl Ty {
                             ty: of_type(&field.ty, below.cloned(), types),
                             required: field.required || below.is_some(),
                             nullable: is_null_when_missing(&def.name, key),
+                            wild: may_be(&def.name, key, "*"),
                         },
-                        None => FieldOf { ty: Ty::Any, required: false, nullable: false },
+                        None => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },
                     };
                     found = Some(match found {
                         None => own,
                         Some(before) => FieldOf {
                             required: before.required && own.required,
                             nullable: before.nullable || own.nullable,
+                            wild: before.wild || own.wild,
                             ty: both(before.ty, own.ty),
                         },
                     });
                 }
-                found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false })
+                found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true })
             }
-            _ => FieldOf { ty: Ty::Any, required: false, nullable: false },
+            _ => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },
         }
     }
 
