@@ -10,7 +10,7 @@ use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::cover::Run;
 use super::environment::Environment;
 use super::results::normal;
-use super::seen::{Seen, seen_in_clusters};
+use super::seen::{Seen, before_ephemeral, seen_in_clusters};
 use super::shrink::shrink;
 use super::side::{Judgement, Side};
 use super::surroundings::{Case, request};
@@ -62,6 +62,14 @@ impl Run<'_> {
     ) -> Option<(DifferenceKind, Judgement, Judgement)> {
         let request = request(environment, case)?;
         let [old, new] = self.sides.map(|side| side.judge(&request));
+        // Violations that were there before are a class of their own (`Comparison::existing`).
+        let before = before_ephemeral(environment, case);
+        if let Some(before) = before.as_ref().and_then(|before| self::request(environment, before))
+            && (old.verdict.is_violation() || new.verdict.is_violation())
+            && self.sides.iter().any(|side| side.judge(&before).verdict.is_violation())
+        {
+            return None;
+        }
         let kind = match (old.verdict.is_violation(), new.verdict.is_violation()) {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,

@@ -11,7 +11,7 @@ use crate::value::Str;
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
 use super::repair::mended;
-use super::seen::{Seen, is_read, seen_in_clusters};
+use super::seen::{Seen, before_ephemeral, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -166,6 +166,12 @@ impl Run<'_> {
         let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
         let Some(request) = request(environment, case) else { return found };
         let own = judge(&unit.engine, &request);
+        let before = before_ephemeral(environment, case).filter(|_| own.verdict.is_violation());
+        let before = before.as_ref().and_then(|before| self::request(environment, before));
+        if before.is_some_and(|before| judge(&unit.engine, &before).verdict.is_violation()) {
+            // It was one before: another class (`Comparison::existing`).
+            return found;
+        }
         found.own = own.verdict;
         let is_violation = own.verdict.is_violation();
         if !is_violation && !all {

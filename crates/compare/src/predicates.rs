@@ -48,6 +48,9 @@ pub struct Predicates {
     pub regexes: BTreeSet<String>,
     /// Whether values of two fields are compared with each other.
     pub relates: bool,
+    /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
+    /// (`docs/diff.md`, "Method").
+    pub are_patterns: bool,
     /// Why the classes do not describe it.
     pub open: Option<String>,
     pub(crate) functions: BTreeSet<String>,
@@ -98,6 +101,7 @@ impl Predicates {
         self.namespace_labels.extend(other.namespace_labels.iter().cloned());
         self.regexes.extend(other.regexes.iter().cloned());
         self.relates |= other.relates;
+        self.are_patterns |= other.are_patterns;
         if let Some(why) = &other.open {
             self.open(why.clone());
         }
@@ -272,6 +276,13 @@ impl Predicates {
     fn condition(&mut self, node: &Node) {
         let is_constant = |side: &str| matches!(node.get(side), Some(Tree::Node(n)) if n.variant == "const");
         self.relates |= !is_constant("key") && !is_constant("value");
+        let operator = node.get("operator").and_then(Tree::as_node).map(|operator| operator.variant);
+        let is_membership =
+            matches!(operator, Some("in" | "notIn" | "anyIn" | "allIn" | "anyNotIn" | "allNotIn"));
+        if is_membership || !is_constant("value") {
+            self.are_patterns = true;
+            self.constants.insert("*".into());
+        }
     }
 
     /// The patterns of a filter; its kinds, operations and users belong to the environment.

@@ -10,6 +10,7 @@ use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
 use crate::value::Value;
 use crate::value::place::{PathPart, follow, parse};
 
+use super::environment::Environment;
 use super::surroundings::Case;
 
 /// How admission webhooks of a cluster see the objects of a case.
@@ -22,6 +23,16 @@ pub(crate) enum Seen {
     Refused,
     /// Nothing is known of their kind.
     Unknown,
+}
+
+/// The case in which a pod has no ephemeral containers yet, in an environment in which these are added: nothing else changes.
+pub(crate) fn before_ephemeral(environment: &Environment, case: &Case) -> Option<Case> {
+    if &*environment.subresource != "ephemeralcontainers" {
+        return None;
+    }
+    let mut spec = case.object.get("spec")?.as_map()?.clone();
+    spec.remove("ephemeralContainers");
+    Some(Case { object: case.object.with("spec", Value::Map(spec)), ..case.clone() })
 }
 
 pub(crate) fn seen_in_clusters(case: &Case) -> Seen {

@@ -119,6 +119,7 @@ fn predicates(test: &Test) -> Predicates {
         By::Membership => {
             found.add_constant(&test.with);
             found.add_constant(&Value::from("*"));
+            found.are_patterns = true;
         }
         By::Selector => found.add_constant(&test.with),
         By::Pattern => pattern(&test.with, &mut found),

@@ -34,7 +34,10 @@ impl Predicates {
     /// A text for each class of texts.
     pub fn texts(&self, words: &Words) -> Option<Vec<Str>> {
         let found = words.of(self.languages(), if self.relates { 2 } else { 1 })?;
-        Some(self.with_numbers(found.to_vec()))
+        let is_tried = |text: &&Str| {
+            !self.are_patterns || !text.contains(['*', '?']) || self.constants.contains(&***text)
+        };
+        Some(self.with_numbers(found.iter().filter(is_tried).cloned().collect()))
     }
 
     /// Texts in and outside of each language, where their combinations are too many.

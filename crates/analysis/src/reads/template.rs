@@ -136,6 +136,8 @@ impl Reader {
             use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
             let by = match condition.operator {
                 Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
+                // The value is a pattern for the key.
+                _ if !matches!(condition.value, Template::Const(_)) => By::Membership,
                 _ => By::Function("_==_"),
             };
             self.test(&key, &value, by);

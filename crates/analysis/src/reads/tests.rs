@@ -103,6 +103,10 @@ impl Tests {
             if one.is_computed || other.is_computed {
                 self.is_partial = true;
             }
+            if by == By::Membership {
+                let star = Value::from("*");
+                one.places.iter().chain(&other.places).for_each(|place| self.at(place, by, &star));
+            }
             self.related.push(one.places.iter().chain(&other.places).map(|place| place.to_vec()).collect());
         }
         self.is_partial |= self.related.len() > MOST || self.anywhere.len() > MOST;

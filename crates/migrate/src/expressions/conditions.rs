@@ -17,7 +17,7 @@ use crate::value::wildcard::has_wildcard;
 
 use super::forms::{plain, present, truthy, ty_of};
 use super::lists::is_list;
-use super::membership::{Member, membership};
+use super::membership::{Member, may_be_wild, membership};
 use super::ordering::{duration_ordered, of_count, ordered};
 use super::scope::Scope;
 use super::template::template;
@@ -265,7 +265,14 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
     match (key, right) {
         (Val::Const(c), val) | (val, Val::Const(c)) => {
             let is_key = matches!(right, Val::Const(_));
-            equal_constant(val, c, is_key, scope)
+            let found = equal_constant(val, c, is_key, scope)?;
+            if is_key || !matches!(c, Value::Str(_)) || !may_be_wild(val) {
+                return Ok(found);
+            }
+            // The value is a pattern for the key.
+            let star = equal_constant(val, &Value::from("*"), false, scope)?;
+            let faults = found.faults.into_iter().chain(star.faults).collect();
+            Ok(Test { node: texts::either(found.node, star.node), faults })
         }
         (key, right) => {
             let there = both(not_null(key, scope)?, not_null(right, scope)?);

@@ -80,7 +80,7 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
 }
 
 /// Whether a value that is compared may be the text `*`, which as a pattern matches everything.
-fn may_be_wild(val: &Val) -> bool {
+pub fn may_be_wild(val: &Val) -> bool {
     match val {
         Val::Path(path) => path.steps.last().is_some_and(|step| step.wild),
         Val::Loop(own) => may_be_wild(&own.body) || (is_own(&own.body) && may_be_wild(&own.source)),
@@ -132,7 +132,13 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             let is_outside = matches!(right, Val::Path(path) if !path.faults.is_empty())
                 || matches!(right, Val::Optional { faults, .. } if !faults.is_empty());
             if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
-                return Ok(Test { node: equals(other, own), faults });
+                let same = equals(other.clone(), own);
+                // As a pattern it matches the key.
+                let node = match may_be_wild(right) && matches!(key, Val::Const(Value::Str(_))) {
+                    true => texts::either(same, equals(other, text("*"))),
+                    false => same,
+                };
+                return Ok(Test { node, faults });
             }
             // A text that comes from outside may be a list in JSON.
             let is_json = method(other.clone(), "startsWith", vec![text("[")]);

@@ -3,7 +3,8 @@
 //! In: a wildcard pattern. Out: `==`, `startsWith`, `endsWith`, `contains`, a test for nothing, or a regular expression.
 
 use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
-use crate::cel_tree::Node;
+use crate::cel::print;
+use crate::cel_tree::{Kind, Node};
 use crate::value::wildcard::has_wildcard;
 
 /// Whether a text matches a wildcard pattern.
@@ -85,6 +86,22 @@ pub fn matches_any(value: &Node, patterns: &[&str], literal: &[&str]) -> Node {
     }
     terms.extend(wild.iter().map(|pattern| matches(value, pattern)));
     any(terms)
+}
+
+/// Either of two tests; of one value with two texts: one list.
+pub fn either(one: Node, other: Node) -> Node {
+    if let (Kind::Call { function: a, args: first, .. }, Kind::Call { function: b, args: second, .. }) =
+        (&one.kind, &other.kind)
+        && &**a == "_==_"
+        && a == b
+        && let ([value, Node { kind: Kind::Const(x), .. }], [same, Node { kind: Kind::Const(y), .. }]) =
+            (&**first, &**second)
+        && let (Some(x), Some(y), true) =
+            (x.as_str(), y.as_str(), print(value, usize::MAX) == print(same, usize::MAX))
+    {
+        return call("@in", vec![value.clone(), texts([x, y].into_iter())]);
+    }
+    any(vec![one, other])
 }
 
 /// The text that a wildcard pattern is without its wildcards.
