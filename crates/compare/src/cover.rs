@@ -198,6 +198,8 @@ impl Run<'_> {
         }
         let mut sides = self.sides.map(|side| units(side, environment));
         sides.iter_mut().for_each(|units| units.retain(|unit| may_matter(environment, unit)));
+        let are_patterns = sides.iter().flatten().any(|unit| unit.predicates.are_patterns);
+        sides.iter_mut().flatten().for_each(|unit| unit.tested.are_patterns = are_patterns);
         // Kinds and operations that all rules treat alike are looked at once.
         if let Some(signature) = signature(environment, &sides)
             && !self.alike.insert(signature)

@@ -61,10 +61,21 @@ impl Surroundings {
 /// The request of a case; `None` when it cannot be built.
 pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request> {
     let text = |path: &[&str]| Str::from(case.object.text_at(path));
-    let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+    let (name, mut namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+    // An API server says where the object is.
+    let is_somewhere = environment.resource.namespaced && namespace.is_empty();
+    if is_somewhere {
+        namespace = "default".into();
+    }
+    let placed = |object: &Value| match object.get("metadata") {
+        Some(metadata) if is_somewhere => {
+            object.with("metadata", metadata.with("namespace", Value::Str(namespace.clone())))
+        }
+        _ => object.clone(),
+    };
     let is_own = environment.is_of_resource();
     let sent = |object: &Value| match is_own || has_metadata(environment) {
-        true => object.clone(),
+        true => placed(object),
         false => without_metadata(object),
     };
     let is_namespace = is_own && &*environment.resource.kind == "Namespace";

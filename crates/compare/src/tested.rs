@@ -20,6 +20,8 @@ pub struct Tested {
     places: Vec<(Place, Predicates)>,
     /// Places whose values are compared with each other.
     related: Vec<Vec<Place>>,
+    /// Whether some value is compared as a pattern, by any unit of the comparison.
+    pub are_patterns: bool,
 }
 
 impl Tested {
@@ -44,7 +46,7 @@ impl Tested {
 
     /// Whatever is tested reaches every field.
     pub fn anywhere(predicates: &Predicates) -> Tested {
-        Tested { places: vec![(Place::new(), predicates.clone())], related: Vec::new() }
+        Tested { places: vec![(Place::new(), predicates.clone())], ..Tested::default() }
     }
 
     fn add(&mut self, place: Place, predicates: &Predicates) {
@@ -58,6 +60,7 @@ impl Tested {
     pub fn merge(&mut self, other: &Tested) {
         other.places.iter().for_each(|(place, predicates)| self.add(place.clone(), predicates));
         self.related.extend(other.related.iter().cloned());
+        self.are_patterns |= other.are_patterns;
     }
 
     /// Whether a test reaches a field.
@@ -84,7 +87,7 @@ impl Tested {
                 !is_one
             });
         }
-        let mut found = Predicates { relates, ..Predicates::default() };
+        let mut found = Predicates { relates, are_patterns: self.are_patterns, ..Predicates::default() };
         for (place, predicates) in &self.places {
             // What is tested below a field that is compared as a whole counts for the other side, too.
             let is_near = |field: &&[Step]| reaches(place, field) || (relates && reaches(field, place));
