@@ -82,7 +82,10 @@ impl Default for Options {
 }
 
 /// Statements about items of lists, more of which are not distinguished.
-const MOST_ITEMS: usize = 5;
+const MOST_ITEMS: usize = 16;
+
+/// Lists of so many items are tried where longer ones are too many.
+const SOME_ITEMS: usize = 4;
 
 /// How many units of the other side are taken together.
 const TOGETHER: usize = 12;
@@ -90,8 +93,8 @@ const TOGETHER: usize = 12;
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
 
-/// Where nothing can be proved, one object of so many is evaluated.
-const SPARSE: usize = 20;
+/// Where nothing can be proved, one object of so many is evaluated, and fewer by the second factor for further kinds and operations.
+const SPARSE: [usize; 2] = [20, 4];
 
 /// Why a comparison that was cut short is no proof.
 const TIME_LIMIT: &str = "the time limit was reached";
@@ -140,6 +143,7 @@ pub fn compare_observed<'s>(
         found: BTreeMap::new(),
         words: Rc::default(),
         alike: BTreeSet::new(),
+        looked: 0,
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
         by_effect: false,
         effects: Default::default(),
@@ -169,6 +173,8 @@ pub(crate) struct Run<'s> {
     pub words: Rc<Words>,
     /// The environments that were looked at, by what decides in them.
     alike: BTreeSet<String>,
+    /// How many environments were looked at.
+    looked: usize,
     /// Whether what follows from violations is known.
     pub has_effects: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
@@ -206,6 +212,7 @@ impl Run<'_> {
         {
             return;
         }
+        self.looked += 1;
         self.effects = Default::default();
         self.units(environment, &sides);
         // Where all violations of both sides have one consequence, what is covered is covered in this, too.
@@ -310,7 +317,8 @@ impl Run<'_> {
             found.open.get_or_insert_with(|| "many statements about items of lists".into());
         }
         let items = items.clamp(1, MOST_ITEMS);
-        let few = (self.options.objects / SPARSE).max(1);
+        let further = if self.looked > 1 { SPARSE[1] } else { 1 };
+        let few = (self.options.objects / SPARSE[0] / further).max(1);
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
         let mut domain =
@@ -321,10 +329,15 @@ impl Run<'_> {
         let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.
-            let mut domain =
-                Domain::new((Types::built_in(), &words), (&tested, &fields), environment, 1, few);
-            let small = self::cases(environment, &reads, &tested, &mut domain, &around);
-            cases = small.into_iter().chain(cases.into_iter().step_by(2)).collect();
+            let types = Types::built_in();
+            let of = |items: usize, limit: usize| {
+                let mut domain = Domain::new((types, &words), (&tested, &fields), environment, items, limit);
+                self::cases(environment, &reads, &tested, &mut domain, &around)
+            };
+            if items > SOME_ITEMS {
+                cases = of(SOME_ITEMS, limit);
+            }
+            cases = of(1, few).into_iter().chain(cases.into_iter().step_by(2)).collect();
         }
         if found.open.is_some() {
             let pool = Pool { cases, texts, integers, few };

@@ -8,7 +8,7 @@
 //! resources add types of the same form; [`super::go`] adds the names of Go types. A type of several kinds may
 //! have several lines.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::go::{self, GoNames};

@@ -1,6 +1,6 @@
 //! Which empty values an object shows: those that Go's encoding leaves out are as if they had not been written.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::prune::inside;

@@ -1,6 +1,6 @@
 //! The smallest objects and items of lists that an API server admits, from `smallest.txt`.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::OnceLock;
 
 use crate::schema::{Leaf, Type, TypeDef, Types};

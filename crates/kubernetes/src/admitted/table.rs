@@ -7,7 +7,7 @@
 //! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `some-of FIELD…`, `at-most-one FIELD…`,
 //! `when TEST needs|forbids FIELD…` with a test `FIELD`, `!FIELD` or `FIELD=VALUE`.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("rules.txt");
