@@ -69,6 +69,22 @@ fn plain(value: Value) -> Choice {
     Choice { value: Some(value), items: 0 }
 }
 
+/// How long lists of so many different items are at most, so that there are not more than a limit.
+fn longest(different: usize, most: usize, limit: usize) -> usize {
+    let mut lists = 1.0;
+    let different = different as f64;
+    for length in 1..=most {
+        // The first two items in any order, others as a set.
+        let of_length =
+            if length < 3 { different } else { (different + length as f64 - 2.0) / (length as f64 - 1.0) };
+        lists *= of_length.max(1.0);
+        if lists > limit as f64 {
+            return (length - 1).max(1);
+        }
+    }
+    most
+}
+
 /// A text that an API server takes for a field, of those that nothing tests: other texts are refused.
 fn unlisted(of: &str, field: &str, texts: &[Str]) -> Option<Choice> {
     let other = listed(of, field).iter().find(|text| !texts.iter().any(|own| **own == ***text))?;
@@ -471,9 +487,13 @@ impl<'d> Domain<'d> {
         if !has_items {
             all.push(plain(Value::list(Vec::new())));
         }
+        let most = longest(items.len(), self.items, self.limit);
+        if most < self.items {
+            self.not_all("too many combinations of items");
+        }
         // The order of two items may decide which of them is reported; that of more says nothing else.
         let mut longest: Vec<(Vec<Value>, usize, usize)> = vec![(Vec::new(), 0, 0)];
-        for length in 1..=self.items {
+        for length in 1..=most {
             let mut longer = Vec::new();
             for (list, cost, last) in &longest {
                 let first = if length > 2 { *last } else { 0 };
@@ -487,7 +507,7 @@ impl<'d> Domain<'d> {
                     let mut list = list.clone();
                     list.push(named(key, value, &below, list.len()));
                     all.push(Choice { value: Some(Value::list(list.clone())), items: cost });
-                    if length < self.items {
+                    if length < most {
                         longer.push((list, cost, at));
                     }
                 }

@@ -86,7 +86,7 @@ impl Predicates {
         self.open.get_or_insert(why.into());
     }
 
-    /// Adds what another policy tests.
+    /// Adds what another policy tests; functions of one reach no constants of the other.
     pub fn merge(&mut self, other: &Predicates) {
         self.globs.extend(other.globs.iter().cloned());
         self.ints.extend(&other.ints);
@@ -107,7 +107,6 @@ impl Predicates {
         }
         self.functions.extend(other.functions.iter().cloned());
         self.constants.extend(other.constants.iter().cloned());
-        self.derive();
     }
 
     /// Texts that values may be, besides those that are tested.
@@ -227,6 +226,11 @@ impl Predicates {
         self.functions.insert(name.into());
         if matches!(name, "matches" | "regex_match") {
             self.regex(node);
+        }
+        let looks_for_part = matches!(name, "startsWith" | "endsWith" | "starts_with" | "ends_with")
+            || (node.kind == "Invoke" && name == "contains");
+        if looks_for_part && list(node.get("args")).iter().filter(|arg| is_variable(arg)).count() > 1 {
+            self.open("a text is looked for in another one");
         }
         let is_comparison = matches!(
             name,

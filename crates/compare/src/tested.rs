@@ -6,6 +6,7 @@
 
 use crate::analysis::reads::Step;
 use crate::analysis::reads::tests::{By, Test, Tests};
+use crate::ir::shape::Anchor;
 use crate::value::{Map, Value};
 
 use super::predicates::Predicates;
@@ -16,8 +17,8 @@ pub(crate) type Place = Vec<Step>;
 /// What is tested at each field.
 #[derive(Clone, Debug, Default)]
 pub struct Tested {
-    /// Places with what is tested there and below.
-    places: Vec<(Place, Predicates)>,
+    /// Places with what is tested there, and below.
+    places: Vec<(Place, [Predicates; 2])>,
     /// Places whose values are compared with each other.
     related: Vec<Vec<Place>>,
     /// Whether some value is compared as a pattern, by any unit of the comparison.
@@ -33,10 +34,16 @@ impl Tested {
             // Which functions they reach is not known, either.
             let mut all = Predicates { functions: anywhere.functions.clone(), ..Predicates::default() };
             tests.anywhere.iter().for_each(|value| all.add_constant(value));
-            found.add(Place::new(), &all);
+            found.add(Place::new(), &[all.clone(), all]);
         }
         for test in &tests.tests {
-            found.add(known(&test.place), &predicates(test));
+            let here = predicates(test);
+            let below = match test.by {
+                // It looks for an item of a list.
+                By::Function("contains") => predicates(&Test { by: By::Function("_==_"), ..test.clone() }),
+                _ => here.clone(),
+            };
+            found.add(known(&test.place), &[here, below]);
         }
         for related in &tests.related {
             found.related.push(related.iter().map(|place| known(place)).collect());
@@ -46,12 +53,13 @@ impl Tested {
 
     /// Whatever is tested reaches every field.
     pub fn anywhere(predicates: &Predicates) -> Tested {
-        Tested { places: vec![(Place::new(), predicates.clone())], ..Tested::default() }
+        let both = [predicates.clone(), predicates.clone()];
+        Tested { places: vec![(Place::new(), both)], ..Tested::default() }
     }
 
-    fn add(&mut self, place: Place, predicates: &Predicates) {
+    fn add(&mut self, place: Place, predicates: &[Predicates; 2]) {
         match self.places.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, own)) => own.merge(predicates),
+            Some((_, own)) => own.iter_mut().zip(predicates).for_each(|(own, other)| own.merge(other)),
             None => self.places.push((place, predicates.clone())),
         }
     }
@@ -88,11 +96,12 @@ impl Tested {
             });
         }
         let mut found = Predicates { relates, are_patterns: self.are_patterns, ..Predicates::default() };
-        for (place, predicates) in &self.places {
-            // What is tested below a field that is compared as a whole counts for the other side, too.
-            let is_near = |field: &&[Step]| reaches(place, field) || (relates && reaches(field, place));
-            if fields.iter().any(is_near) {
-                found.merge(predicates);
+        for (place, [here, below]) in &self.places {
+            for field in &fields {
+                // What is tested below a field that is compared as a whole counts for the other side, too.
+                if reaches(place, field) || (relates && reaches(field, place)) {
+                    found.merge(if place.len() < field.len() { below } else { here });
+                }
             }
         }
         found
@@ -135,7 +144,7 @@ fn pattern(of: &Value, out: &mut Predicates) {
     match of {
         Value::Map(map) => {
             for (key, below) in Map::iter(map) {
-                out.add_constant(&Value::Str(key.clone()));
+                out.add_constant(&Value::from(Anchor::parse(key).1));
                 pattern(below, out);
             }
         }
@@ -175,6 +184,15 @@ mod tests {
         assert_eq!(globs("spec.b.*"), ["y", "y*"]);
         assert_eq!(globs("spec.b.key"), ["y", "y*"]);
         assert!(globs("spec.c").is_empty() && globs("spec").is_empty());
+    }
+
+    #[test]
+    fn functions_reach_the_constants_that_they_are_called_with() {
+        let tests = vec![test("a", By::Function("startsWith"), "x"), test("a", By::Pattern, "y")];
+        assert!(!tested(tests, &[]).at(&place("a")).globs.contains("y*"));
+        let contains = tested(vec![test("a", By::Function("contains"), "x")], &[]);
+        assert!(contains.at(&place("a")).globs.contains("*x*"));
+        assert!(!contains.at(&place("a.*")).globs.contains("*x*"));
     }
 
     #[test]

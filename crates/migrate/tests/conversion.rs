@@ -147,7 +147,8 @@ fn conditions_compare_with_what_the_type_of_the_key_can_be() {
         ),
         (
             "{key: '{{ request.object.spec.containers[].image }}', operator: AnyNotIn, value: ['x/*']}",
-            "!object.spec.containers.exists(container, has(container.image) && !container.image.startsWith('x/'))",
+            "!object.spec.containers.exists(container,
+  has(container.image) && !(container.image == '*' || container.image.startsWith('x/')))",
         ),
         (
             "{key: '{{ length(request.object.spec.containers) }}', operator: GreaterThan, value: 3}",
@@ -218,7 +219,8 @@ fn a_list_that_an_api_server_shows_as_null_may_be_null() {
             "{validate: {foreach: [{list: 'request.object.rules[]', deny: {conditions: {all: [\
              {key: escalate, operator: AnyIn, value: '{{ element.verbs[] }}'}]}}}]}}"
         ),
-        "object.?rules.orValue(null) == null || object.rules.all(rule, !('escalate' in rule.verbs))"
+        "object.?rules.orValue(null) == null ||
+object.rules.all(rule, !rule.verbs.exists(verb, verb in ['escalate', '*']))"
     );
 }
 
@@ -227,8 +229,8 @@ fn a_value_without_a_schema_may_be_a_list_or_a_scalar() {
     assert_eq!(
         deny(&["Certificate"], "{key: '{{ request.object.spec.hosts }}', operator: AnyIn, value: [a, b]}"),
         "!(type(object.spec.hosts) == list
-    ? object.spec.hosts.exists(host, host in ['a', 'b'])
-    : object.spec.hosts in ['a', 'b'])"
+    ? object.spec.hosts.exists(host, host in ['a', 'b', '*'])
+    : object.spec.hosts in ['a', 'b', '*'])"
     );
 }
 

@@ -64,6 +64,9 @@ const TESTS: [&str; 18] = [
 const SAME: [&str; 9] =
     ["dyn", "string", "int", "double", "quantity", "isQuantity", "optional.of", "value", "to_number"];
 
+/// Those of them that not every text has a value for.
+const NUMBERS: [&str; 5] = ["int", "double", "quantity", "isQuantity", "to_number"];
+
 const NOTHING: ValueSet = ValueSet::new();
 
 /// Longer chains of variables that read each other are given up.
@@ -344,13 +347,24 @@ impl Reader {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 self.read_all(&one)?;
                 self.read_all(&other)?;
-                self.test(&one, &other, By::Function(name));
+                let is_list = |values: &ValueSet| {
+                    let is_one = |one: &AbstractValue| matches!(one, AbstractValue::List(_));
+                    !values.is_empty() && values.iter().all(is_one)
+                };
+                // Of a list it says whether an item is in it.
+                let is_item = name == "contains" && (is_list(&one) || is_list(&other));
+                self.test(&one, &other, By::Function(if is_item { "_==_" } else { name }));
                 Ok(NOTHING)
             }
             // What it gives is distinguished as what it is given.
             [one] if SAME.contains(&name) => {
                 let values = self.expr(one, a)?;
                 self.read_all(&values)?;
+                if NUMBERS.contains(&name) {
+                    // Whether a text is one is a difference.
+                    let number = self.constant(&Value::from("1"));
+                    self.test(&values, &number, By::Function(name));
+                }
                 Ok(values)
             }
             args => self.consumed(args, a),

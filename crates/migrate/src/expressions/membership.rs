@@ -85,6 +85,7 @@ pub fn may_be_wild(val: &Val) -> bool {
         Val::Path(path) => path.steps.last().is_some_and(|step| step.wild),
         Val::Loop(own) => may_be_wild(&own.body) || (is_own(&own.body) && may_be_wild(&own.source)),
         Val::Chain(parts) => parts.iter().any(may_be_wild),
+        Val::Or(sides) => may_be_wild(&sides[0]),
         _ => false,
     }
 }

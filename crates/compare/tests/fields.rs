@@ -1,0 +1,144 @@
+//! What is tested at each field: constants reach the fields that they are compared with, and none is forgotten.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use ephor_compare::{Answer, Comparison, Options, Side, compare};
+use ephor_policies::load::argument;
+use ephor_sources::files::SourceText;
+use ephor_value::print::json;
+
+fn side(text: &str) -> Side {
+    let source = SourceText { name: "p.yaml".into(), text: text.into() };
+    Side::new(argument(&[source]), "p.yaml").unwrap()
+}
+
+fn compared(old: &str, new: &str) -> Comparison {
+    compare(&side(old), &side(new), Options::default())
+}
+
+/// A policy of ConfigMaps that are created, with conditions on which it denies.
+fn denying(conditions: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  background: false
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}
+    validate:
+      failureAction: Enforce
+      message: m
+      deny: {{conditions: {{any: [{conditions}]}}}}
+"
+    )
+}
+
+fn condition(key: &str, operator: &str, value: &str) -> String {
+    format!("{{key: \"{key}\", operator: {operator}, value: {value}}}")
+}
+
+/// A policy of the same objects in CEL.
+fn requiring(expression: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
+  validations:
+  - expression: \"{expression}\"
+    message: m
+"
+    )
+}
+
+fn data(key: &str) -> String {
+    format!("{{{{ request.object.data.{key} || '' }}}}")
+}
+
+#[track_caller]
+fn is_proved(old: &str, new: &str) {
+    let found = compared(old, new);
+    let objects: Vec<String> = found.differences.iter().map(|d| json(&d.object)).collect();
+    assert_eq!(found.answer, Answer::Proved, "{objects:?}");
+}
+
+/// The objects on which two policies differ.
+#[track_caller]
+fn differing(old: &str, new: &str) -> Vec<String> {
+    let found = compared(old, new);
+    assert_eq!(found.answer, Answer::Differs);
+    found.differences.iter().map(|d| json(&d.object)).collect()
+}
+
+#[test]
+fn an_operator_that_looks_into_a_list_takes_a_value_for_a_pattern() {
+    let old = denying(&condition(&data("a"), "AnyIn", "[update, patch]"));
+    let found = differing(&old, &requiring("!(object.?data.?a.orValue('') in ['update', 'patch'])"));
+    assert!(found.iter().any(|object| object.contains(r#""a":"*""#)), "{found:?}");
+    is_proved(&old, &requiring("!(object.?data.?a.orValue('') in ['update', 'patch', '*'])"));
+}
+
+#[test]
+fn equality_takes_the_side_of_the_value_for_a_pattern() {
+    let old = denying(&condition("update", "Equals", &format!("\"{}\"", data("a"))));
+    let found = differing(&old, &requiring("object.?data.?a.orValue('') != 'update'"));
+    assert!(found.iter().any(|object| object.contains(r#""a":"*""#)), "{found:?}");
+    let old = denying(&condition(&data("a"), "Equals", "update"));
+    is_proved(&old, &requiring("object.?data.?a.orValue('') != 'update'"));
+}
+
+#[test]
+fn the_name_and_namespace_of_the_request_are_those_of_the_object() {
+    let nothing = requiring("true");
+    let of_name = denying(&condition("{{ request.name }}", "Equals", "special"));
+    let found = differing(&of_name, &nothing);
+    assert!(found.iter().any(|object| object.contains(r#""name":"special""#)), "{found:?}");
+    let of_namespace = denying(&condition("{{ request.namespace }}", "Equals", "special"));
+    let found = differing(&of_namespace, &nothing);
+    assert!(found.iter().any(|object| object.contains(r#""namespace":"special""#)), "{found:?}");
+}
+
+#[test]
+fn what_exceptions_test_is_tried() {
+    let policy = denying(&condition(&data("a"), "Equals", "x"));
+    let exception = "---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: e, namespace: default}
+spec:
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  conditions: {any: [{key: \"{{ request.object.data.b || '' }}\", operator: Equals, value: allowed}]}
+  exceptions: [{policyName: p, ruleNames: [r]}]
+";
+    let found = differing(&policy, &format!("{policy}{exception}"));
+    assert!(found.iter().any(|object| object.contains(r#""b":"allowed""#)), "{found:?}");
+}
+
+#[test]
+fn fields_that_are_compared_with_each_other_are_tried_with_equal_and_other_values() {
+    let same = "object.?data.?a.orValue('') == object.?data.?b.orValue('')";
+    is_proved(&requiring(same), &requiring(&format!("!({same}) ? false : true")));
+    differing(&requiring(same), &requiring(&format!("{same} || object.?data.?a.orValue('') == 'x'")));
+}
+
+#[test]
+fn constants_of_one_field_do_not_multiply_the_values_of_another() {
+    let of = |key: &str| {
+        let texts: Vec<String> = (0..12).map(|n| format!("'{key}-{n}*'")).collect();
+        condition(&data(key), "AnyIn", &format!("[{}]", texts.join(", ")))
+    };
+    let rule = |first: &str, second: &str| {
+        let all = format!("{}, {}", of(first), of(second));
+        denying(&condition(&data("c"), "Equals", "x"))
+            .replace("conditions: {any:", "conditions: {all:")
+            .replace(&condition(&data("c"), "Equals", "x"), &all)
+    };
+    let found = compared(&rule("a", "b"), &rule("b", "a"));
+    assert_eq!(found.answer, Answer::Proved);
+    assert!(found.objects < 2_000, "{}", found.objects);
+}
