@@ -430,6 +430,10 @@ impl<'d> Domain<'d> {
         if has_items {
             all.extend(self.lists(key, tree, None, false, depth));
         }
+        if tree.items.is_some() && tree.keys.is_empty() {
+            // Or values of an object with any keys.
+            all.extend(self.maps(tree, &Type::Leaf(Leaf::Any), depth));
+        }
         if all.is_empty() {
             let values = self.values();
             all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
@@ -487,7 +491,7 @@ impl<'d> Domain<'d> {
         if !has_items {
             all.push(plain(Value::list(Vec::new())));
         }
-        let most = longest(items.len(), self.items, self.limit);
+        let most = longest(items.len(), self.items, 8 * self.limit);
         if most < self.items {
             self.not_all("too many combinations of items");
         }

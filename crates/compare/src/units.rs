@@ -15,13 +15,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, of_policy, tests_of_policy};
+use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::engine::Profile;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ForEach, Overlay};
 use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::ir::expressions::{Source, Validation, Variable};
+use crate::ir::matcher::{Filter, Matcher};
 use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
@@ -70,7 +71,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         // Updates of objects that are violations already are a class of their own (`Comparison::existing`).
         let rules: Vec<Arc<Rule>> = rules
             .iter()
-            .filter(|rule| !environment.is_foreign(rule))
+            .filter(|rule| !environment.is_foreign(rule) && selects(&rule.when, environment.operation))
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
                 Arc::new(Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() })
@@ -89,14 +90,18 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         };
         for part in parts {
             let (exceptions, cel) = (set.exceptions(), set.cel_exceptions());
-            let reads = of_policy(&part, &environment.resource.kind, exceptions, cel, LATE);
+            let kind = &environment.resource.kind;
+            let is_deletion = environment.operation == "DELETE";
+            let (reads, tests) = match tested_by_policy(&part, kind, exceptions, cel, LATE, is_deletion) {
+                Ok((reads, tests)) => (Ok(reads), Some(tests)),
+                Err(_) => (of_policy(&part, kind, exceptions, cel, LATE), None),
+            };
             let is_all_read = reads.is_ok();
             let reads = reads.unwrap_or_else(|_| guessed(&part));
             let mut predicates = Predicates::of(&part);
             exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
             cel.iter().for_each(|one| predicates.add(Tree::of(one)));
-            let tests = tests_of_policy(&part, &environment.resource.kind, exceptions, cel, LATE).ok();
-            let tested = Tested::new(tests.as_ref().filter(|_| is_all_read), &predicates);
+            let tested = Tested::new(tests.as_ref(), &predicates);
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
             }
@@ -111,6 +116,21 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         }
     }
     all
+}
+
+/// Whether a matcher can select requests of an operation.
+fn selects(matcher: &Matcher, operation: &str) -> bool {
+    let is_any = |filter: &Filter| {
+        filter.operations.is_empty() || filter.operations.iter().any(|one| **one == *operation)
+    };
+    match matcher {
+        Matcher::Any(filters) => filters.is_empty() || filters.iter().any(is_any),
+        Matcher::All(filters) => filters.iter().all(is_any),
+        Matcher::Constraints(constraints) => {
+            constraints.rules.is_empty()
+                || constraints.rules.iter().any(|rule| rule.operations.has(operation))
+        }
+    }
 }
 
 /// What a rule checks, without its message: no verdict depends on it.

@@ -17,7 +17,7 @@ mod shape;
 mod template;
 pub mod tests;
 
-pub use rule::{of_policy, reads_namespace, tests_of_policy};
+pub use rule::{of_policy, reads_namespace, tested_by_policy};
 
 use crate::value::Str;
 

@@ -26,25 +26,28 @@ pub fn of_policy(
     cel_exceptions: &[CelException],
     late: &'static dyn Late,
 ) -> Result<Reads, Untracked> {
-    Ok(read(policy, kind, exceptions, cel_exceptions, late, None)?.reads)
+    Ok(read(policy, kind, exceptions, cel_exceptions, &Reader::new(late))?.reads)
 }
 
-/// What the values that [`of_policy`] finds are compared with.
+/// The same for requests that delete objects, or for those that do not, with what the values are compared with. The name and
+/// namespace of a request count as those of its object.
 ///
 /// # Errors
 /// As there.
-pub fn tests_of_policy(
+pub fn tested_by_policy(
     policy: &Policy,
     kind: &str,
     exceptions: &[Exception],
     cel_exceptions: &[CelException],
     late: &'static dyn Late,
-) -> Result<Tests, Untracked> {
-    let found = read(policy, kind, exceptions, cel_exceptions, late, Some(Tests::default()))?;
+    is_deletion: bool,
+) -> Result<(Reads, Tests), Untracked> {
+    let start = Reader { tests: Some(Tests::default()), is_deletion: Some(is_deletion), ..Reader::new(late) };
+    let found = read(policy, kind, exceptions, cel_exceptions, &start)?;
     let mut tests = found.tests.unwrap_or_default();
     // What is looked up may be anything.
     tests.is_partial |= found.reads.external;
-    Ok(tests)
+    Ok((found.reads, tests))
 }
 
 fn read(
@@ -52,10 +55,11 @@ fn read(
     kind: &str,
     exceptions: &[Exception],
     cel_exceptions: &[CelException],
-    late: &'static dyn Late,
-    tests: Option<Tests>,
+    start: &Reader,
 ) -> Result<Reader, Untracked> {
-    let mut reader = Reader { tests: tests.clone(), ..Reader::new(late) };
+    let fresh =
+        || Reader { tests: start.tests.clone(), is_deletion: start.is_deletion, ..Reader::new(start.late) };
+    let mut reader = fresh();
     if policy.namespace.is_some() {
         let namespace = [Step::Key("metadata".into()), Step::Key("namespace".into())];
         reader.reads.object.add(&namespace, true);
@@ -64,7 +68,7 @@ fn read(
     reader.sources(&policy.admit, &[])?;
     let key = policy.key();
     for rule in policy.rules_for(kind) {
-        let mut own = Reader { tests: tests.clone(), ..Reader::new(late) };
+        let mut own = fresh();
         for exception in exceptions.iter().filter(|e| e.covers(&key, &rule.name)) {
             own.matcher(&exception.when);
         }

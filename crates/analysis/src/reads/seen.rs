@@ -103,6 +103,8 @@ pub struct Reader {
     pub nodes: u32,
     /// What values are compared with, where that is looked for.
     pub tests: Option<Tests>,
+    /// Whether the object is deleted, where that is known.
+    pub is_deletion: Option<bool>,
 }
 
 /// How many parts a value has, as far as they are counted.
@@ -155,6 +157,7 @@ impl Reader {
             depth: 0,
             nodes: 0,
             tests: None,
+            is_deletion: None,
         }
     }
 

@@ -37,8 +37,8 @@ impl Reader {
         let env = AbstractEnv { root, ..AbstractEnv::default() };
         let values = query.expr.as_ref().map_or(Ok(ValueSet::new()), |expr| self.expr(expr, &env))?;
         match &query.on_delete {
-            Some(other) => either(values, self.query_on(other, env.root)?),
-            None => Ok(values),
+            Some(other) if self.is_deletion != Some(false) => either(values, self.query_on(other, env.root)?),
+            _ => Ok(values),
         }
     }
 
