@@ -16,7 +16,7 @@ use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
 use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
-use crate::proof::{Limits, Proof, prove};
+use crate::proof::{Limits, Proof, prove, usable};
 use crate::value::Value;
 
 /// The separator of documents.
@@ -279,7 +279,22 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
 
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
-    prove(name, old, &new.join(SEPARATOR), limits, migrated.leaves_controllers)
+    let reasons = || migrated.not_compared.iter().map(|what| format!("{what} are not compared"));
+    let new = new.join(SEPARATOR);
+    if migrated.is_apart {
+        return usable(name, old, &new, reasons().collect::<Vec<_>>().join("; "));
+    }
+    let mut proof = prove(name, old, &new, limits, migrated.leaves_controllers)?;
+    if !migrated.not_compared.is_empty() {
+        proof.answer = match proof.answer {
+            Answer::Proved => Answer::Tested(reasons().collect()),
+            Answer::ProvedRelative(all) | Answer::Tested(all) => {
+                Answer::Tested(all.into_iter().chain(reasons()).collect())
+            }
+            other => other,
+        };
+    }
+    Ok(proof)
 }
 
 fn refused(original: &Original, refusal: &Refusal) -> Refused {

@@ -95,6 +95,16 @@ pub fn prove(
     })
 }
 
+/// Whether a policy and what takes its place can be used, where what they do cannot be compared.
+///
+/// # Errors
+/// A side cannot be used.
+pub fn usable(file: &str, old: &str, new: &str, why: String) -> Result<Proof, SideError> {
+    Side::new(policies(file, old), file)?;
+    Side::new(policies("migrated", new), "the migrated policy")?;
+    Ok(Proof::without(Answer::Incomparable(why)))
+}
+
 /// Counts apart what is no difference in practice.
 fn judged(found: Comparison, selects_deletions: bool, names_ephemeral: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);

@@ -36,6 +36,7 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             return Err(scope
                 .refuse("the parsed images of an object (`images`)", "read the images of the containers"));
         }
+        "target" if scope.cx.trigger.is_some() => (Val::Path(object(scope)), rest),
         key => match values::inner_of(key, super::template::INNER, scope) {
             Some(inner) => (inner.clone(), rest),
             None => (bindings::named(key, scope)?, rest),
@@ -51,6 +52,12 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
     };
     let of = |field: &str| select(name("request"), field);
     let plain = |node: Node| Val::Node { node, ty: Ty::Text, faults: Faults::new() };
+    if let (Some(trigger), "object" | "oldObject") = (&scope.cx.trigger, &**first) {
+        let is_deletion = scope.cx.operations.iter().all(|o| **o == *"DELETE");
+        let field = if is_deletion { "oldObject" } else { first };
+        let path = Path::of(of(field), Ty::of_kinds(&trigger.kinds, &scope.cx.types));
+        return Ok((Val::Path(path), rest));
+    }
     let found = match &**first {
         "object" => Val::Path(object(scope)),
         "oldObject" => {
@@ -99,6 +106,7 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
 pub fn object(scope: &Scope<'_>) -> Path {
     let is_deletion = |o: &Str| **o == *"DELETE";
     let base = match scope.cx.operations.iter().filter(|o| is_deletion(o)).count() {
+        _ if scope.cx.trigger.is_some() => name("object"),
         0 => name("object"),
         n if n == scope.cx.operations.len() => name("oldObject"),
         _ => {

@@ -6,6 +6,7 @@
 mod constant;
 mod json;
 mod merge;
+pub mod targets;
 
 use std::sync::Arc;
 
@@ -65,14 +66,57 @@ pub fn draft(
     context: &Context,
 ) -> Result<Draft, Refusal> {
     let written = source.written(at, rule);
+    let (mutations, pattern) = changes(source, at, rule, body, &found.kinds, context)?;
+    let converted = preconditions(&written, pattern, at, context)?;
+    Ok(Draft {
+        rules: vec![(at, rule.name.to_string())],
+        conditions: own_conditions(&converted),
+        variables: own_variables(&converted),
+        mutations,
+        ..Draft::default()
+    })
+}
+
+/// What must hold of the object, from a converted rule.
+fn own_conditions(converted: &Converted) -> Vec<Condition> {
+    let named = |name: &str, expression: &str| Condition {
+        name: name.into(),
+        expression: expression.into(),
+        is_verbatim: false,
+    };
+    let patterns = converted.validations.iter().filter(|one| one.expression != "true");
+    converted
+        .conditions
+        .iter()
+        .map(|c| named(&c.name, &c.expression))
+        .chain(patterns.map(|one| named("pattern", &one.expression)))
+        .collect()
+}
+
+fn own_variables(converted: &Converted) -> Vec<Variable> {
+    let one = |v: &crate::expressions::Named| Variable {
+        name: v.name.to_string(),
+        expression: v.expression.clone(),
+        is_verbatim: false,
+    };
+    converted.variables.iter().map(one).collect()
+}
+
+/// The mutations of a rule, and the pattern that an object of the kinds must match for them.
+fn changes(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    body: &Body,
+    kinds: &[[Str; 3]],
+    context: &Context,
+) -> Result<(Vec<Mutation>, Option<Value>), Refusal> {
+    let written = source.written(at, rule);
     let origin = rule.origin.key("mutate");
     let refuse =
         |what: &str, key: &str| Err(Refusal::new(what, origin.key(key), "write the MutatingPolicy by hand"));
-    if body.targets.is_some() {
-        return refuse("`targets` of a mutation", "targets");
-    }
     let part = |key: &str| written.at(&["mutate", key]).filter(|v| !v.is_null());
-    let Some(kind) = found.kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
+    let Some(kind) = kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
     let types = &source.options.types;
     let object = Place::object(kind, types);
     let (mut mutations, mut pattern) = (Vec::new(), None);
@@ -85,7 +129,8 @@ pub fn draft(
             expression: laid_out(expression),
         });
     };
-    let names: Arc<[Str]> = rule.bindings.iter().map(|b| b.name.clone()).collect();
+    let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
+    let names: Arc<[Str]> = rule.bindings.iter().chain(of_target).map(|b| b.name.clone()).collect();
     let fill = |written: &str| value(&text(&written.into(), &names), rule, None, context);
     if let Change::ForEach(loops) = &body.change {
         let written = part("foreach").and_then(Value::as_list).unwrap_or_default();
@@ -112,26 +157,7 @@ pub fn draft(
     if mutations.is_empty() {
         return refuse("a mutation that changes nothing", "");
     }
-    let converted = preconditions(&written, pattern, at, context)?;
-    let mut own: Vec<Condition> = Vec::new();
-    for (name, expression) in converted.conditions.into_iter().map(|c| (c.name.to_string(), c.expression)) {
-        own.push(Condition { name, expression, is_verbatim: false });
-    }
-    for one in converted.validations.into_iter().filter(|one| one.expression != "true") {
-        own.push(Condition { name: "pattern".into(), expression: one.expression, is_verbatim: false });
-    }
-    let variables = converted.variables.into_iter().map(|one| Variable {
-        name: one.name.to_string(),
-        expression: one.expression,
-        is_verbatim: false,
-    });
-    Ok(Draft {
-        rules: vec![(at, rule.name.to_string())],
-        conditions: own,
-        variables: variables.collect(),
-        mutations,
-        ..Draft::default()
-    })
+    Ok((mutations, pattern))
 }
 
 /// The name of an element in expressions.
@@ -147,7 +173,8 @@ fn of_loop(
 ) -> Result<(String, String), Refusal> {
     let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
     let list = written.text_at(&["list"]).trim();
-    let path = list.strip_prefix("request.object.").map(|path| path.strip_suffix("[]").unwrap_or(path));
+    let base = if context.trigger.is_some() { "target." } else { "request.object." };
+    let path = list.strip_prefix(base).map(|path| path.strip_suffix("[]").unwrap_or(path));
     let keys: Vec<&str> = path.unwrap_or_default().split('.').collect();
     let is_plain = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
     if !keys.iter().all(is_plain) {
@@ -159,8 +186,10 @@ fn of_loop(
     let types = &context.types;
     let place = keys.iter().fold(object.clone(), |place, key| place.key(key, types));
     let element = Element { var: ELEMENT, list: &keys, bindings: &own.bindings };
-    let test = own.admit.as_ref().map(|admit| holds(admit, rule, &element, context)).transpose()?;
-    let names: Arc<[Str]> = rule.bindings.iter().chain(own.bindings.iter()).map(|b| b.name.clone()).collect();
+    let test = own.admit.as_ref().map(|admit| holds(admit, rule, Some(&element), context)).transpose()?;
+    let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
+    let all = rule.bindings.iter().chain(of_target).chain(own.bindings.iter());
+    let names: Arc<[Str]> = all.map(|b| b.name.clone()).collect();
     let fill = |written: &str| value(&text(&written.into(), &names), rule, Some(&element), context);
     let chosen = merge::Chosen { list: &place, var: ELEMENT, test };
     let origin = own.origin.key("patchStrategicMerge");
@@ -214,7 +243,8 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     text.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
     text.push_str(&source.original.metadata(named));
     let mut spec = Map::default();
-    common(source, &mut spec);
+    let existing = draft.targets.is_some().then(|| Node::map([("enabled", Node::Plain("true".into()))]));
+    common(source, existing.map(|node| ("mutateExisting", node)), &mut spec);
     if let Some(controllers) = &draft.controllers {
         let node = Node::map([("controllers", Node::texts(controllers))]);
         spec.push("autogen", Node::map([("podControllers", node)]));
@@ -223,6 +253,9 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push_some("matchConditions", conditions(&draft.conditions));
     if !draft.variables.is_empty() {
         spec.push("variables", Node::list(draft.variables.iter().map(Variable::node)));
+    }
+    if let Some(targets) = &draft.targets {
+        targets.write(&mut spec);
     }
     spec.push("mutations", Node::List(draft.mutations.iter().map(Mutation::item).collect()));
     text.push_str(&write(&Node::map([("spec", spec.into())]), 0));

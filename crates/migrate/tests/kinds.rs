@@ -1,0 +1,104 @@
+//! Rules that do more than validate: policies of the kinds that take their place.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use ephor_migrate::{Limits, Options, Outcome, file};
+
+/// The text that takes the place of a policy, the word for its proof, and the notes.
+fn migrated(text: &str) -> (String, String, Vec<String>) {
+    let file = file("old.yaml", text, &Options::default(), Limits::default()).unwrap();
+    let part = file.parts.first().unwrap();
+    match &part.outcome {
+        Outcome::Moved(migrated, proof) => {
+            let notes = migrated.notes.iter().map(|note| note.text.clone()).collect();
+            let proof = proof.as_ref().as_ref().unwrap();
+            let shown = proof.differences.first().map(|d| format!("{d:?}")).unwrap_or_default();
+            (file.migrated(), format!("{}{shown}", proof.answer.name()), notes)
+        }
+        Outcome::Refused(all) => {
+            (String::new(), format!("refused: {}", all.first().unwrap().construct), Vec::new())
+        }
+        _ => panic!("not migrated"),
+    }
+}
+
+/// A policy with a rule on a kind: the parts of the rule, indented by four blanks.
+fn rule(kind: &str, parts: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: p
+spec:
+  rules:
+  - name: r
+    match:
+      any:
+      - resources: {{kinds: [{kind}], operations: [CREATE, UPDATE]}}
+{parts}"
+    )
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn targets_that_depend_on_the_request_are_returned_by_an_expression() {
+    let (text, word, notes) = migrated(&rule(
+        "ConfigMap",
+        "    mutate:
+      targets:
+      - apiVersion: v1
+        kind: Secret
+        namespace: '{{ request.object.metadata.namespace }}'
+        name: copy-*
+        preconditions:
+          all:
+          - {key: '{{ target.type }}', operator: Equals, value: Opaque}
+      patchStrategicMerge:
+        metadata:
+          labels:
+            from: '{{ request.object.metadata.name }}'
+",
+    ));
+    assert_eq!(word, "incomparable");
+    has(
+        &text,
+        &[
+            "kind: MutatingPolicy",
+            "    mutateExisting:\n      enabled: true\n",
+            "  targetMatchConstraints:\n    expression: resource.list('v1', 'secrets', object.metadata.namespace)\n",
+            "expression: object.metadata.name.startsWith('copy-')",
+            "expression: object.type == 'Opaque'",
+            "labels: {'from': request.object.metadata.name}",
+        ],
+    );
+    assert!(notes.iter().any(|note| note.contains("`mutateExistingOnPolicyUpdate`")), "{notes:?}");
+}
+
+#[test]
+fn targets_that_are_always_the_same_are_selected() {
+    let (text, _, notes) = migrated(&rule(
+        "ConfigMap",
+        "    mutate:
+      mutateExistingOnPolicyUpdate: true
+      targets:
+      - {apiVersion: v1, kind: Namespace, name: a}
+      - {apiVersion: apps/v1, kind: Deployment, selector: {matchLabels: {app: x}}}
+      patchStrategicMerge: {metadata: {labels: {seen: 'yes'}}}
+",
+    ));
+    has(
+        &text,
+        &[
+            "resources: [namespaces]\n        operations: ['*']",
+            "expression: object.metadata.name == 'a'",
+            "resources: [deployments]",
+            "object.metadata.?labels[?'app'].orValue('') == 'x'",
+        ],
+    );
+    assert_eq!(text.matches("kind: MutatingPolicy").count(), 2);
+    assert!(notes.is_empty(), "{notes:?}");
+}
