@@ -21,7 +21,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{generating, mutating, native, operations, validating, verbatim};
+use crate::{generating, images, mutating, native, operations, validating, verbatim};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,10 +164,15 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }
-    let apart = drafts.iter().filter(|draft| draft.targets.is_some()).count();
-    let is_apart = apart == drafts.len();
+    let targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
+    let verified = drafts.iter().filter(|draft| draft.images.is_some()).count();
+    // Where images are verified nothing is compared without a registry.
+    let is_apart = verified > 0 || targets == drafts.len();
     let mut out = documents(&source, drafts, notes);
-    if apart > 0 {
+    if verified > 0 {
+        out.not_compared.push("signatures of images".into());
+    }
+    if targets > 0 {
         out.not_compared.push("changes of other objects than that of the request".into());
     }
     out.is_apart = is_apart;
@@ -351,12 +356,18 @@ fn one(
         Body::Generate(_) if source.options.to == To::Kyverno => {
             vec![generating::draft(source, at, rule, &context(source, &found))?]
         }
+        Body::VerifyImages(body) if source.options.to == To::Kyverno => {
+            images::drafts(source, at, rule, body, &context(source, &found), notes)?
+        }
         other => return Err(not_yet(rule, other)),
     };
     let mut out = Vec::new();
     let each = drafts.iter().flat_map(|draft| parts.iter().map(move |part| (draft, part.clone())));
     for (draft, Part { action, namespaces, conditions, suffix }) in each {
         let mut own = Draft { action, suffix, controllers: controllers.clone(), ..draft.clone() };
+        if let Some(action) = own.images.as_ref().and_then(|images| images.action) {
+            own.action = action;
+        }
         own.matching = found.clone();
         own.matching.namespaces.extend(namespaces);
         let mut all = requests(source.document);
@@ -436,6 +447,10 @@ fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migra
                 Some((_, policies)) => policies.push(own.clone()),
                 None => out.rules.push((rule.clone(), vec![own.clone()])),
             }
+        }
+        if let Some(images) = &draft.images {
+            out.documents.push(images::document(source, draft, images, &named));
+            continue;
         }
         out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
             (To::Kubernetes, _) => native::document(source, draft, &named),

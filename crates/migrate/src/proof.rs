@@ -12,6 +12,8 @@ use ephor_compare::{
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
 
+use crate::ir::rule::Body;
+
 impl Proof {
     /// An answer without a comparison.
     pub fn without(answer: Answer) -> Proof {
@@ -101,7 +103,16 @@ pub fn prove(
 /// A side cannot be used.
 pub fn usable(file: &str, old: &str, new: &str, why: String) -> Result<Proof, SideError> {
     Side::new(policies(file, old), file)?;
-    Side::new(policies("migrated", new), "the migrated policy")?;
+    let after = Side::new(policies("migrated", new), "the migrated policy")?;
+    // Policies about images report their faults with each request only.
+    let mut rules = after.policies().iter().flat_map(|policy| policy.all_rules());
+    let fault = rules.find_map(|rule| match &rule.body {
+        Body::ValidateImages(own) => own.as_ref().as_ref().err().cloned(),
+        _ => None,
+    });
+    if let Some(fault) = fault {
+        return Err(SideError::Unusable(fault.to_string()));
+    }
     Ok(Proof::without(Answer::Incomparable(why)))
 }
 

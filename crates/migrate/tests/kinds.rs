@@ -17,7 +17,8 @@ fn migrated(text: &str) -> (String, String, Vec<String>) {
         Outcome::Refused(all) => {
             (String::new(), format!("refused: {}", all.first().unwrap().construct), Vec::new())
         }
-        _ => panic!("not migrated"),
+        Outcome::Unreadable(why) => panic!("{why}"),
+        Outcome::Unchanged => panic!("not migrated"),
     }
 }
 
@@ -101,4 +102,90 @@ fn targets_that_are_always_the_same_are_selected() {
     );
     assert_eq!(text.matches("kind: MutatingPolicy").count(), 2);
     assert!(notes.is_empty(), "{notes:?}");
+}
+
+/// A rule that verifies images: the parts of its entry, indented by six blanks.
+fn images(parts: &str) -> (String, String, Vec<String>) {
+    migrated(&rule("Pod", &format!("    verifyImages:\n    - imageReferences: ['ghcr.io/own/*']\n{parts}")))
+}
+
+#[test]
+fn each_set_of_attestors_is_a_validation_that_counts_who_signed() {
+    let key = "-----BEGIN PUBLIC KEY-----\n              MFk=\n              -----END PUBLIC KEY-----";
+    let (text, word, notes) = images(&format!(
+        "      failureAction: Enforce
+      attestors:
+      - count: 1
+        entries:
+        - keys:
+            publicKeys: |-
+              {key}
+              {key}
+        - keyless:
+            issuer: https://issuer.example
+            subject: https://own.example/*
+            rekor: {{url: https://log.example, ignoreTlog: true}}
+      - entries:
+        - keys: {{secret: {{namespace: a, name: b}}}}
+"
+    ));
+    assert_eq!(word, "incomparable", "{text}");
+    has(
+        &text,
+        &[
+            "kind: ImageValidatingPolicy",
+            "validationActions: [Deny]",
+            "matchImageReferences:\n    - glob: ghcr.io/own/*\n",
+            "issuer: https://issuer.example\n              subjectRegExp: ^(?s)https://own\\.example/.*$",
+            "url: https://log.example\n          insecureIgnoreTlog: true",
+            "kms: k8s://a/b",
+            "verifyImageSignatures(image, [attestors.key, attestors.key, attestors.keyless]) > 0",
+            "verifyImageSignatures(image, [attestors.key2]) > 0)",
+            "expression: images.containers + images.initContainers + images.ephemeralContainers",
+        ],
+    );
+    assert!(notes.iter().any(|note| note.starts_with("tags get digests")), "{notes:?}");
+}
+
+#[test]
+fn statements_are_read_as_payloads() {
+    let (text, word, _) = images(
+        "      mutateDigest: false
+      required: false
+      attestations:
+      - name: scan
+        type: https://scan.example/v1
+        attestors:
+        - entries: [{keyless: {issuer: a, subject: b, roots: x}}]
+        conditions:
+        - all: [{key: '{{ result.score }}', operator: GreaterThan, value: 5}]
+",
+    );
+    assert_eq!(word, "incomparable", "{text}");
+    has(
+        &text,
+        &[
+            "validationConfigurations:\n    mutateDigest: false\n    required: false\n",
+            "attestations:\n    - name: scan\n      intoto:\n        type: https://scan.example/v1\n",
+            "verifyAttestationSignatures(image, attestations.scan, [attestors.keyless]) > 0",
+            "extractPayload(image, attestations.scan).predicate.result.score",
+        ],
+    );
+}
+
+#[test]
+fn images_of_other_kinds_have_extractors() {
+    let (text, word, _) = migrated(&rule(
+        "example.com/v1/Build",
+        "    imageExtractors:
+      Build: [{path: /spec/steps/*/image}]
+    verifyImages:
+    - imageReferences: ['*']
+      failureAction: Enforce
+      attestors: [{entries: [{keys: {kms: 'awskms:///alias/a'}}]}]
+",
+    ));
+    assert_eq!(word, "incomparable", "{text}");
+    has(&text, &["images:\n    - name: custom", "images.custom.all(image,", "kms: awskms:///alias/a"]);
+    assert!(!text.contains("matchImageReferences"), "{text}");
 }

@@ -203,3 +203,42 @@ pub fn holds(
     let test = conditions::conditions(own, &mut scope)?;
     Ok(whole(test.node, &scope))
 }
+
+/// What a statement about an image says, `image` in expressions of images.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// The name under which conditions read it; `None` = its fields stand at the root.
+    pub name: Option<Str>,
+    /// The expression for it.
+    pub expression: String,
+}
+
+/// Whether conditions about statements of an image hold, or do not hold.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn fails_not(
+    own: &Conditions,
+    rule: &Rule,
+    payloads: &[Payload],
+    negated: bool,
+    context: &Context,
+) -> Result<String, Refusal> {
+    let mut scope = scope_of(rule, None, context);
+    scope.loops.push("image".into());
+    for payload in payloads {
+        let syntax = ephor_cel::library::general("").syntax;
+        let node = ephor_cel::syntax::parse(&payload.expression, syntax)
+            .map_err(|_| scope.refuse("a name of an attestation", "name it with letters and digits"))?;
+        let found = term::Val::Path(term::Path::of(node, types::Ty::Any));
+        match &payload.name {
+            Some(name) => {
+                scope.names.insert(name.clone(), found);
+            }
+            None => scope.data = Some(found),
+        }
+    }
+    let test = conditions::conditions(own, &mut scope)?;
+    let test = if negated { test.negated() } else { test };
+    Ok(whole(test.node, &scope))
+}

@@ -78,7 +78,7 @@ pub fn draft(
 }
 
 /// What must hold of the object, from a converted rule.
-fn own_conditions(converted: &Converted) -> Vec<Condition> {
+pub fn own_conditions(converted: &Converted) -> Vec<Condition> {
     let named = |name: &str, expression: &str| Condition {
         name: name.into(),
         expression: expression.into(),
@@ -93,7 +93,8 @@ fn own_conditions(converted: &Converted) -> Vec<Condition> {
         .collect()
 }
 
-fn own_variables(converted: &Converted) -> Vec<Variable> {
+/// The variables of a converted rule.
+pub fn own_variables(converted: &Converted) -> Vec<Variable> {
     let one = |v: &crate::expressions::Named| Variable {
         name: v.name.to_string(),
         expression: v.expression.clone(),
@@ -206,7 +207,7 @@ fn of_loop(
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.
-fn preconditions(
+pub fn preconditions(
     written: &Value,
     pattern: Option<Value>,
     at: usize,
@@ -229,7 +230,7 @@ fn preconditions(
 }
 
 /// An expression in lines of the usual width; as it is where it cannot be parsed.
-fn laid_out(text: &str) -> String {
+pub fn laid_out(text: &str) -> String {
     parse(text, general("").syntax).map_or_else(|_| text.to_string(), |node| print(&node, WIDTH))
 }
 
