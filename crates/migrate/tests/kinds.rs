@@ -189,3 +189,80 @@ fn images_of_other_kinds_have_extractors() {
     has(&text, &["images:\n    - name: custom", "images.custom.all(image,", "kms: awskms:///alias/a"]);
     assert!(!text.contains("matchImageReferences"), "{text}");
 }
+
+#[test]
+fn copies_are_handed_over_as_they_are_or_field_by_field_under_another_name() {
+    let copy = |name: &str| {
+        migrated(&rule(
+            "Namespace",
+            &format!(
+                "    generate:
+      apiVersion: v1
+      kind: ConfigMap
+      name: {name}
+      namespace: '{{{{ request.object.metadata.name }}}}'
+      synchronize: true
+      clone: {{name: one, namespace: default}}
+"
+            ),
+        ))
+    };
+    let (same, word, _) = copy("one");
+    assert_eq!(word, "tested", "{same}");
+    has(&same, &["[resource.Get('v1', 'configmaps', 'default', 'one')]"]);
+    let (other, word, _) = copy("another");
+    assert_eq!(word, "tested", "{other}");
+    has(
+        &other,
+        &[
+            "'name': 'another'",
+            "'resourceVersion': source.metadata.resourceVersion",
+            "?'labels': source.metadata.?labels",
+            "?'data': source.?data",
+        ],
+    );
+}
+
+#[test]
+fn copies_of_all_that_a_selector_selects_are_lists() {
+    let (text, word, _) = migrated(&rule(
+        "Namespace",
+        "    generate:
+      namespace: '{{ request.object.metadata.name }}'
+      cloneList:
+        namespace: default
+        kinds: [v1/Secret, v1/ConfigMap]
+        selector: {matchLabels: {copy: 'yes'}}
+",
+    ));
+    assert_eq!(word, "tested", "{text}");
+    let list = |plural: &str| format!("resource.List('v1', '{plural}', 'default', {{'copy': 'yes'}})");
+    has(&text, &[&list("secrets"), &list("configmaps"), "generator.Apply("]);
+}
+
+#[test]
+fn objects_for_elements_of_a_list_are_handed_over_one_by_one() {
+    let (text, word, _) = migrated(&rule(
+        "ConfigMap",
+        "    generate:
+      foreach:
+      - list: request.object.metadata.finalizers
+        preconditions: {all: [{key: '{{ element }}', operator: NotEquals, value: none}]}
+        apiVersion: v1
+        kind: ConfigMap
+        name: 'copy-{{ element }}'
+        namespace: default
+        data: {data: {of: '{{ request.object.metadata.name }}'}}
+",
+    ));
+    assert_eq!(word, "tested", "{text}");
+    has(
+        &text,
+        &[
+            "object.metadata.?finalizers.orValue([]).filter(finalizer,",
+            "finalizer != 'none'",
+            ".all(finalizer,",
+            "'name': 'copy-' + finalizer",
+        ],
+    );
+}

@@ -9,6 +9,7 @@ mod api_call;
 mod bindings;
 mod compare;
 mod conditions;
+pub mod each;
 mod forms;
 mod functions;
 mod leaf;
