@@ -86,7 +86,7 @@ impl<'c> InLoop<'c> {
     fn enter(&mut self, own: &Query) -> Result<Entered, Refusal> {
         let scope = &mut self.scope;
         let any = || Ty::List(Box::new(Ty::Any));
-        let found = match template::query(own, scope)?.rescued() {
+        let found = match template::query(own, scope)? {
             Val::Const(Value::Null) => Val::Const(Value::list(Vec::new())),
             Val::Path(path) if path.ty == Ty::Any => Val::Path(Path { ty: any(), ..path }),
             Val::Optional { node, ty: Ty::Any, faults, rescued } => {
@@ -112,6 +112,8 @@ impl<'c> InLoop<'c> {
         let above = scope.loops.iter().rev().nth(1).cloned();
         let is_below = base.is_some() && base == above;
         let (node, _): (_, Faults) = match &found {
+            // A path that is not there is an error.
+            Val::Path(path) if path.fails => (path.strict(), Faults::new()),
             Val::Path(path) => (path.or(list(Vec::new())), Faults::new()),
             Val::Const(_) => plain(&found, scope)?,
             other => built(other, scope)?,

@@ -5,6 +5,7 @@
 
 mod constant;
 mod json;
+mod loops;
 mod merge;
 pub mod targets;
 
@@ -135,9 +136,35 @@ fn changes(
     let fill = |written: &str| value(&text(&written.into(), &names), rule, None, context);
     if let Change::ForEach(loops) = &body.change {
         let written = part("foreach").and_then(Value::as_list).unwrap_or_default();
-        for (own, written) in loops.iter().zip(written) {
-            let (expression, place) = of_loop(own, written, rule, &object, context)?;
-            add(false, &expression, &place);
+        let all: Vec<_> = loops.iter().zip(written).collect();
+        let is_merge =
+            |own: &PatchLoop| matches!(own.change, Change::Patch(crate::ir::mutate::Patch::Merge(_), _));
+        let mut patches = Vec::new();
+        for (own, written) in &all {
+            if is_merge(own) {
+                let (expression, place) = of_loop(own, written, rule, &object, context)?;
+                add(false, &expression, &place);
+                continue;
+            }
+            let found = loops::patches(own, written, rule, &object, &names, context)?;
+            patches.push((found, own.origin.path.to_string()));
+        }
+        // Context entries are read before the first loop.
+        if patches.len() > 1 && !rule.bindings.is_empty() {
+            let is_below = |a: &str, b: &str| a.is_empty() || b.starts_with(a.trim_end_matches('\''));
+            let lists: Vec<&str> = patches.iter().map(|(one, _)| one.list.as_str()).collect();
+            let touch = lists
+                .iter()
+                .enumerate()
+                .any(|(at, a)| lists.iter().enumerate().any(|(other, b)| at != other && is_below(a, b)));
+            if touch || patches.len() != all.len() {
+                return refuse("loops over one list in a rule with context entries", "foreach");
+            }
+            let texts: Vec<&str> = patches.iter().map(|(one, _)| one.expression.as_str()).collect();
+            let place = patches.first().map(|(_, place)| place.clone()).unwrap_or_default();
+            add(true, &texts.join(" + "), &place);
+        } else {
+            patches.iter().for_each(|(one, place)| add(true, &one.expression, place));
         }
     } else if let Some(patch) = part("patchStrategicMerge") {
         let origin = origin.key("patchStrategicMerge");
@@ -151,7 +178,9 @@ fn changes(
         all.for_each(|(is_json, text)| add(is_json, text, &origin.path));
     } else if let Some(patch) = part("patchesJson6902").and_then(Value::as_str) {
         let origin = origin.key("patchesJson6902");
-        for text in json::expressions(patch, &object, types, &origin, &fill)? {
+        let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
+        let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
+        for text in json::expressions(patch, &object, types, &origin, &fill, &positions)? {
             add(true, &text, &origin.path);
         }
     }
