@@ -15,7 +15,7 @@ use ephor_sources::files::SourceText;
 use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
-use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
+use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
 use crate::value::Value;
 
@@ -252,17 +252,18 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     match migrate(policy, options) {
         Ok(migrated) => {
             let proof = proof(name, text, &migrated, limits);
+            let place = format!("{name}:{line}");
             if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
-                return Outcome::Moved(Box::new(migrated), Box::new(proof));
+                return moved(migrated, proof, &place);
             }
             // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
             let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
             let other = expanded.map(|other| (self::proof(name, text, &other, limits), other));
             match other {
                 Some((Ok(better), other)) if better.answer != Answer::Differs => {
-                    Outcome::Moved(Box::new(other), Box::new(Ok(better)))
+                    moved(other, Ok(better), &place)
                 }
-                _ => Outcome::Moved(Box::new(migrated), Box::new(proof)),
+                _ => moved(migrated, proof, &place),
             }
         }
         Err(refusals) => {
@@ -275,6 +276,13 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             Outcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
         }
     }
+}
+
+/// A policy that moved, with notes for what its proof counts apart.
+fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -> Outcome {
+    let apart = proof.iter().flat_map(|proof| &proof.apart);
+    migrated.notes.extend(apart.map(|one| Note { place: place.into(), text: one.text().into() }));
+    Outcome::Moved(Box::new(migrated), Box::new(proof))
 }
 
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {

@@ -133,8 +133,9 @@ impl<'c> InLoop<'c> {
             scope.names.insert(format!("{key}{}", self.depth).into(), value);
         }
         let is_plain = matches!(ty_of(&found).item(), Ty::Object(_) | Ty::Text | Ty::Int | Ty::Bool);
+        let list = whole(node, scope);
         Ok(Entered {
-            list: whole(node, scope),
+            list: if list.contains(" + ") || list.contains(" ? ") { format!("({list})") } else { list },
             var,
             position,
             keys: path.clone().filter(|_| of_object),

@@ -154,6 +154,19 @@ fn position_of(key: &str) -> Option<Option<usize>> {
 /// The operations for all elements.
 fn over(entered: &Entered, test: Option<String>, bodies: &[String], descending: bool) -> String {
     let Entered { list, var, position, .. } = entered;
+    let test = test.filter(|test| test != "true").unwrap_or_default();
+    over_items(list, position, var, &test, bodies, descending)
+}
+
+/// The operations for all items of a list for which a test holds; an empty one always does.
+pub fn over_items(
+    list: &str,
+    position: &str,
+    var: &str,
+    test: &str,
+    bodies: &[String],
+    descending: bool,
+) -> String {
     let body = bodies.join(" + ");
     // One operation needs no list of its own.
     let single = body
@@ -164,7 +177,7 @@ fn over(entered: &Entered, test: Option<String>, bodies: &[String], descending: 
         Some(one) => (one, ""),
         None => (body.as_str(), ".flatten()"),
     };
-    let test = test.filter(|test| test != "true").map(|test| format!(", {test}")).unwrap_or_default();
+    let test = if test.is_empty() { String::new() } else { format!(", {test}") };
     let reversed = if descending { ".reverse()" } else { "" };
     format!("{list}.transformList({position}, {var}{test}, {inner}){reversed}{flat}")
 }

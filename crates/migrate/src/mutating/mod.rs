@@ -7,6 +7,7 @@ mod constant;
 mod json;
 mod loops;
 mod merge;
+mod merge_loops;
 pub mod targets;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use ephor_cel::syntax::parse;
 use crate::cel::{WIDTH, print};
 use crate::constraints::{Condition, Matching, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Converted, Element, Refusal, convert, holds, value};
+use crate::expressions::{Context, Converted, Refusal, convert, value};
 use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
 use crate::lower::template::text;
@@ -142,8 +143,10 @@ fn changes(
         let mut patches = Vec::new();
         for (own, written) in &all {
             if is_merge(own) {
-                let (expression, place) = of_loop(own, written, rule, &object, context)?;
-                add(false, &expression, &place);
+                let place = own.origin.key("patchStrategicMerge").path;
+                for (is_json, text) in merge_loops::mutations(own, written, rule, &object, context)? {
+                    add(is_json, &text, &place);
+                }
                 continue;
             }
             let found = loops::patches(own, written, rule, &object, &names, context)?;
@@ -188,51 +191,6 @@ fn changes(
         return refuse("a mutation that changes nothing", "");
     }
     Ok((mutations, pattern))
-}
-
-/// The name of an element in expressions.
-const ELEMENT: &str = "element";
-
-/// A loop whose merge changes the elements of the list that it is about, as an apply configuration.
-fn of_loop(
-    own: &PatchLoop,
-    written: &Value,
-    rule: &Rule,
-    object: &Place,
-    context: &Context,
-) -> Result<(String, String), Refusal> {
-    let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
-    let list = written.text_at(&["list"]).trim();
-    let base = if context.trigger.is_some() { "target." } else { "request.object." };
-    let path = list.strip_prefix(base).map(|path| path.strip_suffix("[]").unwrap_or(path));
-    let keys: Vec<&str> = path.unwrap_or_default().split('.').collect();
-    let is_plain = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
-    if !keys.iter().all(is_plain) {
-        return Err(refuse("a loop of patches over more than one list of the object"));
-    }
-    let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
-        return Err(refuse("a loop without a merge"));
-    };
-    let types = &context.types;
-    let place = keys.iter().fold(object.clone(), |place, key| place.key(key, types));
-    let element = Element { var: ELEMENT, list: &keys, bindings: &own.bindings };
-    let test = own.admit.as_ref().map(|admit| holds(admit, rule, Some(&element), context)).transpose()?;
-    let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
-    let all = rule.bindings.iter().chain(of_target).chain(own.bindings.iter());
-    let names: Arc<[Str]> = all.map(|b| b.name.clone()).collect();
-    let fill = |written: &str| value(&text(&written.into(), &names), rule, Some(&element), context);
-    let chosen = merge::Chosen { list: &place, var: ELEMENT, test };
-    let origin = own.origin.key("patchStrategicMerge");
-    let merged = merge::merged(patch, object, types, &origin, &fill, Some(&chosen))?;
-    match merged.apply {
-        // Nothing but the list may depend on the element.
-        Some(apply)
-            if merged.patches.is_empty() && merged.condition.is_none() && apply.contains(".map(element,") =>
-        {
-            Ok((apply, origin.path.to_string()))
-        }
-        _ => Err(refuse("a loop whose patch changes more than its elements")),
-    }
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.
