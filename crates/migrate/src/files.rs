@@ -289,6 +289,9 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
     let reasons = || migrated.not_compared.iter().map(|what| format!("{what} are not compared"));
     let new = new.join(SEPARATOR);
+    if [old, &new].iter().any(|text| text.contains("random(")) {
+        return usable(name, old, &new, "random texts are not compared".into());
+    }
     if migrated.is_apart {
         return usable(name, old, &new, reasons().collect::<Vec<_>>().join("; "));
     }

@@ -314,8 +314,8 @@ fn what_cannot_be_said_is_refused_by_name_and_place() {
     for (target, rule, construct, place) in [
         (
             Target::Kyverno,
-            "{validate: {deny: {conditions: {any: [{key: '{{ random(''[a-z]'') }}', operator: Equals, value: a}]}}}}",
-            "function random",
+            "{validate: {deny: {conditions: {any: [{key: '{{ object_from_lists([''a''], [''b'']) }}', operator: Equals, value: a}]}}}}",
+            "function object_from_lists",
             "spec.rules[0].validate.deny.conditions.any[0]",
         ),
         (

@@ -1,11 +1,14 @@
 //! Rules that do more than validate: policies of the kinds that take their place.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::time::Duration;
+
 use ephor_migrate::{Limits, Options, Outcome, file};
 
 /// The text that takes the place of a policy, the word for its proof, and the notes.
 fn migrated(text: &str) -> (String, String, Vec<String>) {
-    let file = file("old.yaml", text, &Options::default(), Limits::default()).unwrap();
+    let limits = Limits { time: Some(Duration::from_secs(4)), ..Limits::default() };
+    let file = file("old.yaml", text, &Options::default(), limits).unwrap();
     let part = file.parts.first().unwrap();
     match &part.outcome {
         Outcome::Moved(migrated, proof) => {
@@ -246,7 +249,7 @@ fn objects_for_elements_of_a_list_are_handed_over_one_by_one() {
         "ConfigMap",
         "    generate:
       foreach:
-      - list: request.object.metadata.finalizers
+      - list: request.object.metadata.finalizers[]
         preconditions: {all: [{key: '{{ element }}', operator: NotEquals, value: none}]}
         apiVersion: v1
         kind: ConfigMap
@@ -265,4 +268,127 @@ fn objects_for_elements_of_a_list_are_handed_over_one_by_one() {
             "'name': 'copy-' + finalizer",
         ],
     );
+}
+
+/// The mutations of a rule on pods: the parts of `mutate`, indented by six blanks.
+fn mutate(parts: &str) -> (String, String) {
+    let (text, word, _) = migrated(&rule("Pod", &format!("    mutate:\n{parts}")));
+    (text, word)
+}
+
+#[test]
+fn loops_of_json_patches_give_operations_for_each_element() {
+    let (text, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.containers
+        preconditions: {all: [{key: '{{ element.name }}', operator: NotEquals, value: skip}]}
+        patchesJson6902: |-
+          - {op: add, path: '/spec/containers/{{elementIndex}}/env/-', value: {name: IMAGE, value: '{{ element.image }}'}}
+",
+    );
+    assert_eq!(word, "tested", "{text}");
+    has(
+        &text,
+        &[
+            "object.spec.containers.transformList(index,",
+            "container.name != 'skip'",
+            "has(container.env)",
+            "path: '/spec/containers/' + string(index) + '/env/-'",
+            ".flatten()",
+        ],
+    );
+}
+
+#[test]
+fn positions_of_another_list_than_that_of_the_loop_are_refused() {
+    let (_, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.[initContainers, containers][]
+        patchesJson6902: |-
+          - {op: remove, path: '/spec/containers/{{elementIndex}}/env'}
+",
+    );
+    assert_eq!(word, "refused: the position of an element in another list than its own");
+}
+
+#[test]
+fn positions_in_paths_are_guarded_where_a_list_may_have_no_such_item() {
+    let (text, word) =
+        mutate("      patchesJson6902: |-\n        - {op: remove, path: /spec/tolerations/0}\n");
+    assert_eq!(word, "tested", "{text}");
+    has(&text, &["object.spec.?tolerations.orValue([]).size() > 0", "path: '/spec/tolerations/0'"]);
+}
+
+#[test]
+fn a_merge_in_a_loop_over_several_lists_changes_the_list_that_it_names() {
+    let (text, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.[initContainers, containers][]
+        patchStrategicMerge:
+          spec:
+            containers:
+            - (name): '{{ element.name }}'
+              imagePullPolicy: Always
+",
+    );
+    assert_eq!(word, "tested", "{text}");
+    has(&text, &["object.spec.containers.map(element,"]);
+    assert!(!text.contains("initContainers"), "{text}");
+}
+
+#[test]
+fn computed_keys_of_a_merge_are_entries_for_each_element() {
+    let (text, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.containers
+        patchStrategicMerge: {metadata: {annotations: {'of/{{ element.name }}': 'yes'}}}
+",
+    );
+    assert_eq!(word, "tested", "{text}");
+    has(&text, &["object.spec.containers.transformMapEntry(", "{'of/' + container.name: 'yes'}"]);
+}
+
+#[test]
+fn lists_of_items_that_are_replaced_as_a_whole_are_patches_for_each_item() {
+    let (text, word) = mutate(
+        "      patchStrategicMerge:
+        spec:
+          containers:
+          - (name): a*
+            args: [--x]
+",
+    );
+    assert_eq!(word, "tested", "{text}");
+    has(
+        &text,
+        &[
+            "object.spec.containers.transformList(index,",
+            "item.name.startsWith('a')",
+            "path: '/spec/containers/' + string(index) + '/args'",
+        ],
+    );
+}
+
+#[test]
+fn regular_expressions_replace_with_groups_by_number() {
+    let (text, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.containers
+        patchStrategicMerge:
+          spec:
+            containers:
+            - name: '{{ element.name }}'
+              image: \"{{ regex_replace_all('^(.*)$', '{{element.image}}', 'own/$1') }}\"
+",
+    );
+    assert_eq!(word, "tested", "{text}");
+    has(&text, &["regex.replace(element.image, '^(.*)$', r'own/\\1')"]);
+}
+
+#[test]
+fn random_texts_are_not_compared() {
+    let (text, word) =
+        mutate("      patchStrategicMerge: {metadata: {annotations: {id: \"{{ random('[a-z]{8}') }}\"}}}\n");
+    assert_eq!(word, "incomparable", "{text}");
+    has(&text, &["random('[a-z]{8}')"]);
 }
