@@ -142,7 +142,7 @@ pub fn prove(
                 && one.old.verdict == Verdict::Pass
                 && one.old.generated.is_empty()
         };
-        found.differences.retain(|one| !(is_nothing(&one.old) && is_nothing(&one.new)) && !is_later(one));
+        found.differences.retain(|one| !(is_later(one) || is_nothing(&one.old) && is_nothing(&one.new)));
         apart.extend((found.differences.len() < known).then_some(Apart::Generation));
     }
     if is_all(&|body| matches!(body, Body::Mutate(_))) {
@@ -151,7 +151,7 @@ pub fn prove(
     }
     if found.answer != Answer::Differs && is_all(&|body| matches!(body, Body::Validate { .. })) {
         let few = Options { kinds, ..options };
-        apart.extend(tells_errors(&before, &after, &few).then_some(Apart::Errors));
+        apart.extend(differs_in_errors(&before, &after, &few).then_some(Apart::Errors));
     }
     let mut proof = judged(found, new.contains("DELETE"));
     proof.apart.extend(apart);
@@ -166,11 +166,11 @@ fn fails_alike(one: &Difference) -> bool {
         && (one.new.verdict == Verdict::Error || is_unchanged(&one.new))
 }
 
-/// How many objects of a rule are evaluated to tell errors from violations.
+/// How many objects of a rule are evaluated to distinguish errors from violations.
 const FEW: usize = 200;
 
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
-fn tells_errors(before: &Side, after: &Side, options: &Options) -> bool {
+fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
     let deadline = Instant::now().checked_add(Duration::from_millis(300));
     let own = Options { objects: options.objects.min(FEW), deadline, errors: true, ..*options };
     let found = compare(before, after, own);

@@ -20,6 +20,7 @@ mod open_pattern;
 mod ordering;
 mod pattern;
 mod pod_security;
+mod regular;
 mod root;
 mod rule;
 mod scope;

@@ -176,14 +176,10 @@ impl Attestors<'_> {
     /// Who may have signed: the subject is one of two, where both a pattern and a regular expression are given.
     fn identities(&self, own: &Value) -> Result<Vec<Node>, Refusal> {
         let mut issuer = Vec::new();
-        for (key, regular) in [("issuer", "issuerRegExp")] {
-            if let Some(one) = self.identity(own, key)? {
-                issuer.push(one);
-            }
-            let written = own.text_at(&[regular]);
-            if !written.is_empty() {
-                issuer.push((regular.to_string(), Node::text(self.constant(written)?)));
-            }
+        issuer.extend(self.identity(own, "issuer")?);
+        let regular = own.text_at(&["issuerRegExp"]);
+        if !regular.is_empty() {
+            issuer.push(("issuerRegExp".to_string(), Node::text(self.constant(regular)?)));
         }
         if let [(first, _), (second, _)] = issuer.as_slice()
             && first == second
