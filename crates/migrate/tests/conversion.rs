@@ -216,9 +216,9 @@ fn a_list_that_an_api_server_shows_as_null_may_be_null() {
         written(
             &["ClusterRole"],
             "{validate: {foreach: [{list: 'request.object.rules[]', deny: {conditions: {all: [\
-             {key: escalate, operator: AnyIn, value: '{{ element.verbs[] }}'}]}}}]}}"
+             {key: '{{ element.verbs[] | length(@) }}', operator: Equals, value: 0}]}}}]}}"
         ),
-        "object.?rules.orValue(null) == null || object.rules.all(rule, !('escalate' in rule.verbs))"
+        "object.?rules.orValue(null) == null || object.rules.all(rule, rule.verbs.size() > 0)"
     );
 }
 
@@ -336,4 +336,20 @@ fn what_cannot_be_said_is_refused_by_name_and_place() {
         assert_eq!((&*refusal.construct, &*refusal.place.path), (construct, place));
         assert!(!refusal.nearest.is_empty());
     }
+}
+
+#[test]
+fn values_of_roles_may_be_wildcard_patterns() {
+    let written = deny(
+        &["ClusterRole"],
+        "{key: '{{ request.object.rules[].verbs[] }}', operator: AnyIn, value: [bind]}",
+    );
+    for part in ["verb == 'bind'", "verb.matches('[*?]')", "'bind'.matches('^' + verb.replace('.', '[.]')"] {
+        assert!(written.contains(part), "{part} is not in {written}");
+    }
+    let pods = deny(
+        &["Pod"],
+        "{key: '{{ request.object.spec.containers[].name }}', operator: AnyIn, value: [bind]}",
+    );
+    assert!(!pods.contains("matches"), "{pods}");
 }

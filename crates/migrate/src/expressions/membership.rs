@@ -84,7 +84,7 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
     match right {
         Val::Const(Value::List(items)) => {
             let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: word_in(&node, &ty_of(key), items), faults })
+            Ok(Test { node: either_way(&node, &ty_of(key), items, scope), faults })
         }
         Val::Const(Value::Str(s)) => {
             let (node, faults) = scalar(key, scope)?;
@@ -100,7 +100,7 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
                 let word = crate::value::print::display(c);
                 quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                     let (node, faults) = scalar(item, scope)?;
-                    Ok(Test { node: leaf::words_of(&node, &ty_of(item), &[&*word]), faults })
+                    Ok(Test { node: either_way(&node, &ty_of(item), &[Value::from(&*word)], scope), faults })
                 })
             }
             key => {
@@ -138,6 +138,33 @@ pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
 }
 
 /// Whether a value is one of the items of a list, as texts.
+/// Whether a value is one of some words, or is a wildcard pattern that one of them matches: roles have such values (`verbs: ['*']`).
+fn either_way(node: &Node, ty: &Ty, items: &[Value], scope: &Scope<'_>) -> Node {
+    let own = word_in(node, ty, items);
+    let is_of_roles = |kind: &[Str; 3]| &*kind[0] == "rbac.authorization.k8s.io" && kind[2].ends_with("Role");
+    if *ty != Ty::Text || scope.cx.kinds.is_empty() || !scope.cx.kinds.iter().all(is_of_roles) {
+        return own;
+    }
+    let words: Vec<&str> =
+        items.iter().filter_map(Value::as_str).filter(|word| !has_wildcard(word)).collect();
+    if words.is_empty() {
+        return own;
+    }
+    let replaced = |node: Node, from: &str, to: &str| method(node, "replace", vec![text(from), text(to)]);
+    let any = replaced(replaced(replaced(node.clone(), ".", "[.]"), "*", ".*"), "?", ".");
+    let pattern = binary("+", binary("+", text("^"), any), text("$"));
+    let matched = match words.as_slice() {
+        [one] => method(text(one), "matches", vec![pattern]),
+        several => {
+            let word = crate::cel::build::name("word");
+            let list = crate::cel::build::texts(several.iter().copied());
+            crate::cel::build::over(list, "exists", "word", method(word, "matches", vec![pattern]))
+        }
+    };
+    let is_pattern = method(node.clone(), "matches", vec![text("[*?]")]);
+    crate::cel::build::any(vec![own, crate::cel::build::all(vec![is_pattern, matched])])
+}
+
 fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
     let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
     let words: Vec<&str> = words.iter().map(|w| &**w).collect();
@@ -184,7 +211,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
             let keys = keys.clone();
             return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                 let (node, faults) = scalar(item, scope)?;
-                Ok(Test { node: word_in(&node, &ty_of(item), &keys), faults })
+                Ok(Test { node: either_way(&node, &ty_of(item), &keys, scope), faults })
             });
         }
     }
@@ -198,7 +225,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
             Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
                 let Val::Const(v) = right else { return Ok(Test::constant(false)) };
                 let (node, faults) = scalar(item, scope)?;
-                Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v)), faults }
+                Test { node: either_way(&node, &ty_of(item), std::slice::from_ref(v), scope), faults }
             }
             right => scalar_in(item, right, scope)?,
         };
