@@ -85,9 +85,14 @@ fn lists(written: &str, base: &str) -> Vec<Vec<String>> {
     let all: Vec<Vec<String>> = match path.split_once('[') {
         None => vec![keys(path)],
         Some((before, several)) => {
-            let before = before.strip_suffix('.').map(keys).unwrap_or_default();
-            let several = several.strip_suffix(']').unwrap_or_default().split(',');
-            several.map(|own| before.iter().cloned().chain(keys(own)).collect()).collect()
+            let before = match before {
+                "" => Some(Vec::new()),
+                before => before.strip_suffix('.').map(keys),
+            };
+            let (Some(before), Some(several)) = (before, several.strip_suffix(']')) else {
+                return Vec::new();
+            };
+            several.split(',').map(|own| before.iter().cloned().chain(keys(own)).collect()).collect()
         }
     };
     if all.iter().flatten().all(is_plain) { all } else { Vec::new() }
