@@ -32,7 +32,8 @@ impl Action {
         }
     }
 
-    fn of(written: &str, policy: &Policy) -> Action {
+    /// What a failure action says.
+    pub fn of(written: &str, policy: &Policy) -> Action {
         let deny = matches!(written, "Enforce" | "enforce");
         Action { deny, warn: !deny && policy.actions.warns() }
     }

@@ -6,7 +6,9 @@
 use crate::actions::Action;
 use crate::constraints::{Condition, Matching};
 use crate::generating::Generated;
+use crate::images::Images;
 use crate::mutating::Mutation;
+use crate::mutating::targets::Targets;
 use crate::names::renamed;
 use crate::text::{Item, Node};
 use crate::value::Value;
@@ -87,6 +89,10 @@ pub struct Draft {
     pub annotations: Vec<(String, String)>,
     /// Mutations, in order; a policy has these or validations.
     pub mutations: Vec<Mutation>,
+    /// What verifies images; a policy has this or none of the others.
+    pub images: Option<Images>,
+    /// The objects that exist already and that the mutations are for; else that of the request.
+    pub targets: Option<Targets>,
     /// Objects that are generated; a policy has these, mutations or validations.
     pub generated: Vec<Generated>,
     /// Parameters as written: `paramKind` and `paramRef`; only policies of Kubernetes have some.
@@ -119,6 +125,9 @@ impl Draft {
             && self.mutations.is_empty() == other.mutations.is_empty()
             && self.generated.first().map(|one| one.flags) == other.generated.first().map(|one| one.flags)
             && self.conditions == other.conditions
+            && self.targets == other.targets
+            && self.images.is_none()
+            && other.images.is_none()
             && self.action == other.action
             && self.params == other.params
             && self.controllers == other.controllers

@@ -15,8 +15,8 @@ use ephor_sources::files::SourceText;
 use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
-use crate::policy::{Migrated, Options, Way, migrate, migrate_in};
-use crate::proof::{Limits, Proof, prove};
+use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
+use crate::proof::{Limits, Proof, prove, usable};
 use crate::value::Value;
 
 /// The separator of documents.
@@ -252,17 +252,18 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     match migrate(policy, options) {
         Ok(migrated) => {
             let proof = proof(name, text, &migrated, limits);
+            let place = format!("{name}:{line}");
             if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
-                return Outcome::Moved(Box::new(migrated), Box::new(proof));
+                return moved(migrated, proof, &place);
             }
             // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
             let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
             let other = expanded.map(|other| (self::proof(name, text, &other, limits), other));
             match other {
                 Some((Ok(better), other)) if better.answer != Answer::Differs => {
-                    Outcome::Moved(Box::new(other), Box::new(Ok(better)))
+                    moved(other, Ok(better), &place)
                 }
-                _ => Outcome::Moved(Box::new(migrated), Box::new(proof)),
+                _ => moved(migrated, proof, &place),
             }
         }
         Err(refusals) => {
@@ -277,9 +278,34 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     }
 }
 
+/// A policy that moved, with notes for what its proof counts apart.
+fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -> Outcome {
+    let apart = proof.iter().flat_map(|proof| &proof.apart);
+    migrated.notes.extend(apart.map(|one| Note { place: place.into(), text: one.text().into() }));
+    Outcome::Moved(Box::new(migrated), Box::new(proof))
+}
+
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
-    prove(name, old, &new.join(SEPARATOR), limits, migrated.leaves_controllers)
+    let reasons = || migrated.not_compared.iter().map(|what| format!("{what} are not compared"));
+    let new = new.join(SEPARATOR);
+    if [old, &new].iter().any(|text| text.contains("random(")) {
+        return usable(name, old, &new, "random texts are not compared".into());
+    }
+    if migrated.is_apart {
+        return usable(name, old, &new, reasons().collect::<Vec<_>>().join("; "));
+    }
+    let mut proof = prove(name, old, &new, limits, migrated.leaves_controllers)?;
+    if !migrated.not_compared.is_empty() {
+        proof.answer = match proof.answer {
+            Answer::Proved => Answer::Tested(reasons().collect()),
+            Answer::ProvedRelative(all) | Answer::Tested(all) => {
+                Answer::Tested(all.into_iter().chain(reasons()).collect())
+            }
+            other => other,
+        };
+    }
+    Ok(proof)
 }
 
 fn refused(original: &Original, refusal: &Refusal) -> Refused {

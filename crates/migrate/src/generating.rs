@@ -3,11 +3,12 @@
 //! In: a rule as it is written. Out: a draft with a template of each object, in which variables are placeholders `(( … ))` of CEL, or with an
 //! expression that copies an object. Semantics: `docs/generate.md` and `docs/cel-policies.md`.
 
+mod copies;
+
 use std::sync::Arc;
 
 use ephor_api::autogen::Computed;
 
-use crate::constraints::cel::literal;
 use crate::constraints::{Condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
 use crate::expressions::{Context, Refusal, convert, value};
@@ -78,17 +79,18 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
     let refuse =
         |what: &str, key: &str| Refusal::new(what, origin.key(key), "write the GeneratingPolicy by hand");
     let part = |key: &str| written.at(&["generate", key]).filter(|v| !v.is_null());
-    for key in ["foreach", "cloneList"] {
-        if part(key).is_some() {
-            return Err(refuse(&format!("`{key}` of a generate rule"), key));
-        }
-    }
     let filled = Filled { rule, context };
-    let body = match (part("data"), part("clone")) {
-        (Some(data), _) => filled.data(data, &part),
-        (None, Some(clone)) => filled.clone(clone, &part),
-        (None, None) => Err(refuse("a generate rule without data", "")),
-    }?;
+    let bodies = match (part("data"), part("clone"), part("cloneList")) {
+        _ if part("foreach").is_some() => copies::loops(&written, rule, context)?,
+        (Some(data), ..) => vec![filled.data(data, &part)?],
+        (None, None, None) => return Err(refuse("a generate rule without data", "")),
+        _ => vec![Body::Expression(copies::copy(
+            written.get("generate").unwrap_or(&Value::Null),
+            &origin,
+            context,
+            &|text| filled.text(text),
+        )?)],
+    };
     let flag = |key: &str| part(key).and_then(Value::as_bool);
     let of_policy = |key: &str| source.document.at(&["spec", key]).and_then(Value::as_bool);
     let flags = Flags {
@@ -98,9 +100,10 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
     };
     let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
     comments.push(format!("# from {}", source.original.short_place(&origin.path)));
+    let one = |body| Generated { comments: std::mem::take(&mut comments), body, flags };
     let mut draft = Draft {
         rules: vec![(at, rule.name.to_string())],
-        generated: vec![Generated { comments, body, flags }],
+        generated: bodies.into_iter().map(one).collect(),
         ..Draft::default()
     };
     if written.get("preconditions").is_some_and(|v| !v.is_null()) {
@@ -134,53 +137,8 @@ struct Filled<'f> {
 impl Filled<'_> {
     /// An object of its own: the data below what names it.
     fn data<'v>(&self, data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<Body, Refusal> {
-        let mut metadata = Fields::new();
-        for key in ["name", "namespace"] {
-            if let Some(value) = part(key) {
-                metadata.insert(key, value.clone());
-            }
-        }
-        for (key, value) in data.get("metadata").and_then(Value::as_map).into_iter().flat_map(|m| m.iter()) {
-            if !metadata.contains_key(key) {
-                metadata.insert(key.clone(), value.clone());
-            }
-        }
-        let mut object = Fields::new();
-        for key in ["apiVersion", "kind"] {
-            object.insert(key, part(key).cloned().unwrap_or_default());
-        }
-        object.insert("metadata", Value::Map(metadata));
-        for (key, value) in data.as_map().into_iter().flat_map(|m| m.iter()) {
-            if !object.contains_key(key) {
-                object.insert(key.clone(), value.clone());
-            }
-        }
-        let filled = self.value(&Value::Map(object))?;
+        let filled = self.value(&object(data, part))?;
         Ok(Body::Template(write(&Node::of(&filled), 0)))
-    }
-
-    /// A copy of another object, in another namespace.
-    fn clone<'v>(&self, clone: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<Body, Refusal> {
-        let own = |key: &str| part(key).and_then(Value::as_str).unwrap_or_default();
-        let name = clone.text_at(&["name"]);
-        if name != own("name") {
-            return Err(Refusal::new(
-                "a copy under another name",
-                self.rule.origin.key("generate").key("clone"),
-                "write the GeneratingPolicy by hand",
-            ));
-        }
-        let api_version = own("apiVersion");
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let plural = crate::kubernetes::Kinds::built_in().plural_of(group, version, own("kind")).to_string();
-        let resource = format!(
-            "resource.Get({}, {}, {}, {})",
-            literal(api_version),
-            literal(&plural),
-            self.text(clone.text_at(&["namespace"]))?,
-            self.text(name)?
-        );
-        Ok(Body::Expression(format!("generator.Apply({}, [{resource}])", self.text(own("namespace"))?)))
     }
 
     /// A text as an expression.
@@ -261,4 +219,30 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push("generate", Node::List(draft.generated.iter().map(Generated::item).collect()));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     Document { kind, name: named.name.into(), text: out }
+}
+
+/// The object that a rule describes: its data below what names it.
+fn object<'v>(data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Value {
+    let mut metadata = Fields::new();
+    for key in ["name", "namespace"] {
+        if let Some(value) = part(key) {
+            metadata.insert(key, value.clone());
+        }
+    }
+    for (key, value) in data.get("metadata").and_then(Value::as_map).into_iter().flat_map(|m| m.iter()) {
+        if !metadata.contains_key(key) {
+            metadata.insert(key.clone(), value.clone());
+        }
+    }
+    let mut object = Fields::new();
+    for key in ["apiVersion", "kind"] {
+        object.insert(key, part(key).cloned().unwrap_or_default());
+    }
+    object.insert("metadata", Value::Map(metadata));
+    for (key, value) in data.as_map().into_iter().flat_map(|m| m.iter()) {
+        if !object.contains_key(key) {
+            object.insert(key.clone(), value.clone());
+        }
+    }
+    Value::Map(object)
 }

@@ -20,6 +20,7 @@ mod exceptions;
 pub mod expressions;
 mod files;
 mod generating;
+mod images;
 mod mutating;
 mod names;
 mod native;

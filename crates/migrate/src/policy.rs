@@ -21,7 +21,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{generating, mutating, native, operations, validating, verbatim};
+use crate::{generating, images, mutating, native, operations, validating, verbatim};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +90,10 @@ pub struct Migrated {
     pub has_generated: bool,
     /// Whether ReplicationControllers have no rules any more.
     pub leaves_controllers: bool,
+    /// What is not compared with the origin.
+    pub not_compared: Vec<String>,
+    /// Whether nothing of it is compared.
+    pub is_apart: bool,
 }
 
 /// A rule, and what is known of its policy.
@@ -160,7 +164,18 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }
+    let targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
+    let verified = drafts.iter().filter(|draft| draft.images.is_some()).count();
+    // Where images are verified nothing is compared without a registry.
+    let is_apart = verified > 0 || targets == drafts.len();
     let mut out = documents(&source, drafts, notes);
+    if verified > 0 {
+        out.not_compared.push("signatures of images".into());
+    }
+    if targets > 0 {
+        out.not_compared.push("changes of other objects than that of the request".into());
+    }
+    out.is_apart = is_apart;
     out.has_generated = !policy.by_kind.is_empty();
     let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
     out.leaves_controllers = way == Way::Autogen
@@ -212,8 +227,8 @@ fn of_rule(
     let default = operations(source, at);
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
-    let has_patches =
-        |drafts: &[Draft]| drafts.iter().any(|draft| draft.mutations.iter().any(|one| one.is_json));
+    // Paths of JSON patches are not replaced for controllers, and other objects have none.
+    let is_whole = |draft: &Draft| draft.targets.is_some() || draft.mutations.iter().any(|one| one.is_json);
     if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
         let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
         if kinds.contains(LEFT) && source.options.replication_controllers {
@@ -222,8 +237,7 @@ fn of_rule(
                 out.extend(of_controllers(source, at, rule, &default, notes)?);
             }
         }
-        // Paths of JSON patches are not replaced for controllers.
-        if !has_patches(&out) {
+        if !out.iter().any(is_whole) {
             return Ok(out);
         }
     }
@@ -329,21 +343,31 @@ fn one(
         }
     }
     let parts = actions::parts(source.policy, rule, &found)?;
-    let draft = match &rule.body {
-        Body::Validate { .. } if rule.expressions.is_some() => verbatim::draft(source, at, rule)?,
-        Body::Validate { .. } => of_validate(source, at, rule, &found)?,
+    let drafts = match &rule.body {
+        Body::Validate { .. } if rule.expressions.is_some() => vec![verbatim::draft(source, at, rule)?],
+        Body::Validate { .. } => vec![of_validate(source, at, rule, &found)?],
         Body::Mutate(body) if source.options.to == To::Kyverno => {
             let context = context(source, &found);
-            mutating::draft(source, at, rule, body, &found, &context)?
+            match body.targets.is_some() {
+                true => mutating::targets::drafts(source, at, rule, body, &context, notes)?,
+                false => vec![mutating::draft(source, at, rule, body, &found, &context)?],
+            }
         }
         Body::Generate(_) if source.options.to == To::Kyverno => {
-            generating::draft(source, at, rule, &context(source, &found))?
+            vec![generating::draft(source, at, rule, &context(source, &found))?]
+        }
+        Body::VerifyImages(body) if source.options.to == To::Kyverno => {
+            images::drafts(source, at, rule, body, &context(source, &found), notes)?
         }
         other => return Err(not_yet(rule, other)),
     };
     let mut out = Vec::new();
-    for Part { action, namespaces, conditions, suffix } in parts {
+    let each = drafts.iter().flat_map(|draft| parts.iter().map(move |part| (draft, part.clone())));
+    for (draft, Part { action, namespaces, conditions, suffix }) in each {
         let mut own = Draft { action, suffix, controllers: controllers.clone(), ..draft.clone() };
+        if let Some(action) = own.images.as_ref().and_then(|images| images.action) {
+            own.action = action;
+        }
         own.matching = found.clone();
         own.matching.namespaces.extend(namespaces);
         let mut all = requests(source.document);
@@ -398,6 +422,7 @@ fn context(source: &Source<'_>, found: &Matching) -> Context {
         operations: found.operations(),
         types: source.options.types.clone(),
         namespace: source.policy.namespace.clone(),
+        trigger: None,
     }
 }
 
@@ -422,6 +447,10 @@ fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migra
                 Some((_, policies)) => policies.push(own.clone()),
                 None => out.rules.push((rule.clone(), vec![own.clone()])),
             }
+        }
+        if let Some(images) = &draft.images {
+            out.documents.push(images::document(source, draft, images, &named));
+            continue;
         }
         out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
             (To::Kubernetes, _) => native::document(source, draft, &named),

@@ -73,7 +73,7 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
 fn spec(source: &Source<'_>, draft: &Draft) -> Node {
     let mut out = Map::default();
     out.push("validationActions", draft.action.node());
-    common(source, &mut out);
+    common(source, None, &mut out);
     let mut autogen = Map::default();
     if let Some(controllers) = &draft.controllers {
         autogen.push("podControllers", Node::map([("controllers", Node::texts(controllers))]));
@@ -96,8 +96,8 @@ fn spec(source: &Source<'_>, draft: &Draft) -> Node {
     out.into()
 }
 
-/// What policies of all kinds say about their evaluation, as far as the old one says it.
-pub fn common(source: &Source<'_>, out: &mut Map) {
+/// What policies of all kinds say about their evaluation, as far as the old one says it; `more` is another part of `evaluation`.
+pub fn common(source: &Source<'_>, more: Option<(&str, Node)>, out: &mut Map) {
     if !source.policy.failure_policy.is_fail() {
         out.push("failurePolicy", Node::text("Ignore"));
     }
@@ -110,6 +110,9 @@ pub fn common(source: &Source<'_>, out: &mut Map) {
         let flag = written(&["spec", key]).and_then(Value::as_bool);
         let node = flag.map(|on| Node::map([("enabled", Node::Plain(on.to_string()))]));
         evaluation.push_some(key, node.filter(|_| key == "background" || flag == Some(false)));
+    }
+    if let Some((key, node)) = more {
+        evaluation.push(key, node);
     }
     if !evaluation.is_empty() {
         out.push("evaluation", evaluation.into());

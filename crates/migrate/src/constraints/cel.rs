@@ -148,7 +148,7 @@ pub fn matches(text: &str, wildcard: &Wildcard) -> String {
 }
 
 /// The regular expression of a wildcard.
-fn regex(pattern: &str) -> String {
+pub fn regex(pattern: &str) -> String {
     let mut out = String::from("^(?s)");
     for c in pattern.chars() {
         match c {

@@ -11,7 +11,7 @@ use crate::ir::template::Part;
 use crate::value::{Str, Value};
 
 use super::Refusal;
-use super::bindings::{fetched, queried};
+use super::bindings::{arguments, fetched, queried};
 use super::scope::Scope;
 use super::template::{as_text, query};
 use super::term::{Faults, Val};
@@ -59,15 +59,12 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
     };
     let found = match rest {
         [plural] => {
-            let mut args = vec![text(&api_version), plural.clone(), namespace];
-            if let Some(labels) = segments.labels {
-                args.push(labels);
-            }
+            let args = arguments(&api_version, plural.clone(), namespace, segments.labels, scope)?;
             let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
             fetched(own, "resource", "list", args, ty, faults, scope)
         }
         [plural, name] => {
-            let args = vec![text(&api_version), plural.clone(), namespace, name.clone()];
+            let args = arguments(&api_version, plural.clone(), namespace, Some(name.clone()), scope)?;
             let ty = served(&api_version, plural, scope);
             fetched(own, "resource", "get", args, ty, faults, scope)
         }

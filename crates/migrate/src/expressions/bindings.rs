@@ -90,7 +90,7 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 other => other,
             };
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
-            let args = vec![text("v1"), text("configmaps"), namespace.node, own.node];
+            let args = arguments("v1", text("configmaps"), namespace.node, Some(own.node), scope)?;
             let kind = ["".into(), "v1".into(), "ConfigMap".into()];
             let ty = Ty::of_kinds(&[kind], &scope.cx.types);
             Ok(fetched(&binding.name, "resource", "get", args, ty, faults, scope))
@@ -120,6 +120,29 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             }
         }
     }
+}
+
+/// What a call that reads objects is given: policies of a namespace read their own, and do not name it.
+///
+/// # Errors
+/// Another namespace is read.
+pub fn arguments(
+    api_version: &str,
+    plural: Node,
+    namespace: Node,
+    last: Option<Node>,
+    scope: &Scope<'_>,
+) -> Result<Vec<Node>, Refusal> {
+    let mut out = vec![text(api_version), plural];
+    match (&scope.cx.namespace, &namespace.kind) {
+        (None, _) => out.push(namespace),
+        (Some(own), crate::cel_tree::Kind::Const(Value::Str(written))) if written != own => {
+            return Err(scope.refuse("reading outside of the namespace of a policy", "write a ClusterPolicy"));
+        }
+        _ => {}
+    }
+    out.extend(last);
+    Ok(out)
 }
 
 /// A text as an expression.

@@ -59,6 +59,21 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             faults.extend(more);
             Ok(Val::of_test(Test { node: method(of, "matches", vec![pattern]), faults }))
         }
+        ("regex_replace_all", [Val::Const(Value::Str(pattern)), of, Val::Const(Value::Str(by))]) => {
+            let Some(by) = super::regular::replacement(by) else {
+                return Err(scope.refuse("groups by name in a replacement", "write them by number: `$1`"));
+            };
+            scope.needs_kyverno("replacing by a regular expression")?;
+            let (of, faults) = as_text(&strict(of), scope)?;
+            let node =
+                method(crate::cel::build::name("regex"), "replace", vec![of, text(pattern), text(&by)]);
+            Ok(Val::Node { node, ty: Ty::Text, faults })
+        }
+        ("random", [of]) => {
+            scope.needs_kyverno("a random text")?;
+            let (of, faults) = as_text(&strict(of), scope)?;
+            Ok(Val::Node { node: crate::cel::build::call("random", vec![of]), ty: Ty::Text, faults })
+        }
         ("pattern_match", [Val::Const(Value::Str(pattern)), of]) => {
             let (of, faults) = as_text(&strict(of), scope)?;
             Ok(Val::of_test(Test { node: super::texts::matches(&of, pattern), faults }))

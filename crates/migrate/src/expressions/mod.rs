@@ -9,6 +9,7 @@ mod api_call;
 mod bindings;
 mod compare;
 mod conditions;
+pub mod each;
 mod forms;
 mod functions;
 mod leaf;
@@ -19,6 +20,7 @@ mod open_pattern;
 mod ordering;
 mod pattern;
 mod pod_security;
+mod regular;
 mod root;
 mod rule;
 mod scope;
@@ -58,12 +60,24 @@ pub struct Context {
     pub namespace: Option<Str>,
     /// The operations that the new policy is for.
     pub operations: Vec<Str>,
+    /// The request, where expressions are about another object than that of the request.
+    pub trigger: Option<Trigger>,
+}
+
+/// A request because of which other objects are changed.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    /// The kinds of its object.
+    pub kinds: Vec<[Str; 3]>,
+    /// Context entries of the other objects.
+    pub bindings: Vec<Arc<Binding>>,
 }
 
 impl Context {
     /// A cluster-wide policy for objects of these kinds that are created and updated.
     pub fn new(target: Target, kinds: Vec<[Str; 3]>, types: Arc<Types>) -> Context {
-        Context { target, kinds, types, namespace: None, operations: vec!["CREATE".into(), "UPDATE".into()] }
+        let operations = vec!["CREATE".into(), "UPDATE".into()];
+        Context { target, kinds, types, namespace: None, operations, trigger: None }
     }
 }
 
@@ -143,6 +157,7 @@ pub struct Element<'e> {
 fn scope_of<'c>(rule: &Rule, element: Option<&Element<'_>>, context: &'c Context) -> scope::Scope<'c> {
     let mut scope = scope::Scope::new(context, rule.origin.clone());
     scope.bindings = rule.bindings.to_vec();
+    scope.bindings.extend(context.trigger.iter().flat_map(|trigger| trigger.bindings.iter().cloned()));
     if let Some(element) = element {
         let list = element.list.iter().fold(root::object(&scope), |path, key| path.key(key, &context.types));
         let item = term::Path::of(crate::cel::build::name(element.var), list.ty.item());
@@ -176,17 +191,56 @@ pub fn value(
     Ok(whole(node, &scope))
 }
 
-/// Whether conditions of a loop hold.
+/// Whether conditions of a loop, or of other objects, hold.
 ///
 /// # Errors
 /// The first construct that cannot be said in CEL.
 pub fn holds(
     own: &Conditions,
     rule: &Rule,
-    element: &Element<'_>,
+    element: Option<&Element<'_>>,
     context: &Context,
 ) -> Result<String, Refusal> {
-    let mut scope = scope_of(rule, Some(element), context);
+    let mut scope = scope_of(rule, element, context);
     let test = conditions::conditions(own, &mut scope)?;
+    Ok(whole(test.node, &scope))
+}
+
+/// What a statement about an image says, `image` in expressions of images.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// The name under which conditions read it; `None` = its fields stand at the root.
+    pub name: Option<Str>,
+    /// The expression for it.
+    pub expression: String,
+}
+
+/// Whether conditions about statements of an image hold, or do not hold.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn fails_not(
+    own: &Conditions,
+    rule: &Rule,
+    payloads: &[Payload],
+    negated: bool,
+    context: &Context,
+) -> Result<String, Refusal> {
+    let mut scope = scope_of(rule, None, context);
+    scope.loops.push("image".into());
+    for payload in payloads {
+        let syntax = ephor_cel::library::general("").syntax;
+        let node = ephor_cel::syntax::parse(&payload.expression, syntax)
+            .map_err(|_| scope.refuse("a name of an attestation", "name it with letters and digits"))?;
+        let found = term::Val::Path(term::Path::of(node, types::Ty::Any));
+        match &payload.name {
+            Some(name) => {
+                scope.names.insert(name.clone(), found);
+            }
+            None => scope.data = Some(found),
+        }
+    }
+    let test = conditions::conditions(own, &mut scope)?;
+    let test = if negated { test.negated() } else { test };
     Ok(whole(test.node, &scope))
 }

@@ -3,7 +3,7 @@
 //! In: a path from the root of a rule's data: `request`, `element`, names of the context. Out: the value. Semantics:
 //! `docs/variables.md`, "Data of a rule".
 
-use crate::cel::build::{boolean, call, choose, equals, name, select, text};
+use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::Prepared;
 use crate::ir::{Operator, operator};
@@ -33,15 +33,59 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             (Val::Node { node: select(account, field), ty: Ty::Text, faults: Faults::new() }, rest)
         }
         "images" if !scope.names.contains_key("images") => {
+            if let Some(found) = image_of_element(rest, scope)? {
+                return Ok(found);
+            }
             return Err(scope
                 .refuse("the parsed images of an object (`images`)", "read the images of the containers"));
         }
+        "target" if scope.cx.trigger.is_some() => (Val::Path(object(scope)), rest),
         key => match values::inner_of(key, super::template::INNER, scope) {
             Some(inner) => (inner.clone(), rest),
             None => (bindings::named(key, scope)?, rest),
         },
     };
     rest.iter().try_fold(start, |val, key| values::member(&val, key, scope))
+}
+
+/// `images.containers."{{element.name}}".tag`: a part of the image of the element that a loop is about.
+fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refusal> {
+    let [_, key, part] = keys else { return Ok(None) };
+    let Some(Val::Path(path)) = values::inner_of(key, super::template::INNER_KEY, scope)
+        .or_else(|| values::inner_of(key, super::template::INNER, scope))
+    else {
+        return Ok(None);
+    };
+    let is_element = path.steps.len() == 1
+        && path.last() == Some("name")
+        && path
+            .base
+            .as_ident()
+            .is_some_and(|base| scope.names.get("element").is_some_and(|e| is_var(e, base)));
+    if !is_element {
+        return Ok(None);
+    }
+    scope.needs_kyverno("the parsed image of a container")?;
+    let image = select(path.base.clone(), "image");
+    let parsed = |part: &str| method(call("parseImageReference", vec![image.clone()]), part, Vec::new());
+    let replaced = |node: Node, from: &str, to: &str| method(node, "replace", vec![text(from), text(to)]);
+    let node = match &**part {
+        "tag" => parsed("tag"),
+        "digest" => parsed("digest"),
+        "registry" => replaced(parsed("registry"), "index.docker.io", "docker.io"),
+        // There Docker Hub's images of its own have no folder.
+        "path" => choose(
+            method(image.clone(), "contains", vec![text("library/")]),
+            parsed("repository"),
+            replaced(parsed("repository"), "library/", ""),
+        ),
+        _ => return Ok(None),
+    };
+    Ok(Some(Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
+}
+
+fn is_var(val: &Val, name: &Str) -> bool {
+    matches!(val, Val::Path(path) if path.steps.is_empty() && path.base.as_ident() == Some(name))
 }
 
 /// Part of a request, and what is left of the path.
@@ -51,6 +95,12 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
     };
     let of = |field: &str| select(name("request"), field);
     let plain = |node: Node| Val::Node { node, ty: Ty::Text, faults: Faults::new() };
+    if let (Some(trigger), "object" | "oldObject") = (&scope.cx.trigger, &**first) {
+        let is_deletion = scope.cx.operations.iter().all(|o| **o == *"DELETE");
+        let field = if is_deletion { "oldObject" } else { first };
+        let path = Path::of(of(field), Ty::of_kinds(&trigger.kinds, &scope.cx.types));
+        return Ok((Val::Path(path), rest));
+    }
     let found = match &**first {
         "object" => Val::Path(object(scope)),
         "oldObject" => {
@@ -99,6 +149,7 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
 pub fn object(scope: &Scope<'_>) -> Path {
     let is_deletion = |o: &Str| **o == *"DELETE";
     let base = match scope.cx.operations.iter().filter(|o| is_deletion(o)).count() {
+        _ if scope.cx.trigger.is_some() => name("object"),
         0 => name("object"),
         n if n == scope.cx.operations.len() => name("oldObject"),
         _ => {

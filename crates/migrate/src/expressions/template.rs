@@ -180,13 +180,17 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
     let mut text = source.to_string();
     for _ in 0..16 {
         let found = find_variables(&text);
-        let Some(first) = found.first().cloned() else { break };
-        let written = text.get(first.clone()).unwrap_or_default().to_string();
-        if first == (0..text.len()) {
+        if let Some(whole) = found.iter().find(|one| **one == (0..text.len())) {
+            let written = text.get(whole.clone()).unwrap_or_default().to_string();
             let query = crate::lower::query::compile(&expression(&written), names);
-            let found = self::query(&query, scope);
-            return found;
+            return self::query(&query, scope);
         }
+        // Variables that stand in no other one are parts of the text.
+        let is_inside = |one: &&std::ops::Range<usize>| {
+            let before = text.get(..one.start).unwrap_or_default();
+            before.matches("{{").count() > before.matches("}}").count()
+        };
+        let Some(first) = found.iter().find(is_inside).cloned() else { break };
         text = with_inner(&text, first, names, scope)?;
     }
     // Text around variables that do not nest.

@@ -34,7 +34,11 @@ fn mixed<'v>(
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();
     let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));
-    let is_one = types.all(|one| Some(one) == first) && (is_scalar || values.clone().count() < 2);
+    // What a variable gives has no type for the checker.
+    let is_variable = |v: &&Value| v.as_str().is_some_and(|text| text.contains("{{"));
+    let variables = values.clone().filter(is_variable).count();
+    let is_alike = variables == 0 || variables == values.clone().count();
+    let is_one = types.all(|one| Some(one) == first) && is_alike && (is_scalar || values.clone().count() < 2);
     let one = |v: &Value| {
         let text = constant(v, fill)?;
         Ok(if is_one { text } else { format!("dyn({text})") })
@@ -60,18 +64,63 @@ pub struct Place {
     pub steps: Vec<(String, bool)>,
     /// Its type, where that is known.
     pub ty: Option<Type>,
+    /// Where it begins in a JSON patch, as an expression; empty = at the object.
+    pub prefix: String,
+    /// What must hold for it to be there at all, as a test.
+    pub exists: Option<String>,
 }
 
 impl Place {
     /// An object of a kind.
     pub fn object(kind: &[crate::value::Str; 3], types: &Types) -> Place {
         let ty = types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged));
-        Place { text: "object".into(), steps: Vec::new(), ty }
+        Place { text: "object".into(), steps: Vec::new(), ty, prefix: String::new(), exists: None }
     }
 
     /// An item of a list.
     pub fn item(name: &str, ty: &Type) -> Place {
-        Place { text: name.into(), steps: Vec::new(), ty: Some(ty.clone()) }
+        let (prefix, exists) = (String::new(), None);
+        Place { text: name.into(), steps: Vec::new(), ty: Some(ty.clone()), prefix, exists }
+    }
+
+    /// An item of this list, as `text`, at a position that is an expression.
+    pub fn at(&self, text: &str, position: &str) -> Place {
+        let ty = match &self.ty {
+            Some(Type::List(_, item)) => Some((**item).clone()),
+            _ => None,
+        };
+        let prefix = match position.parse::<usize>() {
+            Ok(_) => joined(&self.path(), &format!("/{position}")),
+            Err(_) => format!("{} + string({position})", joined(&self.path(), "/")),
+        };
+        Place { text: text.into(), steps: Vec::new(), ty, prefix, exists: self.exists.clone() }
+    }
+
+    /// The value of a list, or none of its items.
+    pub fn or_empty(&self) -> String {
+        match self.steps.iter().position(|(_, is_there)| !is_there) {
+            None => self.value(),
+            Some(first) => {
+                let mut text = self.text.clone();
+                for (at, (key, _)) in self.steps.iter().enumerate() {
+                    match (at < first, is_name(key)) {
+                        (true, true) => text.push_str(&format!(".{key}")),
+                        (true, false) => text.push_str(&format!("[{}]", literal(key))),
+                        (false, true) => text.push_str(&format!(".?{key}")),
+                        (false, false) => text.push_str(&format!("[?{}]", literal(key))),
+                    }
+                }
+                format!("{text}.orValue([])")
+            }
+        }
+    }
+
+    /// Its place in a JSON patch, as an expression.
+    pub fn path(&self) -> String {
+        match self.prefix.is_empty() {
+            true => literal(&self.pointer()),
+            false => joined(&self.prefix, &self.pointer()),
+        }
     }
 
     /// What it is described by, if it has fields.
@@ -99,11 +148,19 @@ impl Place {
             field.is_some_and(|field| field.required) || (is_first && matches!(key, "metadata" | "spec"));
         let mut steps = self.steps.clone();
         steps.push((key.into(), is_there));
-        Place { text: self.text.clone(), steps, ty }
+        Place { text: self.text.clone(), steps, ty, prefix: self.prefix.clone(), exists: self.exists.clone() }
     }
 
     /// Whether it is there, as a test; `None` = always.
     pub fn is_there(&self) -> Option<String> {
+        match (&self.exists, self.steps_are_there()) {
+            (None, test) => test,
+            (Some(exists), None) => Some(exists.clone()),
+            (Some(exists), Some(test)) => Some(format!("{exists} && {test}")),
+        }
+    }
+
+    fn steps_are_there(&self) -> Option<String> {
         let last_open = self.steps.iter().rposition(|(_, is_there)| !is_there)?;
         let path = self.steps.get(..=last_open)?;
         let first_open = path.iter().position(|(_, is_there)| !is_there)?;
@@ -120,6 +177,11 @@ impl Place {
             }
         }
         Some(format!("{text}.hasValue()"))
+    }
+
+    /// Whether it must be there where what it belongs to is.
+    pub fn is_required(&self) -> bool {
+        self.steps.last().is_none_or(|(_, is_there)| *is_there)
     }
 
     /// The value, for where it is there.
@@ -139,12 +201,21 @@ impl Place {
     /// The place above it.
     pub fn above(&self) -> Option<Place> {
         let (_, above) = self.steps.split_last()?;
-        (!above.is_empty()).then(|| Place { text: self.text.clone(), steps: above.to_vec(), ty: None })
+        (!above.is_empty()).then(|| Place { steps: above.to_vec(), ty: None, ..self.clone() })
     }
 
     /// The last key.
     pub fn last(&self) -> &str {
         self.steps.last().map(|(key, _)| key.as_str()).unwrap_or_default()
+    }
+}
+
+/// A text, as an expression, with another text behind it.
+pub fn joined(expression: &str, text: &str) -> String {
+    match (expression.strip_suffix('\''), text) {
+        (_, "") => expression.into(),
+        (Some(open), text) => format!("{open}{}", literal(text).trim_start_matches('\'')),
+        (None, text) => format!("{expression} + {}", literal(text)),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::value::{Map, Value};
 
 use super::constant::{Fill, Place, constant, is_map, is_name, is_scalar, named_items};
 use super::json::{remove, set};
+use super::loops::over_items;
 
 /// What a patch becomes.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Merged {
     pub patches: Vec<String>,
     /// What the object must look like for the patch to apply: a pattern.
     pub condition: Option<Value>,
+    /// Whether it changes elements of a loop and nothing else.
+    pub is_of_elements: bool,
 }
 
 /// A key with its anchor.
@@ -50,6 +53,19 @@ struct Writer<'w> {
     fill: Fill<'w>,
     element: Option<&'w Chosen<'w>>,
     patches: Vec<String>,
+    /// The items around.
+    inside: Option<Inside>,
+    /// Whether something is for elements of the loop, and whether something is not.
+    elements: [bool; 2],
+}
+
+/// Items of a list that are changed.
+#[derive(Clone)]
+struct Inside {
+    list: Place,
+    var: String,
+    test: String,
+    is_element: bool,
 }
 
 /// The elements of a list that a loop is about.
@@ -74,7 +90,8 @@ pub fn merged(
     fill: Fill<'_>,
     element: Option<&Chosen<'_>>,
 ) -> Result<Merged, Refusal> {
-    let mut writer = Writer { types, origin, fill, element, patches: Vec::new() };
+    let mut writer =
+        Writer { types, origin, fill, element, patches: Vec::new(), inside: None, elements: [false; 2] };
     if patch.any_text(&|text| text.contains("$(")) {
         return Err(writer.refuse("references in a merge"));
     }
@@ -85,7 +102,8 @@ pub fn merged(
     let condition = conditions(fields);
     let apply = writer.object(fields, object, "Object")?;
     let apply = (!apply.is_empty()).then(|| format!("Object{{{}}}", apply.join(", ")));
-    Ok(Merged { apply, patches: writer.patches, condition })
+    let is_of_elements = writer.elements == [true, false];
+    Ok(Merged { apply, patches: writer.patches, condition, is_of_elements })
 }
 
 /// The conditions of a patch as a pattern, without those of a list's items.
@@ -117,7 +135,12 @@ impl Writer<'_> {
         let mut out = Vec::new();
         for (written, value) in fields.iter() {
             if written.contains("{{") {
-                return Err(self.refuse("a variable in a key of a merge"));
+                let is_text = value.as_str().is_some() && matches!(key(written), Key::Plain(_));
+                if !is_text || !is_map(place.ty.as_ref()) || self.element.is_some() {
+                    return Err(self.refuse("a variable in a key of a merge"));
+                }
+                out.push(format!("{}: {}", (self.fill)(written)?, constant(value, self.fill)?));
+                continue;
             }
             let (key, absent) = match key(written) {
                 Key::Plain(key) => (key, false),
@@ -135,6 +158,8 @@ impl Writer<'_> {
             };
             let is_field = is_name(key) || is_map(place.ty.as_ref());
             match field.filter(|_| is_field) {
+                // Patches say all of it.
+                Some(text) if text.is_empty() => {}
                 Some(text) => {
                     let chooses = !absent && text.contains(".map(") && value.as_list().is_some();
                     match own.is_there().filter(|_| chooses) {
@@ -145,9 +170,7 @@ impl Writer<'_> {
                         None => out.extend(self.member(place, key, &own, &text, absent)),
                     }
                 }
-                None if place.text != "object" => {
-                    return Err(self.refuse("a value in a list's items that is replaced as a whole"));
-                }
+                None if place.text != "object" => self.inside(value, &own, absent)?,
                 None if absent => {
                     let patch = set(&own, &plain(value), self.fill)?;
                     self.patches.push(match own.is_there() {
@@ -187,15 +210,23 @@ impl Writer<'_> {
         match value {
             Value::Map(fields) => {
                 let is_free = is_map(place.ty.as_ref());
+                let before = self.patches.len();
                 let members = self.object(fields, place, name)?;
                 let text = if is_free { String::new() } else { name.to_string() };
-                Ok((!members.is_empty()).then(|| format!("{text}{{{}}}", members.join(", "))))
+                Ok(match (members.is_empty(), self.patches.len() > before) {
+                    (false, _) => Some(format!("{text}{{{}}}", members.join(", "))),
+                    (true, true) => Some(String::new()),
+                    (true, false) => None,
+                })
             }
             Value::List(items) => match named_items(place.ty.as_ref()).cloned() {
                 Some(ty) => self.items(items, &ty, place, name).map(Some),
                 None => Ok(None),
             },
-            scalar => Ok(Some(constant(scalar, self.fill)?)),
+            scalar => {
+                self.elements[1] |= self.inside.is_none();
+                Ok(Some(constant(scalar, self.fill)?))
+            }
         }
     }
 
@@ -209,9 +240,10 @@ impl Writer<'_> {
             if let Some(element) = self.element.filter(is_its)
                 && let Some(own) = of_element(fields)
             {
-                chosen.push(self.elements(element, &own, ty, place, name)?);
+                chosen.extend(self.elements(element, &own, ty, place, name)?);
                 continue;
             }
+            self.elements[1] = true;
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
                 let item = Place::item("item", ty);
@@ -219,16 +251,13 @@ impl Writer<'_> {
                 own.push(format!("{name}{{{}}}", members.join(", ")));
                 continue;
             }
-            chosen.push(self.chosen(fields, ty, place, name)?);
+            chosen.extend(self.chosen(fields, ty, place, name)?);
         }
         let adds = !own.is_empty() && !chosen.is_empty() && place.is_there().is_some();
         if chosen.len() > 1 || adds {
             return Err(self.refuse("several items with anchors in one list"));
         }
-        let mut parts = Vec::new();
-        for text in chosen {
-            parts.push(text);
-        }
+        let mut parts = chosen;
         if !own.is_empty() {
             parts.push(format!("[{}]", own.join(", ")));
         }
@@ -236,7 +265,13 @@ impl Writer<'_> {
     }
 
     /// The items of the object's list that an item with anchors is for.
-    fn chosen(&mut self, fields: &Map, ty: &Type, place: &Place, name: &str) -> Result<String, Refusal> {
+    fn chosen(
+        &mut self,
+        fields: &Map,
+        ty: &Type,
+        place: &Place,
+        name: &str,
+    ) -> Result<Option<String>, Refusal> {
         let var = "item";
         let item = Place::item(var, ty);
         let (mut tests, mut rest) = (Vec::new(), Map::new());
@@ -260,14 +295,45 @@ impl Writer<'_> {
                 }
             }
         }
-        let members = self.object(&rest, &item, name)?;
+        let test = tests.join(" && ");
+        let inside = Inside { list: place.clone(), var: var.into(), test, is_element: false };
+        let outside = self.inside.replace(inside);
+        let members = self.object(&rest, &item, name);
+        self.inside = outside;
+        let members = members?;
+        if members.is_empty() {
+            return Ok(None);
+        }
         let list = place.value();
         let some = match tests.is_empty() {
             true => list,
             false => format!("{list}.filter({var}, {})", tests.join(" && ")),
         };
         let all: Vec<String> = [format!("name: {var}.name")].into_iter().chain(members).collect();
-        Ok(format!("{some}.map({var}, {name}{{{}}})", all.join(", ")))
+        Ok(Some(format!("{some}.map({var}, {name}{{{}}})", all.join(", "))))
+    }
+
+    /// A value of items that is replaced as a whole: a patch for each of them.
+    fn inside(&mut self, value: &Value, own: &Place, absent: bool) -> Result<(), Refusal> {
+        let Some(Inside { list, var, test, is_element }) = self.inside.clone().filter(|i| i.var == own.text)
+        else {
+            return Err(self.refuse("a value in a list's items that is replaced as a whole"));
+        };
+        if value.any_text(&|text| !matches!(key(text), Key::Plain(_))) {
+            return Err(self.refuse("anchors in a list that is replaced as a whole"));
+        }
+        let place = Place { prefix: list.at(&var, "index").prefix, ..own.clone() };
+        let body = match (value.is_null(), absent, place.is_there()) {
+            (true, ..) => remove(&place),
+            (false, true, Some(test)) => {
+                format!("{test} ? [] : {}", bracketed(&set(&place, &plain(value), self.fill)?))
+            }
+            (false, true, None) => return Ok(()),
+            (false, false, _) => set(&place, value, self.fill)?,
+        };
+        self.elements[usize::from(!is_element)] = true;
+        self.patches.push(over_items(&list.or_empty(), "index", &var, &test, &[body], false));
+        Ok(())
     }
 
     /// The elements of a loop, each changed by the item that names it.
@@ -278,14 +344,23 @@ impl Writer<'_> {
         ty: &Type,
         place: &Place,
         name: &str,
-    ) -> Result<String, Refusal> {
-        let members = self.object(fields, &Place::item(element.var, ty), name)?;
+    ) -> Result<Option<String>, Refusal> {
+        let test = element.test.clone().filter(|test| test != "true").unwrap_or_default();
+        let inside = Inside { list: place.clone(), var: element.var.into(), test, is_element: true };
+        let outside = self.inside.replace(inside);
+        let members = self.object(fields, &Place::item(element.var, ty), name);
+        self.inside = outside;
+        let members = members?;
+        if members.is_empty() {
+            return Ok(None);
+        }
+        self.elements[0] = true;
         let some = match &element.test {
             Some(test) => format!("{}.filter({}, {test})", place.value(), element.var),
             None => place.value(),
         };
         let all: Vec<String> = [format!("name: {}.name", element.var)].into_iter().chain(members).collect();
-        Ok(format!("{some}.map({}, {name}{{{}}})", element.var, all.join(", ")))
+        Ok(Some(format!("{some}.map({}, {name}{{{}}})", element.var, all.join(", "))))
     }
 
     /// What the schema does not describe, or replaces as a whole.

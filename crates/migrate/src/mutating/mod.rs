@@ -5,7 +5,10 @@
 
 mod constant;
 mod json;
+mod loops;
 mod merge;
+mod merge_loops;
+pub mod targets;
 
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use ephor_cel::syntax::parse;
 use crate::cel::{WIDTH, print};
 use crate::constraints::{Condition, Matching, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Converted, Element, Refusal, convert, holds, value};
+use crate::expressions::{Context, Converted, Refusal, convert, value};
 use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
 use crate::lower::template::text;
@@ -65,14 +68,58 @@ pub fn draft(
     context: &Context,
 ) -> Result<Draft, Refusal> {
     let written = source.written(at, rule);
+    let (mutations, pattern) = changes(source, at, rule, body, &found.kinds, context)?;
+    let converted = preconditions(&written, pattern, at, context)?;
+    Ok(Draft {
+        rules: vec![(at, rule.name.to_string())],
+        conditions: own_conditions(&converted),
+        variables: own_variables(&converted),
+        mutations,
+        ..Draft::default()
+    })
+}
+
+/// What must hold of the object, from a converted rule.
+pub fn own_conditions(converted: &Converted) -> Vec<Condition> {
+    let named = |name: &str, expression: &str| Condition {
+        name: name.into(),
+        expression: expression.into(),
+        is_verbatim: false,
+    };
+    let patterns = converted.validations.iter().filter(|one| one.expression != "true");
+    converted
+        .conditions
+        .iter()
+        .map(|c| named(&c.name, &c.expression))
+        .chain(patterns.map(|one| named("pattern", &one.expression)))
+        .collect()
+}
+
+/// The variables of a converted rule.
+pub fn own_variables(converted: &Converted) -> Vec<Variable> {
+    let one = |v: &crate::expressions::Named| Variable {
+        name: v.name.to_string(),
+        expression: v.expression.clone(),
+        is_verbatim: false,
+    };
+    converted.variables.iter().map(one).collect()
+}
+
+/// The mutations of a rule, and the pattern that an object of the kinds must match for them.
+fn changes(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    body: &Body,
+    kinds: &[[Str; 3]],
+    context: &Context,
+) -> Result<(Vec<Mutation>, Option<Value>), Refusal> {
+    let written = source.written(at, rule);
     let origin = rule.origin.key("mutate");
     let refuse =
         |what: &str, key: &str| Err(Refusal::new(what, origin.key(key), "write the MutatingPolicy by hand"));
-    if body.targets.is_some() {
-        return refuse("`targets` of a mutation", "targets");
-    }
     let part = |key: &str| written.at(&["mutate", key]).filter(|v| !v.is_null());
-    let Some(kind) = found.kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
+    let Some(kind) = kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
     let types = &source.options.types;
     let object = Place::object(kind, types);
     let (mut mutations, mut pattern) = (Vec::new(), None);
@@ -85,13 +132,42 @@ pub fn draft(
             expression: laid_out(expression),
         });
     };
-    let names: Arc<[Str]> = rule.bindings.iter().map(|b| b.name.clone()).collect();
+    let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
+    let names: Arc<[Str]> = rule.bindings.iter().chain(of_target).map(|b| b.name.clone()).collect();
     let fill = |written: &str| value(&text(&written.into(), &names), rule, None, context);
     if let Change::ForEach(loops) = &body.change {
         let written = part("foreach").and_then(Value::as_list).unwrap_or_default();
-        for (own, written) in loops.iter().zip(written) {
-            let (expression, place) = of_loop(own, written, rule, &object, context)?;
-            add(false, &expression, &place);
+        let all: Vec<_> = loops.iter().zip(written).collect();
+        let is_merge =
+            |own: &PatchLoop| matches!(own.change, Change::Patch(crate::ir::mutate::Patch::Merge(_), _));
+        let mut patches = Vec::new();
+        for (own, written) in &all {
+            if is_merge(own) {
+                let place = own.origin.key("patchStrategicMerge").path;
+                for (is_json, text) in merge_loops::mutations(own, written, rule, &object, context)? {
+                    add(is_json, &text, &place);
+                }
+                continue;
+            }
+            let found = loops::patches(own, written, rule, &object, &names, context)?;
+            patches.push((found, own.origin.path.to_string()));
+        }
+        // Context entries are read before the first loop.
+        if patches.len() > 1 && !rule.bindings.is_empty() {
+            let is_below = |a: &str, b: &str| a.is_empty() || b.starts_with(a.trim_end_matches('\''));
+            let lists: Vec<&str> = patches.iter().map(|(one, _)| one.list.as_str()).collect();
+            let touch = lists
+                .iter()
+                .enumerate()
+                .any(|(at, a)| lists.iter().enumerate().any(|(other, b)| at != other && is_below(a, b)));
+            if touch || patches.len() != all.len() {
+                return refuse("loops over one list in a rule with context entries", "foreach");
+            }
+            let texts: Vec<&str> = patches.iter().map(|(one, _)| one.expression.as_str()).collect();
+            let place = patches.first().map(|(_, place)| place.clone()).unwrap_or_default();
+            add(true, &texts.join(" + "), &place);
+        } else {
+            patches.iter().for_each(|(one, place)| add(true, &one.expression, place));
         }
     } else if let Some(patch) = part("patchStrategicMerge") {
         let origin = origin.key("patchStrategicMerge");
@@ -105,79 +181,20 @@ pub fn draft(
         all.for_each(|(is_json, text)| add(is_json, text, &origin.path));
     } else if let Some(patch) = part("patchesJson6902").and_then(Value::as_str) {
         let origin = origin.key("patchesJson6902");
-        for text in json::expressions(patch, &object, types, &origin, &fill)? {
+        let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
+        let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
+        for text in json::expressions(patch, &object, types, &origin, &fill, &positions)? {
             add(true, &text, &origin.path);
         }
     }
     if mutations.is_empty() {
         return refuse("a mutation that changes nothing", "");
     }
-    let converted = preconditions(&written, pattern, at, context)?;
-    let mut own: Vec<Condition> = Vec::new();
-    for (name, expression) in converted.conditions.into_iter().map(|c| (c.name.to_string(), c.expression)) {
-        own.push(Condition { name, expression, is_verbatim: false });
-    }
-    for one in converted.validations.into_iter().filter(|one| one.expression != "true") {
-        own.push(Condition { name: "pattern".into(), expression: one.expression, is_verbatim: false });
-    }
-    let variables = converted.variables.into_iter().map(|one| Variable {
-        name: one.name.to_string(),
-        expression: one.expression,
-        is_verbatim: false,
-    });
-    Ok(Draft {
-        rules: vec![(at, rule.name.to_string())],
-        conditions: own,
-        variables: variables.collect(),
-        mutations,
-        ..Draft::default()
-    })
-}
-
-/// The name of an element in expressions.
-const ELEMENT: &str = "element";
-
-/// A loop whose merge changes the elements of the list that it is about, as an apply configuration.
-fn of_loop(
-    own: &PatchLoop,
-    written: &Value,
-    rule: &Rule,
-    object: &Place,
-    context: &Context,
-) -> Result<(String, String), Refusal> {
-    let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
-    let list = written.text_at(&["list"]).trim();
-    let path = list.strip_prefix("request.object.").map(|path| path.strip_suffix("[]").unwrap_or(path));
-    let keys: Vec<&str> = path.unwrap_or_default().split('.').collect();
-    let is_plain = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
-    if !keys.iter().all(is_plain) {
-        return Err(refuse("a loop of patches over more than one list of the object"));
-    }
-    let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
-        return Err(refuse("a loop without a merge"));
-    };
-    let types = &context.types;
-    let place = keys.iter().fold(object.clone(), |place, key| place.key(key, types));
-    let element = Element { var: ELEMENT, list: &keys, bindings: &own.bindings };
-    let test = own.admit.as_ref().map(|admit| holds(admit, rule, &element, context)).transpose()?;
-    let names: Arc<[Str]> = rule.bindings.iter().chain(own.bindings.iter()).map(|b| b.name.clone()).collect();
-    let fill = |written: &str| value(&text(&written.into(), &names), rule, Some(&element), context);
-    let chosen = merge::Chosen { list: &place, var: ELEMENT, test };
-    let origin = own.origin.key("patchStrategicMerge");
-    let merged = merge::merged(patch, object, types, &origin, &fill, Some(&chosen))?;
-    match merged.apply {
-        // Nothing but the list may depend on the element.
-        Some(apply)
-            if merged.patches.is_empty() && merged.condition.is_none() && apply.contains(".map(element,") =>
-        {
-            Ok((apply, origin.path.to_string()))
-        }
-        _ => Err(refuse("a loop whose patch changes more than its elements")),
-    }
+    Ok((mutations, pattern))
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.
-fn preconditions(
+pub fn preconditions(
     written: &Value,
     pattern: Option<Value>,
     at: usize,
@@ -200,7 +217,7 @@ fn preconditions(
 }
 
 /// An expression in lines of the usual width; as it is where it cannot be parsed.
-fn laid_out(text: &str) -> String {
+pub fn laid_out(text: &str) -> String {
     parse(text, general("").syntax).map_or_else(|_| text.to_string(), |node| print(&node, WIDTH))
 }
 
@@ -214,7 +231,8 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     text.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
     text.push_str(&source.original.metadata(named));
     let mut spec = Map::default();
-    common(source, &mut spec);
+    let existing = draft.targets.is_some().then(|| Node::map([("enabled", Node::Plain("true".into()))]));
+    common(source, existing.map(|node| ("mutateExisting", node)), &mut spec);
     if let Some(controllers) = &draft.controllers {
         let node = Node::map([("controllers", Node::texts(controllers))]);
         spec.push("autogen", Node::map([("podControllers", node)]));
@@ -223,6 +241,9 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push_some("matchConditions", conditions(&draft.conditions));
     if !draft.variables.is_empty() {
         spec.push("variables", Node::list(draft.variables.iter().map(Variable::node)));
+    }
+    if let Some(targets) = &draft.targets {
+        targets.write(&mut spec);
     }
     spec.push("mutations", Node::List(draft.mutations.iter().map(Mutation::item).collect()));
     text.push_str(&write(&Node::map([("spec", spec.into())]), 0));

@@ -1,0 +1,183 @@
+//! Loops of JSON patches → one expression over the elements.
+//!
+//! In: a loop and those in it. Out: an expression that gives the operations for all elements, in the order of the loop. Paths begin with the position of
+//! an element. Semantics: `docs/mutate.md`, "Loops".
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::expressions::Context;
+use crate::expressions::Refusal;
+use crate::expressions::each::{Entered, InLoop, Reading};
+use crate::ir::mutate::{Change, PatchLoop};
+use crate::ir::{Origin, Rule};
+use crate::lower::template::text;
+use crate::value::{Str, Value};
+
+use super::constant::Place;
+use super::json;
+
+/// The expressions of a loop, in order, and the path of its list.
+pub struct Patches {
+    /// The operations.
+    pub expression: String,
+    /// Where the list is in a JSON patch.
+    pub list: String,
+}
+
+struct Writer<'w> {
+    context: &'w Context,
+    object: &'w Place,
+    /// The lists around, from the outermost: place, name of an element, name of its position.
+    around: Around,
+}
+
+/// The expression of a loop of JSON patches.
+///
+/// # Errors
+/// A construct that has no counterpart.
+pub fn patches(
+    own: &PatchLoop,
+    written: &Value,
+    rule: &Rule,
+    object: &Place,
+    names: &[Str],
+    context: &Context,
+) -> Result<Patches, Refusal> {
+    let mut writer = Writer { context, object, around: Vec::new() };
+    let mut each = InLoop::new(rule, context, Reading::Named);
+    let (expression, list) = writer.one(own, written, names, &mut each)?;
+    Ok(Patches { expression, list })
+}
+
+type Around = Vec<(Option<Place>, Str, Str)>;
+
+impl Writer<'_> {
+    fn one<'c>(
+        &mut self,
+        own: &PatchLoop,
+        written: &Value,
+        names: &[Str],
+        each: &mut InLoop<'c>,
+    ) -> Result<(String, String), Refusal> {
+        let names: Vec<Str> =
+            names.iter().cloned().chain(own.bindings.iter().map(|b| b.name.clone())).collect();
+        each.within(&own.list, &own.bindings, &own.origin, &mut |each, entered| {
+            let test = own.admit.as_ref().map(|admit| each.holds(admit)).transpose()?;
+            let list = self.list_of(entered);
+            let path = list.as_ref().map(Place::path).unwrap_or_default();
+            self.around.push((list, entered.var.clone(), entered.position.clone()));
+            let bodies = match &own.change {
+                Change::ForEach(inner) => {
+                    let all = written.get("foreach").and_then(Value::as_list).unwrap_or_default();
+                    let mut out = Vec::new();
+                    for (inner, written) in inner.iter().zip(all) {
+                        out.push(self.one(inner, written, &names, each)?.0);
+                    }
+                    out
+                }
+                _ => self.operations(written, &own.origin, &names, each)?,
+            };
+            self.around.pop();
+            Ok((over(entered, test, &bodies, own.descending), path))
+        })
+    }
+
+    /// The list of a loop as a place of the object.
+    fn list_of(&self, entered: &Entered) -> Option<Place> {
+        let types = &self.context.types;
+        let from = |base: Place, keys: &[Str]| keys.iter().fold(base, |place, key| place.key(key, types));
+        match (&entered.keys, &entered.below, self.around.last()) {
+            (Some(keys), ..) => Some(from(self.object.clone(), keys)),
+            (None, Some(keys), Some((Some(list), var, position))) => Some(from(list.at(var, position), keys)),
+            _ => None,
+        }
+    }
+
+    fn operations<'c>(
+        &mut self,
+        written: &Value,
+        origin: &Origin,
+        names: &[Str],
+        each: &mut InLoop<'c>,
+    ) -> Result<Vec<String>, Refusal> {
+        let origin = origin.key("patchesJson6902");
+        let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
+        let Some(patch) = written.get("patchesJson6902").and_then(Value::as_str) else {
+            return Err(no("a loop without a patch"));
+        };
+        let names: Arc<[Str]> = names.into();
+        let each = RefCell::new(each);
+        let fill = |written: &str| each.borrow_mut().value(&text(&written.into(), &names));
+        let around = self.around.clone();
+        let positions = |place: &Place, key: &str| match position_of(key) {
+            None => json::numbers(place, key, &no),
+            Some(level) => {
+                let level = level.unwrap_or(around.len().saturating_sub(1));
+                match around.get(level) {
+                    Some((Some(list), var, position)) if list.path() == place.path() => {
+                        Ok(Some(list.at(var, position)))
+                    }
+                    _ => Err(no("the position of an element in another list than its own")),
+                }
+            }
+        };
+        let all = json::expressions(patch, self.object, &self.context.types, &origin, &fill, &positions)?;
+        let mut out = Vec::new();
+        for one in all {
+            match one.starts_with('[') {
+                true => out.push(one),
+                false => out.push(format!("({one})")),
+            }
+        }
+        // Each operation sees the object as it was before the loop.
+        let creates = out.iter().filter(|one| one.contains(" ? ") && !one.ends_with(": [])")).count();
+        if creates > 1 {
+            return Err(no("several operations of a loop that may create what they change"));
+        }
+        if out.iter().any(|one| one.contains("? ") && !one.contains("string(") && !one.ends_with(": [])")) {
+            return Err(no("a loop that adds to what may be absent, outside of its elements"));
+        }
+        Ok(out)
+    }
+}
+
+/// The level of a position: `{{elementIndex}}` = the innermost, `{{elementIndex0}}` = the outermost.
+fn position_of(key: &str) -> Option<Option<usize>> {
+    let inner = key.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix("elementIndex")?;
+    match inner {
+        "" => Some(None),
+        level => level.parse().ok().map(Some),
+    }
+}
+
+/// The operations for all elements.
+fn over(entered: &Entered, test: Option<String>, bodies: &[String], descending: bool) -> String {
+    let Entered { list, var, position, .. } = entered;
+    let test = test.filter(|test| test != "true").unwrap_or_default();
+    over_items(list, position, var, &test, bodies, descending)
+}
+
+/// The operations for all items of a list for which a test holds; an empty one always does.
+pub fn over_items(
+    list: &str,
+    position: &str,
+    var: &str,
+    test: &str,
+    bodies: &[String],
+    descending: bool,
+) -> String {
+    let body = bodies.join(" + ");
+    // One operation needs no list of its own.
+    let single = body
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .filter(|rest| rest.matches("JSONPatch{").count() == 1 && !rest.contains("? "));
+    let (inner, flat) = match single {
+        Some(one) => (one, ""),
+        None => (body.as_str(), ".flatten()"),
+    };
+    let test = if test.is_empty() { String::new() } else { format!(", {test}") };
+    let reversed = if descending { ".reverse()" } else { "" };
+    format!("{list}.transformList({position}, {var}{test}, {inner}){reversed}{flat}")
+}
