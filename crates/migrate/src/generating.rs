@@ -180,7 +180,8 @@ impl Filled<'_> {
             self.text(clone.text_at(&["namespace"]))?,
             self.text(name)?
         );
-        Ok(Body::Expression(format!("generator.Apply({}, [{resource}])", self.text(own("namespace"))?)))
+        let text = format!("generator.Apply({}, [{resource}])", self.text(own("namespace"))?);
+        Ok(Body::Expression(crate::mutating::laid_out(&text)))
     }
 
     /// A text as an expression.

@@ -7,10 +7,14 @@
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Chosen, Comparison, Difference, DifferenceKind, Options, Side, SideError, Universe, compare,
+    Answer, Chosen, Comparison, Difference, DifferenceKind, Observer, Options, Side, SideError, Universe,
+    compare_observed,
 };
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
+
+use crate::boundary::Seen;
+use crate::value::Value;
 
 impl Proof {
     /// An answer without a comparison.
@@ -23,6 +27,7 @@ impl Proof {
             existing: false,
             controllers: false,
             objects: 0,
+            boundary: Vec::new(),
         }
     }
 }
@@ -34,11 +39,13 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// The most objects that are evaluated for one rule.
     pub objects: usize,
+    /// Whether objects at the boundary are looked for, [`Proof::boundary`].
+    pub boundary: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: None, objects: Options::default().objects }
+        Limits { time: None, objects: Options::default().objects, boundary: false }
     }
 }
 
@@ -59,6 +66,8 @@ pub struct Proof {
     pub controllers: bool,
     /// How many objects were evaluated.
     pub objects: usize,
+    /// The smallest objects that are violations, a few of each kind, each with the most similar one that is none.
+    pub boundary: Vec<Value>,
 }
 
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
@@ -88,16 +97,20 @@ pub fn prove(
     let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
     let options = Options { objects: limits.objects.max(1), deadline, errors: false, ..Options::default() };
     let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
-    let found = compare(&before, &after, Options { kinds, ..options });
+    let seen = Seen::default();
+    let observer = limits.boundary.then_some(&seen as &dyn Observer);
+    let found = compare_observed(&before, &after, Options { kinds, ..options }, observer);
     Ok(Proof {
         controllers: leaves_controllers,
-        ..judged(found, new.contains("DELETE"), old.contains(EPHEMERAL))
+        boundary: seen.boundary([&before, &after]),
+        ..judged(found, &before, new.contains("DELETE"), old.contains(EPHEMERAL))
     })
 }
 
 /// Counts apart what is no difference in practice.
-fn judged(found: Comparison, selects_deletions: bool, names_ephemeral: bool) -> Proof {
+fn judged(found: Comparison, old: &Side, selects_deletions: bool, names_ephemeral: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
+    let mut existing = found.existing.is_some();
     for one in found.differences {
         match one.universe {
             Universe::Files => in_files += 1,
@@ -106,6 +119,7 @@ fn judged(found: Comparison, selects_deletions: bool, names_ephemeral: bool) -> 
                 && &*one.environment.subresource == "ephemeralcontainers"
                 && !names_ephemeral => {}
             _ if one.environment.operation == "DELETE" && !selects_deletions => deletions = true,
+            _ if allows_existing(old, &one) => existing = true,
             _ => differences.push(one),
         }
     }
@@ -124,10 +138,19 @@ fn judged(found: Comparison, selects_deletions: bool, names_ephemeral: bool) -> 
         differences,
         in_files,
         deletions,
-        existing: found.existing.is_some(),
+        existing,
         controllers: false,
         objects: found.objects,
+        boundary: Vec::new(),
     }
+}
+
+/// Whether the old policy allows an update alone because the object was a violation before.
+fn allows_existing(old: &Side, difference: &Difference) -> bool {
+    let Some(former) = &difference.old_object else { return false };
+    let violates =
+        |object| old.judge_object(object, "CREATE").is_some_and(|said| said.verdict.is_violation());
+    difference.is_stricter() && violates(former) && violates(&difference.object)
 }
 
 #[cfg(test)]

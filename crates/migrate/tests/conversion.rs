@@ -284,9 +284,7 @@ fn messages_with_variables_never_fail() {
     .unwrap();
     assert_eq!(
         converted.validations[0].message_expression.as_deref(),
-        Some(
-            "'node ' + string(object.spec.?nodeName.orValue('')) + ' of ' +\n  string(object.metadata.?name.orValue(''))"
-        )
+        Some("'node ' + object.spec.?nodeName.orValue('') + ' of ' + object.metadata.?name.orValue('')")
     );
     assert_eq!(converted.validations[0].message, None);
 }
@@ -336,4 +334,54 @@ fn what_cannot_be_said_is_refused_by_name_and_place() {
         assert_eq!((&*refusal.construct, &*refusal.place.path), (construct, place));
         assert!(!refusal.nearest.is_empty());
     }
+}
+
+#[test]
+fn wildcards_at_the_ends_of_texts_with_variables_count() {
+    let namespace = "{{request.object.metadata.namespace}}";
+    let name = "{{request.object.metadata.name}}";
+    for (operator, value, expected) in [
+        (
+            "Equals",
+            format!("'{name}-*'"),
+            "!object.metadata.namespace.startsWith(object.metadata.name + '-')",
+        ),
+        (
+            "NotEquals",
+            format!("'*-{name}'"),
+            "object.metadata.namespace.endsWith('-' + object.metadata.name)",
+        ),
+        (
+            "NotEquals",
+            format!("'*-{name}-*'"),
+            "object.metadata.namespace.contains('-' + object.metadata.name + '-')",
+        ),
+        (
+            "AnyNotIn",
+            format!("['{name}-*', x]"),
+            "object.metadata.namespace.startsWith(object.metadata.name + '-') || object.metadata.namespace == 'x'",
+        ),
+    ] {
+        let found = deny(&["Pod"], &format!("{{key: '{namespace}', operator: {operator}, value: {value}}}"));
+        let line = found.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(line, expected, "{operator} {value}");
+    }
+    let inside = "{validate: {deny: {conditions: {any: [{key: a, operator: Equals, value: 'a*-{{request.namespace}}'}]}}}}";
+    let refused = convert_for(Target::Kyverno, &["Pod"], inside).unwrap_err();
+    assert_eq!(&*refused.construct, "a wildcard inside of a text with variables");
+}
+
+#[test]
+fn a_default_that_is_not_the_constant_is_left_out() {
+    let condition = |operator: &str, value: &str| {
+        deny(
+            &["Service"],
+            &format!(
+                "{{key: \"{{{{request.object.spec.type || 'ClusterIP'}}}}\", operator: {operator}, value: {value}}}"
+            ),
+        )
+    };
+    assert_eq!(condition("Equals", "NodePort"), "object.spec.?type.orValue('') != 'NodePort'");
+    assert_eq!(condition("NotEquals", "NodePort"), "object.spec.?type.orValue('') == 'NodePort'");
+    assert!(condition("Equals", "ClusterIP").contains('?'), "the default is the constant");
 }

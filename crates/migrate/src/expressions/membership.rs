@@ -1,8 +1,8 @@
 //! Membership: `AnyIn` and its like.
 //!
 //! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
-use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
-use crate::cel_tree::Node;
+use crate::cel::build::{any, binary, boolean, call, choose, equals, int, method, text};
+use crate::cel_tree::{Kind, Node};
 use crate::ir::pattern::Leaf;
 use crate::value::range::Range;
 use crate::value::wildcard::has_wildcard;
@@ -14,7 +14,7 @@ use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
 use super::term::{Path, Test, Val};
 use super::types::Ty;
-use super::{Refusal, leaf, texts};
+use super::{Refusal, composed, leaf, texts};
 
 /// Which operator of the `In` family.
 #[derive(Clone, Copy)]
@@ -107,13 +107,16 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
                 let (own, mut faults) = scalar(key, scope)?;
                 let (list, more) = super::lists::built(right, scope)?;
                 faults.extend(more);
-                Ok(Test { node: binary("in", own, list), faults })
+                Ok(Test { node: in_list(own, &ty_of(key), list, scope)?, faults })
             }
         },
         right => {
             let (own, mut faults) = scalar(key, scope)?;
             let (other, more) = scalar(right, scope)?;
             faults.extend(more);
+            if let Some(node) = composed::matches(&leaf::as_text(&own, &ty_of(key)), &other, scope)? {
+                return Ok(Test { node, faults });
+            }
             let is_outside = matches!(right, Val::Path(path) if !path.faults.is_empty())
                 || matches!(right, Val::Optional { faults, .. } if !faults.is_empty());
             if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
@@ -126,6 +129,20 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
             Ok(Test { node, faults })
         }
     }
+}
+
+/// Whether a value is an item of a list, of which some may have wildcards.
+fn in_list(own: Node, ty: &Ty, list: Node, scope: &Scope<'_>) -> Result<Node, Refusal> {
+    let Kind::List { items, .. } = &list.kind else { return Ok(binary("in", own, list)) };
+    let word = leaf::as_text(&own, ty);
+    let mut terms = Vec::new();
+    let mut has_wild = false;
+    for item in items {
+        let matched = composed::matches(&word, item, scope)?;
+        has_wild |= matched.is_some();
+        terms.push(matched.unwrap_or_else(|| equals(own.clone(), item.clone())));
+    }
+    Ok(if has_wild { any(terms) } else { binary("in", own, list) })
 }
 
 /// Whether an object has a key; one that is missing fails, or has none.

@@ -8,6 +8,7 @@
 mod api_call;
 mod bindings;
 mod compare;
+mod composed;
 mod conditions;
 mod forms;
 mod functions;
@@ -23,6 +24,7 @@ mod root;
 mod rule;
 mod scope;
 mod shared;
+
 mod template;
 mod term;
 mod texts;

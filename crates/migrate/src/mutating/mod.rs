@@ -200,7 +200,7 @@ fn preconditions(
 }
 
 /// An expression in lines of the usual width; as it is where it cannot be parsed.
-fn laid_out(text: &str) -> String {
+pub(crate) fn laid_out(text: &str) -> String {
     parse(text, general("").syntax).map_or_else(|_| text.to_string(), |node| print(&node, WIDTH))
 }
 

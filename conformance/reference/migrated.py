@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""Whether the reference program gives a migrated policy the verdicts of its origin.
+
+migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--each N] [--representatives N] [--page FILE] FOLDER…
+
+Each policy below the folders is migrated by `ephor migrate`. The reference's `kyverno apply` then evaluates the old and the new policy on the
+objects of the pool, and on objects of the certificate of their comparison (`ephor equivalent --certificate`), which are representatives of
+the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for mutations it is the
+object that comes out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
+from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
+DIR keeps the report, policies and certificates, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs. --page writes the table as a page of the book.
+"""
+import argparse
+import collections
+import datetime
+import json
+import os
+import random
+import re
+import subprocess
+
+import yaml
+
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Reads YAML as JSON has it: no dates."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [one for one in all if one[0] != "tag:yaml.org,2002:timestamp"] for first, all in Loader.yaml_implicit_resolvers.items()}
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+BATCH = 20
+OTHERS = 10
+VALIDATING = {"ValidatingPolicy", "NamespacedValidatingPolicy"}
+MUTATING = {"MutatingPolicy", "NamespacedMutatingPolicy"}
+ANSWERS = ["proved", "proved relative to external data", "tested", "differs", "not compared", "refused", "cannot be used"]
+MUTATED = re.compile(r"^policy (\S+) applied to (\S+):\n(.*?)\n---$", re.M | re.S)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ["ephor", "kyverno", "work", "objects"]:
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--each", type=int)
+    parser.add_argument("--representatives", type=int, default=60)
+    parser.add_argument("--time-limit", default="5s", help="for the proof of one policy")
+    parser.add_argument("--page")
+    parser.add_argument("folders", nargs="+")
+    return parser.parse_args()
+
+
+def document(text, line):
+    """The document that begins on a line of a file."""
+    lines = text.split("\n")[line - 1:]
+    end = next((at for at, one in enumerate(lines) if at and one.startswith("---")), len(lines))
+    return "\n".join(lines[:end]).removeprefix("---\n") + "\n"
+
+
+def migrated(flags):
+    """A row for each policy, with files of the old and of the new text."""
+    report = os.path.join(flags.work, "report.json")
+    if not os.path.exists(report):
+        command = [flags.ephor, "migrate", *flags.folders, "--format", "json", "--time-limit", flags.time_limit]
+        done = subprocess.run(command, capture_output=True, text=True)
+        with open(report, "w") as file:
+            file.write(done.stdout)
+    rows = json.load(open(report))["policies"]
+    for at, row in enumerate(rows):
+        row["id"] = at
+        row["names"] = [one["name"] for one in row["new"]]
+        row["kinds"] = {one["kind"] for one in row["new"]}
+        row["paths"] = [os.path.join(flags.work, f"{at:03}-{side}.yaml") for side in ["old", "new"]]
+        for path, text in zip(row["paths"], [document(open(row["file"]).read(), row["line"]), row["text"]]):
+            with open(path, "w") as file:
+                file.write(text)
+    return rows
+
+
+def pool(flags):
+    """The objects of the pool, or no more than some of each kind."""
+    found, seen = [], collections.Counter()
+    for one in yaml.load_all(open(flags.objects), Loader):
+        kind = (one.get("apiVersion"), one.get("kind")) if one else None
+        seen[kind] += 1
+        if kind and (flags.each is None or seen[kind] <= flags.each):
+            found.append(one)
+    return found
+
+
+def representatives(flags, row):
+    """Objects of classes that the comparison distinguishes; those that are created."""
+    path = os.path.join(flags.work, f"{row['id']:03}-certificate.json")
+    if not os.path.exists(path):
+        command = [flags.ephor, "equivalent", *row["paths"], "--certificate", path, "--time-limit", flags.time_limit]
+        subprocess.run(command, capture_output=True)
+    if not os.path.exists(path):
+        return []
+    found = []
+    for policy in json.load(open(path))["policies"]:
+        for environment in policy["environments"]:
+            if environment["name"].endswith(" CREATE") and "/" not in environment["name"]:
+                found += [case[0] for case in environment["cases"] if case[0].get("kind") and case[0].get("apiVersion")]
+    random.Random(22).shuffle(found)
+    return found[:flags.representatives]
+
+
+def distinct(objects):
+    """The objects, of which those that others have the names of get new ones."""
+    seen, out = set(), []
+    for one in objects:
+        one = json.loads(json.dumps(one))
+        meta = one.setdefault("metadata", {})
+        name = meta.get("name") or "a"
+        meta["name"] = name
+        at = 0
+        while (one["apiVersion"].split("/")[0], one["kind"], meta.get("namespace", ""), meta["name"]) in seen:
+            at += 1
+            meta["name"] = f"{name}-{len(seen) + at}"
+        seen.add((one["apiVersion"].split("/")[0], one["kind"], meta.get("namespace", ""), meta["name"]))
+        out.append(one)
+    return out
+
+
+def apply(flags, policies, objects, with_report=True):
+    """What the reference says: standard output, and the error."""
+    command = [flags.kyverno, "apply", *policies, "-r", objects]
+    if with_report:
+        command += ["--policy-report", "--output-format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    errors = [line for line in done.stderr.split("\n") if not line.startswith("Warning:")]
+    return done.stdout, "\n".join(errors).strip()
+
+
+def verdicts(flags, rows, side, objects):
+    """(policy, object) → results, and the errors of policies that the reference cannot evaluate."""
+    results, errors = collections.defaultdict(list), {}
+    batch, rest = [], list(rows)
+    while rest:
+        names, batch = set(), []
+        for row in list(rest):
+            own = {row["policy"]} if side == 0 else set(row["names"])
+            if len(batch) < BATCH and not own & names:
+                batch.append(row)
+                names |= own
+                rest.remove(row)
+        part(flags, batch, side, objects, results, errors)
+    return results, errors
+
+
+def part(flags, batch, side, objects, results, errors):
+    output, error = apply(flags, [row["paths"][side] for row in batch], objects)
+    text = next((line for line in output.split("\n") if line.startswith("{")), None)
+    if text is None and len(batch) > 1:
+        half = len(batch) // 2
+        part(flags, batch[:half], side, objects, results, errors)
+        part(flags, batch[half:], side, objects, results, errors)
+        return
+    if text is None:
+        errors[batch[0]["id"]] = error or "no report"
+        return
+    for result in json.loads(text).get("results") or []:
+        for row in batch:
+            if result["policy"].split("/")[-1] in ([row["policy"]] if side == 0 else row["names"]):
+                for one in result.get("resources") or []:
+                    name = "/".join([one["apiVersion"], one["kind"], one.get("namespace", ""), one["name"]])
+                    results[row["id"], name].append((result["result"], result.get("message", "")))
+
+
+def mutations(flags, row, side, objects):
+    """(policy, object) → the object that comes out."""
+    output, error = apply(flags, [row["paths"][side]], objects, False)
+    out = {}
+    for _, name, text in MUTATED.findall(output):
+        out[row["id"], name] = yaml.load(text, Loader)
+    return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
+
+
+def is_violated(results):
+    return any(result in ("fail", "error", "warn") for result, _ in results)
+
+
+def key(one):
+    """How results name an object."""
+    meta = one["metadata"]
+    return "/".join([one["apiVersion"], one["kind"], meta.get("namespace", ""), meta["name"]])
+
+
+def written(flags, name, objects):
+    path = os.path.join(flags.work, name + ".yaml")
+    with open(path, "w") as file:
+        yaml.dump_all(objects, file, DUMPER, sort_keys=False)
+    return path
+
+
+def on_pool(flags, rows, objects, tallies, differences):
+    """Counts agreement on the pool. The reference compiles policies in CEL anew for each object, so they see those objects for which the old policy
+    gives a result, and some others."""
+    objects = distinct(objects)
+    path = written(flags, "pool", objects)
+    validating = [row for row in rows if row["kinds"] <= VALIDATING]
+    old, errors = verdicts(flags, validating, 0, path)
+    for row in validating:
+        known = {name for at, name in old if at == row["id"]}
+        own = [one for one in objects if key(one) in known]
+        others = [one for one in objects if key(one) not in known]
+        own += random.Random(row["id"]).sample(others, min(OTHERS, len(others)))
+        own_path = written(flags, f"{row['id']:03}-pool", own)
+        new = verdicts(flags, [row], 1, own_path)
+        mine = {at: found for at, found in old.items() if at[0] == row["id"]}
+        count([row], [(mine, {at: e for at, e in errors.items() if at == row["id"]}), new], is_violated, tallies, differences, "pool")
+    for row in rows:
+        if row["kinds"] <= MUTATING:
+            sides = [mutations(flags, row, side, path) for side in (0, 1)]
+            count([row], sides, lambda found: found or None, tallies, differences, "pool")
+
+
+def on_representatives(flags, row, tallies, differences):
+    """Counts agreement on objects of the certificate of a policy."""
+    objects = distinct(representatives(flags, row))
+    if not objects:
+        return
+    path = written(flags, f"{row['id']:03}-representatives", objects)
+    if row["kinds"] <= VALIDATING:
+        sides = [verdicts(flags, [row], side, path) for side in (0, 1)]
+        count([row], sides, is_violated, tallies, differences, "representatives")
+    elif row["kinds"] <= MUTATING:
+        sides = [mutations(flags, row, side, path) for side in (0, 1)]
+        count([row], sides, lambda found: found or None, tallies, differences, "representatives")
+
+
+def count(rows, sides, verdict, tallies, differences, which):
+    (old, errors), (new, new_errors) = sides
+    by_id = {row["id"]: row for row in rows}
+    for pair in sorted(set(old) | set(new)):
+        row = by_id[pair[0]]
+        if row["id"] in errors or row["id"] in new_errors:
+            continue
+        same = verdict(old.get(pair, [])) == verdict(new.get(pair, []))
+        tallies[row["status"]][which + (" same" if same else " other")] += 1
+        if not same:
+            differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
+                                "old": old.get(pair), "new": new.get(pair), "id": row["id"]})
+    for side, found in [("old", errors), ("new", new_errors)]:
+        for at, error in found.items():
+            by_id[at].setdefault("errors", {})[side] = error
+
+
+def page(flags, rows, tallies, differences):
+    """The table, in Markdown."""
+    version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
+    out = ["# Migrated policies in the reference", "",
+           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
+           "the new ones. Agreement is about pairs of policy and object for which one of both gives a result. "
+           "Pool: objects of the library's own tests. Representatives: objects of the classes that the proof distinguishes, "
+           f"{flags.representatives} a policy at most. Accepted: the reference loads and evaluates what was written. "
+           f"Written on {datetime.date.today()} by `conformance/reference/migrated.py`.", "",
+           "| answer | policies | accepted | agree on the pool | agree on representatives |", "|---|---:|---:|---:|---:|"]
+    for answer in ANSWERS:
+        own = [row for row in rows if row["status"] == answer]
+        if not own:
+            continue
+        moved = [row for row in own if row["new"]]
+        accepted = sum("new" not in row.get("errors", {}) for row in moved)
+        cells = [answer, len(own), f"{accepted} of {len(moved)}" if moved else ""]
+        for which in ["pool", "representatives"]:
+            same, other = (tallies[answer][f"{which} {word}"] for word in ["same", "other"])
+            cells.append(f"{same:,} of {same + other:,}" if same + other else "")
+        out.append("| " + " | ".join(map(str, cells)) + " |")
+    policies = collections.Counter((d["policy"], d["status"]) for d in differences)
+    if policies:
+        out += ["", "Policies with other verdicts:", "", "| policy | answer | pairs |", "|---|---|---:|"]
+        out += [f"| `{name}` | {status} | {n} |" for (name, status), n in sorted(policies.items())]
+    return "\n".join(out) + "\n"
+
+
+def main():
+    flags = arguments()
+    os.makedirs(flags.work, exist_ok=True)
+    rows = migrated(flags)
+    moved = [row for row in rows if row["new"]]
+    tallies, differences = collections.defaultdict(collections.Counter), []
+    on_pool(flags, moved, pool(flags), tallies, differences)
+    for row in moved if flags.representatives else []:
+        on_representatives(flags, row, tallies, differences)
+    with open(os.path.join(flags.work, "disagreements.jsonl"), "w") as file:
+        file.writelines(json.dumps(one) + "\n" for one in differences)
+    with open(os.path.join(flags.work, "errors.jsonl"), "w") as file:
+        file.writelines(json.dumps([row["id"], row["policy"], row["errors"]]) + "\n" for row in rows if row.get("errors"))
+    text = page(flags, rows, tallies, differences)
+    print(text, end="")
+    if flags.page:
+        with open(flags.page, "w") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    main()
