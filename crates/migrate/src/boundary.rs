@@ -1,7 +1,7 @@
 //! Objects on both sides of the boundary between what a policy refuses and what it allows.
 //!
 //! In: the objects that a comparison evaluated. Out: for each kind the smallest objects that violate the new policy in different ways, each with
-//! the most similar one that does not: what a test of the policy is made of. Only objects of new requests by the usual user, for tests
+//! the most similar one that does not: what tests of a policy consist of. Only objects of new requests by the usual user, for tests
 //! know no others, and only those on which old and new agree.
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +18,7 @@ const MOST_SEEN: usize = 1_000;
 /// The most violations of a kind.
 const MOST_OF_KIND: usize = 3;
 
-/// Remembers objects that a comparison evaluates.
+/// The objects that a comparison evaluates, some of each kind.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     by_kind: Mutex<BTreeMap<String, Vec<Value>>>,

@@ -48,7 +48,7 @@ pub fn read(choice: &Choice) -> Result<Read, Error> {
     let mut sources = Vec::new();
     for kind in KINDS.iter().filter(|(group, _)| *group == CLASSIC).flat_map(|(_, kinds)| *kinds) {
         let mut found = list(&cluster, &kinds, CLASSIC, kind)?;
-        found.sort_by_cached_key(|object| place(object));
+        found.sort_by_cached_key(place);
         sources.extend(found.iter().map(source));
     }
     // Without these, resources that the definitions name are guessed, which the report says.
@@ -78,7 +78,7 @@ fn place(object: &Value) -> String {
 
 fn source(object: &Value) -> SourceText {
     let text = to_string(&as_written(object), Style::Block);
-    SourceText { name: format!("{ROOT}/{}.yaml", place(object)).into(), text: text.into() }
+    SourceText { name: format!("{ROOT}/{}.yaml", place(object)), text }
 }
 
 /// An object as its author wrote it, as far as that is known.

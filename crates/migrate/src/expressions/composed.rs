@@ -8,8 +8,8 @@ use crate::cel_tree::{Kind, Node};
 use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
 
-use super::Refusal;
 use super::scope::Scope;
+use super::{Refusal, texts};
 
 /// Whether a value matches a sum of texts; `None` where the sum has no wildcards of its own.
 ///
@@ -20,6 +20,9 @@ pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Nod
     collect(sum, &mut parts);
     if !parts.iter().any(|part| literal(part).is_some_and(has_wildcard)) {
         return Ok(None);
+    }
+    if let [one] = &parts[..] {
+        return Ok(literal(one).map(|pattern| texts::matches(value, pattern)));
     }
     let begins = parts.first().and_then(literal).is_some_and(|s| s.starts_with('*'));
     let ends = parts.last().and_then(literal).is_some_and(|s| s.ends_with('*'));
