@@ -31,6 +31,7 @@ mod proof;
 pub mod text;
 mod validating;
 mod verbatim;
+mod wildcards;
 
 pub use expressions::Refusal;
 pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};

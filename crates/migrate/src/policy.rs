@@ -22,7 +22,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{generating, mutating, native, operations, validating, verbatim};
+use crate::{generating, mutating, native, operations, validating, verbatim, wildcards};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,7 +156,10 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
     for (at, rule) in policy.rules.iter().enumerate() {
         match of_rule(&source, at, rule, &mut notes) {
-            Ok(own) => drafts.extend(own),
+            Ok(own) => {
+                drafts.extend(own);
+                notes.extend(wildcards::notes(rule, &original));
+            }
             Err(refusal) => refusals.push(refusal),
         }
     }

@@ -83,7 +83,7 @@ fn migrate(cluster: &Cluster, name: &str) -> Result<(), Error> {
         let (namespace, name) =
             (object.text_at(&["metadata", "namespace"]), object.text_at(&["metadata", "name"]));
         match put(cluster, &path_of(&resource, namespace, name), &object) {
-            // It is gone, or somebody else has written it in between, in this version.
+            // It is gone, or another client has written it in between, in this version.
             Err(failure) if failure.is_not_found() || failure.is_conflict() => {}
             done => drop(done?),
         }
