@@ -39,6 +39,8 @@ OTHERS = 10
 VALIDATING = {"ValidatingPolicy", "NamespacedValidatingPolicy"}
 MUTATING = {"MutatingPolicy", "NamespacedMutatingPolicy"}
 ANSWERS = ["proved", "proved relative to external data", "tested", "differs", "not compared", "refused", "cannot be used"]
+# Numbers that the command line prints without a dot.
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+e[-+]?[0-9]+$"), list("-+0123456789"))
 # Kinds whose objects have templates of pods, with the way to the template.
 TEMPLATES = {"CronJob": ["spec", "jobTemplate", "spec", "template"], **{kind: ["spec", "template"] for kind in
              ["DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"]}}
@@ -89,7 +91,9 @@ def pool(flags):
     """The objects of the pool, or no more than some of each kind."""
     found, seen = [], collections.Counter()
     for one in yaml.load_all(open(flags.objects), Loader):
-        kind = (one.get("apiVersion"), one.get("kind")) if one else None
+        # An API server refuses owners that are no list.
+        is_valid = one and isinstance(one["metadata"].get("ownerReferences", []), list)
+        kind = (one.get("apiVersion"), one.get("kind")) if is_valid else None
         seen[kind] += 1
         if kind and (flags.each is None or seen[kind] <= flags.each):
             found.append(one)

@@ -218,7 +218,7 @@ fn a_list_that_an_api_server_shows_as_null_may_be_null() {
             "{validate: {foreach: [{list: 'request.object.rules[]', deny: {conditions: {all: [\
              {key: escalate, operator: AnyIn, value: '{{ element.verbs[] }}'}]}}}]}}"
         ),
-        "object.?rules.orValue(null) == null || object.rules.all(rule, !('escalate' in rule.verbs))"
+        "object.?rules.orValue(null) == null ||\nobject.rules.all(rule, !rule.verbs.exists(verb, verb in ['escalate', '*']))"
     );
 }
 
@@ -384,4 +384,12 @@ fn a_default_that_is_not_the_constant_is_left_out() {
     assert_eq!(condition("Equals", "NodePort"), "object.spec.?type.orValue('') != 'NodePort'");
     assert_eq!(condition("NotEquals", "NodePort"), "object.spec.?type.orValue('') == 'NodePort'");
     assert!(condition("Equals", "ClusterIP").contains('?'), "the default is the constant");
+}
+
+#[test]
+fn an_item_that_stands_for_all_is_in_every_list_of_a_role() {
+    let listed = "{key: use, operator: AnyIn, value: '{{request.object.rules[].verbs[]}}'}";
+    let items = "{key: '{{request.object.rules[].verbs[]}}', operator: AnyIn, value: [use, bind]}";
+    assert!(deny(&["ClusterRole"], listed).contains("rule.verbs.exists(verb, verb in ['use', '*'])"));
+    assert!(deny(&["ClusterRole"], items).contains("rule.verbs.exists(verb, verb in ['use', 'bind', '*'])"));
 }

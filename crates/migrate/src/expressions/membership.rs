@@ -1,7 +1,7 @@
 //! Membership: `AnyIn` and its like.
 //!
 //! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
-use crate::cel::build::{any, binary, boolean, call, choose, equals, int, method, text};
+use crate::cel::build::{any, binary, boolean, call, choose, constant_bool, equals, int, method, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::pattern::Leaf;
 use crate::value::range::Range;
@@ -100,7 +100,8 @@ fn scalar_in(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refu
                 let word = crate::value::print::display(c);
                 quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                     let (node, faults) = scalar(item, scope)?;
-                    Ok(Test { node: leaf::words_of(&node, &ty_of(item), &[&*word]), faults })
+                    let test = leaf::words_of(&node, &ty_of(item), &[&*word]);
+                    Ok(Test { node: or_all(test, &node, &[&*word], scope), faults })
                 })
             }
             key => {
@@ -184,6 +185,25 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value]) -> Node {
     }
 }
 
+/// Whether an item of a list of the object is one of some words.
+fn item_in(node: &Node, ty: &Ty, items: &[Value], scope: &Scope<'_>) -> Node {
+    let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
+    let words: Vec<&str> = words.iter().map(|w| &**w).collect();
+    or_all(word_in(node, ty, items), node, &words, scope)
+}
+
+/// The test whether an item of a list is one of some words, for lists in which an item `*` stands for all: those of roles.
+fn or_all(test: Node, item: &Node, words: &[&str], scope: &Scope<'_>) -> Node {
+    let is_of_roles = scope.cx.kinds.iter().any(|[group, _, _]| &**group == "rbac.authorization.k8s.io");
+    match is_of_roles && constant_bool(&test).is_none() {
+        false => test,
+        true if words.iter().any(|word| has_wildcard(word)) => {
+            any(vec![test, equals(item.clone(), text("*"))])
+        }
+        true => call("@in", vec![item.clone(), crate::cel::build::texts(words.iter().copied().chain(["*"]))]),
+    }
+}
+
 /// Whether a value matches a text: as a wildcard pattern, or in a range.
 fn in_text(node: &Node, ty: &Ty, s: &str) -> Node {
     match Range::parse(s).filter(|range| !range.negated) {
@@ -201,7 +221,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
             let keys = keys.clone();
             return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                 let (node, faults) = scalar(item, scope)?;
-                Ok(Test { node: word_in(&node, &ty_of(item), &keys), faults })
+                Ok(Test { node: item_in(&node, &ty_of(item), &keys, scope), faults })
             });
         }
     }
@@ -216,6 +236,10 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
                 let Val::Const(v) = right else { return Ok(Test::constant(false)) };
                 let (node, faults) = scalar(item, scope)?;
                 Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v)), faults }
+            }
+            Val::Const(Value::List(words)) => {
+                let (node, faults) = scalar(item, scope)?;
+                Test { node: item_in(&node, &ty_of(item), words, scope), faults }
             }
             right => scalar_in(item, right, scope)?,
         };
