@@ -8,9 +8,9 @@ objects of the pool, and on objects of the certificate of their comparison (`eph
 the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for mutations it is the
 object that comes out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
-Not counted are pairs for which data from outside, such as images or objects of a cluster, is missing, and ReplicationControllers of policies that leave them
+Not counted are pairs for which data from outside, such as images or objects of a cluster, is missing, objects that an API server refuses, and ReplicationControllers of policies that leave them
 out (the report says so). Objects are as an API server shows them: templates of pods have metadata.
-DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs. --page writes the table as a page of the book.
+DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs. --page writes the table as a page of the book; its sections, which people write, stay.
 """
 import argparse
 import collections
@@ -24,7 +24,6 @@ import re
 import subprocess
 
 import yaml
-
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -44,7 +43,7 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]
 # Kinds whose objects have templates of pods, with the way to the template.
 TEMPLATES = {"CronJob": ["spec", "jobTemplate", "spec", "template"], **{kind: ["spec", "template"] for kind in
              ["DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"]}}
-OUTSIDE = re.compile("failed to (get image data|list resource|get resource|fetch|execute|load context)|no such host|connection refused|dial tcp|not found in the context")
+OUTSIDE = re.compile("failed to (get image data|list resource|get resource|fetch|execute|load context)|no such host|connection refused|dial tcp|not found in the context|json: cannot unmarshal")
 MUTATED = re.compile(r"^policy (\S+) applied to (\S+):\n(.*?)\n---$", re.M | re.S)
 
 
@@ -91,9 +90,7 @@ def pool(flags):
     """The objects of the pool, or no more than some of each kind."""
     found, seen = [], collections.Counter()
     for one in yaml.load_all(open(flags.objects), Loader):
-        # An API server refuses owners that are no list.
-        is_valid = one and isinstance(one["metadata"].get("ownerReferences", []), list)
-        kind = (one.get("apiVersion"), one.get("kind")) if is_valid else None
+        kind = (one.get("apiVersion"), one.get("kind")) if one else None
         seen[kind] += 1
         if kind and (flags.each is None or seen[kind] <= flags.each):
             found.append(one)
@@ -112,18 +109,40 @@ def representatives(flags, row):
     for policy in json.load(open(path))["policies"]:
         for environment in policy["environments"]:
             if environment["name"].endswith(" CREATE") and "/" not in environment["name"]:
-                found += [case[0] for case in environment["cases"] if case[0].get("kind") and case[0].get("apiVersion")]
+                objects = [case[0] for case in environment["cases"]]
+                found += [one for one in objects if one.get("kind") and one.get("apiVersion") and is_accepted(one)]
     random.Random(22).shuffle(found)
     return found[:flags.representatives]
 
 
+def template_of(one):
+    """The template of pods of an object, or a pod itself; `None` where there is none."""
+    found = one
+    for step in TEMPLATES.get(one["kind"], []):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def is_accepted(one):
+    """Whether an API server accepts a pod, or a template of pods, as far as its containers say."""
+    if one["kind"] != "Pod" and one["kind"] not in TEMPLATES:
+        return True
+    found = template_of(one)
+    spec = found.get("spec") if isinstance(found, dict) else None
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    named = [*(containers or []), *(spec.get("initContainers") or [])] if isinstance(spec, dict) else []
+    return bool(containers) and all(
+        re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", str(c.get("name"))) and all(env.get("name") for env in c.get("env") or [])
+        and all(mount.get("name") for mount in c.get("volumeMounts") or []) for c in named)
+
+
 def shown(one):
     """An object as an API server shows it."""
-    template = one
-    for step in TEMPLATES.get(one["kind"], []):
-        template = template.get(step) if isinstance(template, dict) else None
+    template = template_of(one)
     if template is not one and isinstance(template, dict):
         template.setdefault("metadata", {})
+    if one["kind"] in ("Deployment", "ReplicaSet", "StatefulSet") and isinstance(one.get("spec"), dict):
+        one["spec"].setdefault("replicas", 1)
     return one
 
 
@@ -210,7 +229,8 @@ def mutations(flags, row, side, path, objects):
     out = {}
     for _, _, text in MUTATED.findall(output):
         found = yaml.load(text, Loader)
-        old = before.get(key(found)) if isinstance(found, dict) and "metadata" in found else None
+        is_valid = isinstance(found, dict) and isinstance(found.get("metadata", {}).get("ownerReferences", []), list)
+        old = before.get(key(found)) if is_valid and "metadata" in found else None
         if old is not None and plain(old) != plain(found):
             out[row["id"], key(found)] = [("changed", json.dumps(plain(found), sort_keys=True))]
     return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
@@ -266,18 +286,15 @@ def on_pool(flags, rows, objects, tallies, differences):
             count([row], sides, lambda found: found, tallies, differences, "pool")
 
 
-def on_representatives(flags, row, tallies, differences):
-    """Counts agreement on objects of the certificate of a policy."""
+def on_representatives(flags, row):
+    """What both policies say of objects of their certificate; `None` without such objects."""
     objects = distinct(representatives(flags, row))
-    if not objects:
-        return
+    if not objects or not row["kinds"] <= VALIDATING | MUTATING:
+        return None
     path = written(flags, f"{row['id']:03}-representatives", objects)
     if row["kinds"] <= VALIDATING:
-        sides = [verdicts(flags, [row], side, path) for side in (0, 1)]
-        count([row], sides, is_violated, tallies, differences, "representatives")
-    elif row["kinds"] <= MUTATING:
-        sides = [mutations(flags, row, side, path, objects) for side in (0, 1)]
-        count([row], sides, lambda found: found, tallies, differences, "representatives")
+        return [verdicts(flags, [row], side, path) for side in (0, 1)]
+    return [mutations(flags, row, side, path, objects) for side in (0, 1)]
 
 
 def count(rows, sides, verdict, tallies, differences, which):
@@ -304,11 +321,12 @@ def count(rows, sides, verdict, tallies, differences, which):
 
 def page(flags, rows, tallies, differences):
     """The table, in Markdown."""
+    of_each = f", {flags.each} of each kind at most" if flags.each else ""
     version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
     out = ["# Migrated policies in the reference", "",
            f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
            "the new ones. Agreement is about pairs of policy and object for which one of both gives a result. "
-           "Pool: objects of the library's own tests. Representatives: objects of the classes that the proof distinguishes, "
+           f"Pool: objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
            f"{flags.representatives} a policy at most. Accepted: the reference loads and evaluates what was written. "
            f"Written on {datetime.date.today()} by `conformance/reference/migrated.py`.", "",
            "| answer | policies | accepted | agree on the pool | agree on representatives |", "|---|---:|---:|---:|---:|"]
@@ -337,10 +355,13 @@ def main():
     moved = [row for row in rows if row["new"]]
     tallies, differences = collections.defaultdict(collections.Counter), []
     on_pool(flags, moved, pool(flags), tallies, differences)
+    some = moved if flags.representatives else []
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda row: representatives(flags, row), moved if flags.representatives else []))
-    for row in moved if flags.representatives else []:
-        on_representatives(flags, row, tallies, differences)
+        found = list(threads.map(lambda row: on_representatives(flags, row), some))
+    for row, sides in zip(some, found):
+        if sides:
+            verdict = is_violated if row["kinds"] <= VALIDATING else lambda results: results
+            count([row], sides, verdict, tallies, differences, "representatives")
     with open(os.path.join(flags.work, "disagreements.jsonl"), "w") as file:
         file.writelines(json.dumps(one) + "\n" for one in differences)
     with open(os.path.join(flags.work, "errors.jsonl"), "w") as file:
@@ -348,8 +369,10 @@ def main():
     text = page(flags, rows, tallies, differences)
     print(text, end="")
     if flags.page:
+        # What people wrote about causes stays.
+        old = open(flags.page).read() if os.path.exists(flags.page) else ""
         with open(flags.page, "w") as file:
-            file.write(text)
+            file.write(text + old[old.index("\n## "):] if "\n## " in old else text)
 
 
 if __name__ == "__main__":
