@@ -117,14 +117,14 @@ mod tests {
     #[test]
     fn what_servers_add_is_left_out() {
         let stored = ephor_document::yaml_value(
-            "{status: {ready: true}, spec: {rules: []}, metadata: {name: a, namespace: n, uid: x, resourceVersion: '5', managedFields: [], \
+            "{status: {ready: true}, spec: {rules: []}, metadata: {name: a, namespace: shop, uid: x, resourceVersion: '5', managedFields: [], \
              annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}, kind: Policy, apiVersion: kyverno.io/v1}",
         );
         let source = source(&stored.unwrap());
-        assert_eq!(&*source.name, "cluster/policy/n/a.yaml");
+        assert_eq!(&*source.name, "cluster/policy/shop/a.yaml");
         assert_eq!(
             &*source.text,
-            "apiVersion: kyverno.io/v1\nkind: Policy\nmetadata:\n  name: a\n  namespace: n\nspec:\n  rules: []\n"
+            "apiVersion: kyverno.io/v1\nkind: Policy\nmetadata:\n  name: a\n  namespace: shop\nspec:\n  rules: []\n"
         );
     }
 }
