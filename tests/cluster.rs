@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::sync::{Arc, Mutex};
 
-use crate::common::Files;
+use crate::common::{Files, Ran};
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::yaml_value;
 
@@ -586,4 +587,93 @@ fn a_cluster_is_checked_with_what_may_be_read_of_it() {
     ]);
     files.write("config", refused.kubeconfig().as_bytes());
     assert_eq!(files.run(&["cluster-check", "--kubeconfig", "config"]).code, Some(2));
+}
+
+#[test]
+fn stored_policies_migrate_without_what_servers_add() {
+    let groups = r#"{"groups":[{"name":"kyverno.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]},{"name":"apiextensions.k8s.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#;
+    let policy = r#"{"metadata":{"name":"no-data","uid":"u","resourceVersion":"7","generation":2,"managedFields":[],"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","a":"b"}},"spec":{"rules":[{"name":"r","match":{"any":[{"resources":{"kinds":["Widget"]}}]},"validate":{"message":"no data","pattern":{"spec":{"size":"<5"}}}}]},"status":{"ready":true}}"#;
+    let definition = r#"{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Widget","plural":"widgets"},"versions":[{"name":"v1","served":true,"storage":true}]}}"#;
+    let server = Server::new(&[
+        ("/apis", 200, groups),
+        (
+            "/apis/kyverno.io/v1",
+            200,
+            r#"{"resources":[{"name":"clusterpolicies","kind":"ClusterPolicy","namespaced":false}]}"#,
+        ),
+        (
+            "/apis/apiextensions.k8s.io/v1",
+            200,
+            r#"{"resources":[{"name":"customresourcedefinitions","kind":"CustomResourceDefinition","namespaced":false}]}"#,
+        ),
+        ("/apis/kyverno.io/v1/clusterpolicies?limit=500", 200, &format!(r#"{{"items":[{policy}]}}"#)),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?limit=500",
+            200,
+            &format!(r#"{{"items":[{definition}]}}"#),
+        ),
+    ]);
+    let files = Files::new(&[("config", &server.kubeconfig())]);
+    let ran = files.run(&["migrate", "--cluster", "--kubeconfig", "config", "--out", "new"]);
+    let text = std::fs::read_to_string(files.path("new/clusterpolicy/no-data.yaml")).expect(&ran.err);
+    assert!(text.starts_with("apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata:\n  annotations:\n    a: b\n  name: no-data\nspec:\n"), "{text}");
+    assert!(text.contains("resources: [widgets]") && !ran.out.contains("guess"), "{text}{}", ran.out);
+    assert!(
+        ran.out.contains("cluster/clusterpolicy/no-data.yaml:1: no-data: tested (a field without a schema)"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn called_as_kyverno_migrate_writes_objects_in_their_stored_version() {
+    let definition = |stored: &str| {
+        format!(
+            r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"widgets.example.com"}},"spec":{{"group":"example.com","scope":"Namespaced","names":{{"kind":"Widget","plural":"widgets"}},"versions":[{{"name":"v1alpha1"}},{{"name":"v1","storage":true}}]}},"status":{{"storedVersions":[{stored}]}}}}"#
+        )
+    };
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+    let (status, object) = (
+        format!("{path}/status?fieldManager=kyverno"),
+        "/apis/example.com/v1/namespaces/shop/widgets/a?fieldManager=kyverno",
+    );
+    for (stored, printed, written) in [
+        (
+            r#""v1alpha1","v1""#,
+            "migrating resources...\npatching status...\n",
+            vec![format!("PUT {object}"), format!("PUT {status}")],
+        ),
+        (r#""v1""#, "stored version is already up to date, nothing to do\n", Vec::new()),
+    ] {
+        let server = Server::new(&[
+            (path, 200, &definition(stored)),
+            (
+                "/apis/example.com/v1/widgets?limit=500",
+                200,
+                r#"{"items":[{"metadata":{"name":"a","namespace":"shop"}}]}"#,
+            ),
+            (object, 200, "{}"),
+            (&status, 200, "{}"),
+        ]);
+        let files = Files::new(&[("config", &server.kubeconfig())]);
+        let ran =
+            as_kyverno(&files, &["migrate", "--resource", "widgets.example.com", "--kubeconfig", "config"]);
+        assert_eq!(
+            ran.out,
+            format!("migrating resource: widgets.example.com ...\nstored version: v1\n{printed}"),
+            "{}",
+            ran.err
+        );
+        let writes: Vec<String> = server.requests().into_iter().filter(|r| r.starts_with("PUT")).collect();
+        assert_eq!((ran.code, writes), (Some(0), written));
+        let ran = as_kyverno(&files, &["migrate", "--resource", " "]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(1), "Error: resource cannot be empty\n"));
+        let ran = as_kyverno(&files, &["migrate"]);
+        assert_eq!(ran.err, "Error: required flag(s) \"resource\" not set\n");
+    }
+}
+
+/// Runs the program as `kyverno`.
+fn as_kyverno(files: &Files, arguments: &[&str]) -> Ran {
+    Ran::new(files.program(arguments).arg0("kyverno").output().unwrap())
 }

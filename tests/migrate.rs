@@ -130,3 +130,52 @@ fn reports_have_four_forms() {
     let page = run("html");
     assert!(page.contains("kind: ClusterPolicy") && page.contains("kind: ValidatingPolicy"));
 }
+
+#[test]
+fn a_policy_without_test_gets_one_that_passes() {
+    let files = Files::new(&[("old/p.yaml", &policy("no-data", "ConfigMap", CEL))]);
+    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    assert!(
+        ran.out.contains("new/.kyverno-test/p/kyverno-test.yaml: 2 objects of the comparison\n"),
+        "{}",
+        ran.out
+    );
+    let test = read(&files, "new/.kyverno-test/p/kyverno-test.yaml");
+    assert!(test.contains("result: pass") && test.contains("result: fail"), "{test}");
+    let ran = files.run(&["test", "new"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+}
+
+#[test]
+fn shadows_are_in_audit_mode_and_name_their_original() {
+    let files = Files::new(&[("old/p.yaml", &policy("no-data", "ConfigMap", CEL))]);
+    let ran = files.run(&["migrate", "old", "--shadow", "--out", "new"]);
+    assert!(ran.out.contains("no-data: proved\n"), "{}", ran.out);
+    let text = read(&files, "new/p.yaml");
+    assert!(
+        text.contains("  name: no-data\n") && text.contains("    ephor.dev/shadow-of: no-data\n"),
+        "{text}"
+    );
+    assert!(text.contains("validationActions: [Audit]\n"), "{text}");
+    assert!(!files.path("new/.kyverno-test").exists(), "the folder is applied as it is");
+    let ran = files.run(&["migrate", "old", "--shadow", "--to", "vap"]);
+    assert_eq!((ran.code, ran.err.lines().next()), (Some(1), Some("Error: --shadow goes with --to vpol")));
+    assert_eq!(
+        files.run(&["migrate"]).err.lines().next(),
+        Some("Error: requires at least one file or folder, or --cluster")
+    );
+}
+
+#[test]
+fn a_policy_that_changes_objects_has_no_shadow() {
+    let mutate = "      mutate:\n        patchStrategicMerge: {metadata: {labels: {a: b}}}\n";
+    let files = Files::new(&[("old.yaml", &policy("label", "ConfigMap", mutate))]);
+    let ran = files.run(&["migrate", "old.yaml", "--shadow"]);
+    assert!(
+        ran.err
+            .contains("old.yaml:1: a policy without audit mode\n    nearest: migrate it without `--shadow`"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.code, Some(2));
+}

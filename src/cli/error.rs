@@ -61,6 +61,15 @@ pub enum Error {
         /// Why.
         cause: ephor_document::split::SeparatorError,
     },
+    /// Definitions of custom resources are not migrated.
+    #[error(transparent)]
+    Stored(#[from] super::migrate::Refused),
+    /// `migrate` has neither a file nor a cluster.
+    #[error("requires at least one file or folder, or --cluster")]
+    NothingToMigrate,
+    /// Only policies of Kyverno have a form in audit mode next to the old one.
+    #[error("--shadow goes with --to vpol")]
+    ShadowsOfKyverno,
     /// Policies of a side of a comparison cannot be used.
     #[error(transparent)]
     Side(#[from] ephor_compare::SideError),

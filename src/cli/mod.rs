@@ -121,7 +121,11 @@ fn is_kyverno() -> bool {
 
 /// The commands with their pages, as help, completion and documents show them.
 fn commands() -> clap::Command {
-    let command = flags::with_flags_without_effect(Cli::command().name(program()));
+    let mut command = Cli::command().name(program());
+    if is_kyverno() {
+        command = command.mut_subcommand("migrate", migrate::with_flags_of_kyverno);
+    }
+    let command = flags::with_flags_without_effect(command);
     help::with_pages(flags::with_environment(command))
 }
 
@@ -188,7 +192,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::Implies(args) => implies::run(&args),
         Top::Jp(args) => jp::run(args),
         Top::Lint(args) => lint::run(&args),
-        Top::Migrate(args) => migrate::run(&args),
+        Top::Migrate(args) => migrate::run(&args, &global),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),
         Top::Version(args) => version::run(&args),

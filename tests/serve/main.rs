@@ -11,4 +11,5 @@ mod profile;
 mod recorded;
 mod server;
 mod settings;
+mod shadows;
 mod traces;

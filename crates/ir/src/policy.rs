@@ -12,6 +12,9 @@ use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
+/// The annotation of a policy in audit mode that names the one which it may replace, `NAME` or `NAMESPACE/NAME`: servers compare what both decide.
+pub const SHADOW_OF: &str = "ephor.dev/shadow-of";
+
 /// A policy, lowered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

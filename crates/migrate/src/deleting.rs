@@ -72,7 +72,7 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let kind = if namespace.is_some() { "NamespacedDeletingPolicy" } else { "DeletingPolicy" };
     let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
     out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    out.push_str(&original.metadata(&Named { name, namespace, replaces: None }));
+    out.push_str(&original.metadata(&Named { name, namespace, origin: None }));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     let notes =
         found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });

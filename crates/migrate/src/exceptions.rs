@@ -81,7 +81,7 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     let namespace = Some(document.text_at(&["metadata", "namespace"])).filter(|text| !text.is_empty());
     let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
     out.push_str(&format!("apiVersion: {VERSION}\nkind: PolicyException\n"));
-    out.push_str(&original.metadata(&Named { name, namespace, replaces: None }));
+    out.push_str(&original.metadata(&Named { name, namespace, origin: None }));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     Ok(Migrated {
         documents: vec![Document { kind: "PolicyException", name: name.into(), text: out }],

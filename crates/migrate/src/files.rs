@@ -202,6 +202,28 @@ pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
     }
 }
 
+/// Puts policies in audit mode in the place of those that moved; what has no such mode is refused. Exceptions stay.
+pub fn shadows(files: &mut [File]) {
+    for file in files {
+        for part in &mut file.parts {
+            let Outcome::Moved(migrated, _) = &mut part.outcome else { continue };
+            if part.id.0 == "PolicyException" {
+                continue;
+            }
+            match std::mem::take(&mut migrated.shadows) {
+                found if found.is_empty() => {
+                    part.outcome = Outcome::Refused(vec![Refused {
+                        place: format!("{}:{}", file.name, part.line),
+                        construct: "a policy without audit mode".into(),
+                        nearest: "migrate it without `--shadow`".into(),
+                    }]);
+                }
+                found => migrated.documents = found,
+            }
+        }
+    }
+}
+
 fn exception(
     name: &str,
     part: &Part,

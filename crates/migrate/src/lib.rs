@@ -12,6 +12,7 @@ use ephor_lower as lower;
 use ephor_value as value;
 
 mod actions;
+mod boundary;
 pub mod cel;
 pub mod constraints;
 mod deleting;
@@ -31,9 +32,10 @@ mod proof;
 pub mod text;
 mod validating;
 mod verbatim;
+mod wildcards;
 
 pub use expressions::Refusal;
-pub use files::{File, Outcome, Part, Refused, document, exceptions, file};
+pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};
 pub use original::Original;
 pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
 pub use proof::{Limits, Proof, prove};

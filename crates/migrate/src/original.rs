@@ -49,8 +49,8 @@ pub struct Named<'n> {
     pub name: &'n str,
     /// The namespace; none for kinds of the cluster.
     pub namespace: Option<&'n str>,
-    /// An annotation with what it replaces, where the names differ.
-    pub replaces: Option<&'n str>,
+    /// An annotation with what it is from, where its name does not say that.
+    pub origin: Option<(&'static str, &'n str)>,
 }
 
 impl Original {
@@ -155,8 +155,8 @@ impl Original {
             self.value.at(&["metadata", "annotations"]).and_then(Value::as_map).cloned().unwrap_or_default();
         annotations.remove(AUTOGEN);
         annotations.remove(LAST_APPLIED);
-        if let Some(replaces) = named.replaces {
-            annotations.insert(ephor_compare::REPLACES, Value::from(replaces));
+        if let Some((key, origin)) = named.origin {
+            annotations.insert(key, Value::from(origin));
         }
         if !annotations.is_empty() {
             out.insert("annotations", Value::Map(annotations));
@@ -192,7 +192,7 @@ impl Original {
                 }
                 Some("annotations") => {
                     has_annotations = true;
-                    out.extend(annotations(&block, named.replaces)?);
+                    out.extend(annotations(&block, named.origin)?);
                 }
                 Some(key) if OF_SERVERS.contains(&key) => {}
                 _ => out.extend(moved(&block, fields.indent, 2)),
@@ -201,16 +201,16 @@ impl Original {
         if let Some(namespace) = named.namespace.filter(|_| !has_namespace) {
             out.insert(2.min(out.len()), format!("  namespace: {}", one_line(namespace)));
         }
-        if let Some(replaces) = named.replaces.filter(|_| !has_annotations) {
+        if let Some((key, origin)) = named.origin.filter(|_| !has_annotations) {
             out.push("  annotations:".into());
-            out.push(format!("    {}: {}", ephor_compare::REPLACES, one_line(replaces)));
+            out.push(format!("    {key}: {}", one_line(origin)));
         }
         Some(out.join("\n") + "\n")
     }
 }
 
 /// The lines of `annotations` without those that have no meaning any more.
-fn annotations(block: &[&str], replaces: Option<&str>) -> Option<Vec<String>> {
+fn annotations(block: &[&str], origin: Option<(&str, &str)>) -> Option<Vec<String>> {
     let (head, own) = block.split_first()?;
     if head.trim() != "annotations:" {
         return None;
@@ -225,7 +225,7 @@ fn annotations(block: &[&str], replaces: Option<&str>) -> Option<Vec<String>> {
             }
         }
     }
-    out.extend(replaces.map(|text| format!("    {}: {}", ephor_compare::REPLACES, one_line(text))));
+    out.extend(origin.map(|(key, text)| format!("    {key}: {}", one_line(text))));
     if !out.is_empty() {
         out.insert(0, "  annotations:".into());
     }
@@ -337,7 +337,7 @@ spec:
 
     #[test]
     fn metadata_stays_line_by_line_under_another_name() {
-        let named = Named { name: "new", namespace: None, replaces: Some("old") };
+        let named = Named { name: "new", namespace: None, origin: Some((ephor_compare::REPLACES, "old")) };
         assert_eq!(
             original(POLICY).metadata(&named),
             "metadata:
@@ -356,7 +356,7 @@ spec:
     #[test]
     fn metadata_on_one_line_and_fields_of_servers_are_written_anew() {
         let text = "metadata: {name: old, uid: x, annotations: {pod-policies.kyverno.io/autogen-controllers: none}}\n";
-        let named = Named { name: "old", namespace: Some("ns"), replaces: None };
+        let named = Named { name: "old", namespace: Some("ns"), origin: None };
         assert_eq!(original(text).metadata(&named), "metadata:\n  name: old\n  namespace: ns\n");
     }
 

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ephor_api::autogen::{Selection, computed_rules, written_rules};
+use ephor_compare::REPLACES;
 use ephor_policies::load::LoadedPolicy;
 
-use crate::actions::{self, Part};
+use crate::actions::{self, Action, Part};
 use crate::constraints::{Condition, Matching, add_condition, matching};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
-use crate::ir::policy::KindRules;
+use crate::ir::policy::{KindRules, SHADOW_OF};
 use crate::ir::rule::Body;
 use crate::ir::{Origin, Policy, Rule};
 use crate::kubernetes::{Kinds, Types};
@@ -21,7 +22,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{generating, images, mutating, native, operations, validating, verbatim};
+use crate::{generating, images, mutating, native, operations, validating, verbatim, wildcards};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Options {
     pub types: Arc<Types>,
     /// Whether policies on pods get another one for ReplicationControllers, for which policies in CEL generate no rules.
     pub replication_controllers: bool,
+    /// Whether the policies also have a form in audit mode, [`Migrated::shadows`].
+    pub shadows: bool,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             kinds: Kinds::built_in().clone(),
             types: Types::built_in().clone(),
             replication_controllers: false,
+            shadows: false,
         }
     }
 }
@@ -94,6 +98,9 @@ pub struct Migrated {
     pub not_compared: Vec<String>,
     /// Whether nothing of it is compared.
     pub is_apart: bool,
+    /// The documents in audit mode, with an annotation that names the policy whose decisions they are compared with; none where an audit mode
+    /// does not exist, or [`Options::shadows`] is not set.
+    pub shadows: Vec<Document>,
 }
 
 /// A rule, and what is known of its policy.
@@ -153,7 +160,10 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
     for (at, rule) in policy.rules.iter().enumerate() {
         match of_rule(&source, at, rule, &mut notes) {
-            Ok(own) => drafts.extend(own),
+            Ok(own) => {
+                drafts.extend(own);
+                notes.extend(wildcards::notes(rule, &original));
+            }
             Err(refusal) => refusals.push(refusal),
         }
     }
@@ -166,16 +176,19 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     }
     let targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
     let verified = drafts.iter().filter(|draft| draft.images.is_some()).count();
+    let mut out = Migrated { notes, ..Migrated::default() };
     // Where images are verified nothing is compared without a registry.
-    let is_apart = verified > 0 || targets == drafts.len();
-    let mut out = documents(&source, drafts, notes);
+    out.is_apart = verified > 0 || targets == drafts.len();
     if verified > 0 {
         out.not_compared.push("signatures of images".into());
     }
     if targets > 0 {
         out.not_compared.push("changes of other objects than that of the request".into());
     }
-    out.is_apart = is_apart;
+    out.documents = documents(&source, &drafts, &mut out.rules, REPLACES);
+    if options.shadows {
+        out.shadows = shadows(&source, drafts);
+    }
     out.has_generated = !policy.by_kind.is_empty();
     let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
     out.leaves_controllers = way == Way::Autogen
@@ -426,12 +439,29 @@ fn context(source: &Source<'_>, found: &Matching) -> Context {
     }
 }
 
-/// The documents of drafts.
-fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migrated {
-    let mut out = Migrated { notes, ..Migrated::default() };
+/// The documents of drafts in audit mode; none, if one of them has no such mode.
+fn shadows(source: &Source<'_>, mut drafts: Vec<Draft>) -> Vec<Document> {
+    let validates = |draft: &Draft| draft.mutations.is_empty() && draft.generated.is_empty();
+    if source.options.to != To::Kyverno || !drafts.iter().all(validates) {
+        return Vec::new();
+    }
+    drafts.iter_mut().for_each(|draft| draft.action = Action::default());
+    documents(source, &drafts, &mut Vec::new(), SHADOW_OF)
+}
+
+/// The documents of drafts, with an annotation of this name where they do not have the name of the policy; notes for each rule the policies
+/// that have it.
+fn documents(
+    source: &Source<'_>,
+    drafts: &[Draft],
+    rules: &mut Vec<(String, Vec<String>)>,
+    annotation: &'static str,
+) -> Vec<Document> {
+    let mut out = Vec::new();
     let name = source.original.value.text_at(&["metadata", "name"]);
+    let key = source.policy.key();
     let mut names = Names::default();
-    for draft in &drafts {
+    for draft in drafts {
         let is_one = drafts.iter().filter(|other| other.suffix == draft.suffix).count() == 1;
         let rule = draft.rules.first().map(|(_, name)| name.as_str()).unwrap_or_default();
         let suffix = draft.suffix.as_deref().map(|suffix| format!("-{suffix}")).unwrap_or_default();
@@ -441,18 +471,22 @@ fn documents(source: &Source<'_>, drafts: Vec<Draft>, notes: Vec<Note>) -> Migra
             false => names.free(&dns(&format!("{name}-{rule}{suffix}"))),
         };
         let namespace = source.policy.namespace.as_deref();
-        let named = Named { name: &own, namespace, replaces: (own != name).then_some(name) };
+        let origin = match annotation {
+            SHADOW_OF => Some((annotation, key.as_str())),
+            _ => (drafts.len() > 1 || own != name).then_some((annotation, name)),
+        };
+        let named = Named { name: &own, namespace, origin };
         for (_, rule) in &draft.rules {
-            match out.rules.iter_mut().find(|(known, _)| known == rule) {
+            match rules.iter_mut().find(|(known, _)| known == rule) {
                 Some((_, policies)) => policies.push(own.clone()),
-                None => out.rules.push((rule.clone(), vec![own.clone()])),
+                None => rules.push((rule.clone(), vec![own.clone()])),
             }
         }
         if let Some(images) = &draft.images {
-            out.documents.push(images::document(source, draft, images, &named));
+            out.push(images::document(source, draft, images, &named));
             continue;
         }
-        out.documents.push(match (source.options.to, draft.mutations.is_empty()) {
+        out.push(match (source.options.to, draft.mutations.is_empty()) {
             (To::Kubernetes, _) => native::document(source, draft, &named),
             (To::Kyverno, _) if !draft.generated.is_empty() => generating::document(source, draft, &named),
             (To::Kyverno, true) => validating::document(source, draft, &named),

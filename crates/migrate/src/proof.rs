@@ -7,13 +7,15 @@
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Chosen, Comparison, Difference, DifferenceKind, Effect, Judgement, Options, Side, SideError,
-    Universe, Verdict, compare,
+    Answer, Chosen, Comparison, Difference, DifferenceKind, Effect, Judgement, Observer, Options, Side,
+    SideError, Universe, Verdict, compare, compare_observed,
 };
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
 
+use crate::boundary::Seen;
 use crate::ir::rule::Body;
+use crate::value::Value;
 
 impl Proof {
     /// An answer without a comparison.
@@ -27,6 +29,7 @@ impl Proof {
             controllers: false,
             apart: Vec::new(),
             objects: 0,
+            boundary: Vec::new(),
         }
     }
 }
@@ -38,11 +41,13 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// The most objects that are evaluated for one rule.
     pub objects: usize,
+    /// Whether objects at the boundary are looked for, [`Proof::boundary`].
+    pub boundary: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: None, objects: Options::default().objects }
+        Limits { time: None, objects: Options::default().objects, boundary: false }
     }
 }
 
@@ -65,6 +70,8 @@ pub struct Proof {
     pub apart: Vec<Apart>,
     /// How many objects were evaluated.
     pub objects: usize,
+    /// The smallest objects that are violations, a few of each kind, each with the most similar one that is none.
+    pub boundary: Vec<Value>,
 }
 
 /// A difference that does not count.
@@ -127,7 +134,9 @@ pub fn prove(
     let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
     let options = Options { objects: limits.objects.max(1), deadline, errors: false, ..Options::default() };
     let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
-    let mut found = compare(&before, &after, Options { kinds, ..options });
+    let seen = Seen::default();
+    let observer = limits.boundary.then_some(&seen as &dyn Observer);
+    let mut found = compare_observed(&before, &after, Options { kinds, ..options }, observer);
     let is_all = |is: &dyn Fn(&Body) -> bool| {
         before.policies().iter().flat_map(|policy| policy.all_rules()).all(|rule| is(&rule.body))
     };
@@ -153,9 +162,9 @@ pub fn prove(
         let few = Options { kinds, ..options };
         apart.extend(differs_in_errors(&before, &after, &few).then_some(Apart::Errors));
     }
-    let mut proof = judged(found, new.contains("DELETE"));
+    let mut proof = judged(found, &before, new.contains("DELETE"));
     proof.apart.extend(apart);
-    Ok(Proof { controllers: leaves_controllers, ..proof })
+    Ok(Proof { controllers: leaves_controllers, boundary: seen.boundary([&before, &after]), ..proof })
 }
 
 /// Whether the old mutation fails and lets the object pass as it is, and the new one changes nothing either.
@@ -163,6 +172,7 @@ fn fails_alike(one: &Difference) -> bool {
     let is_unchanged = |of: &Judgement| of.changed.as_ref().is_none_or(|changed| *changed == one.object);
     one.old.verdict == Verdict::Error
         && one.old.effect != Effect::Denied
+        && one.new.effect != Effect::Denied
         && (one.new.verdict == Verdict::Error || is_unchanged(&one.new))
 }
 
@@ -209,8 +219,9 @@ fn has_same_ephemeral(one: &Difference) -> bool {
 }
 
 /// Counts apart what is no difference in practice.
-fn judged(found: Comparison, selects_deletions: bool) -> Proof {
+fn judged(found: Comparison, old: &Side, selects_deletions: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
+    let mut existing = found.existing.is_some();
     let mut apart = Vec::new();
     for one in found.differences {
         match one.universe {
@@ -225,6 +236,7 @@ fn judged(found: Comparison, selects_deletions: bool) -> Proof {
                 }
             }
             _ if one.environment.operation == "DELETE" && !selects_deletions => deletions = true,
+            _ if allows_existing(old, &one) => existing = true,
             _ => differences.push(one),
         }
     }
@@ -243,11 +255,20 @@ fn judged(found: Comparison, selects_deletions: bool) -> Proof {
         differences,
         in_files,
         deletions,
-        existing: found.existing.is_some(),
+        existing,
         controllers: false,
         apart,
         objects: found.objects,
+        boundary: Vec::new(),
     }
+}
+
+/// Whether the old policy allows an update alone because the object was a violation before.
+fn allows_existing(old: &Side, difference: &Difference) -> bool {
+    let Some(former) = &difference.old_object else { return false };
+    let violates =
+        |object| old.judge_object(object, "CREATE").is_some_and(|said| said.verdict.is_violation());
+    difference.is_stricter() && violates(former) && violates(&difference.object)
 }
 
 #[cfg(test)]

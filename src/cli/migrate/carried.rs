@@ -4,7 +4,7 @@
 //! before `results` stays, the results are those that the new policies give, and files that the test names are copied. A result of the old test that
 //! the new policies do not give is reported.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ephor_document::yaml_value;
 use ephor_migrate::File;
@@ -32,22 +32,26 @@ const FILES: [&str; 8] = [
     "context",
 ];
 
-/// Writes the tests of what moved; a line for each.
+/// What came of the tests.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// A line for each.
+    pub lines: Vec<String>,
+    /// The files of policies that tests name, without links.
+    pub policies: Vec<PathBuf>,
+}
+
+/// Writes the tests of what moved.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn carry(
-    folder: &str,
-    arguments: &[String],
-    files: &[File],
-    rows: &[Row<'_>],
-) -> Result<Vec<String>, Error> {
+pub fn carry(folder: &str, arguments: &[String], files: &[File], rows: &[Row<'_>]) -> Result<Carried, Error> {
     let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
     if folders.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Carried::default());
     }
     let found = find(&folders, NAME, "").map_err(Error::input)?;
-    let mut out = Vec::new();
+    let mut out = Carried::default();
     for source in &found.sources {
         let Ok(test) = yaml_value(&source.text) else { continue };
         let Some(base) = Path::new(&source.name).parent() else { continue };
@@ -63,7 +67,9 @@ pub fn carry(
         for name in FILES.iter().filter_map(|field| test.get(field)).flat_map(names) {
             copy(folder, arguments, &base.join(name))?;
         }
-        out.push(one(folder, arguments, &source.name, (&source.text, &test), rows)?);
+        let named = policies.iter().filter_map(Value::as_str);
+        out.policies.extend(named.filter_map(|path| std::fs::canonicalize(base.join(path)).ok()));
+        out.lines.push(one(folder, arguments, &source.name, (&source.text, &test), rows)?);
     }
     Ok(out)
 }

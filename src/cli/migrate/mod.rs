@@ -3,10 +3,13 @@
 //! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code. Without `--out` the migrated policies are
 //! printed, and what came of them goes to standard error; with it, or with another format, the report is printed.
 
+mod boundary;
 mod carried;
+mod cluster;
 mod html;
 mod out;
 mod rows;
+mod stored;
 mod text;
 
 use std::time::Duration;
@@ -16,11 +19,13 @@ use clap::{ValueEnum, ValueHint};
 use ephor_kubernetes::{Kinds, Types};
 use ephor_migrate::{File, Limits, Options, file};
 use ephor_sources::files::{self, SourceText};
-use ephor_value::parallel;
+use ephor_value::{Value, parallel};
 
 use super::serve::time;
-use super::{Error, print, progress, use_threads, warn};
+use super::{Error, Global, cluster_choice, given, is_kyverno, print, progress, use_threads, warn};
 use rows::{Row, rows};
+pub use stored::Refused;
+pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
 ///
@@ -28,7 +33,8 @@ use rows::{Row, rows};
 /// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already stay as they are, like metadata and comments.
 /// The result is compared with its origin as `ephor diff` does: it is proved to mean the same for every object, tested, or shown with the object on which
 /// both differ. What cannot be said in CEL is refused with its place and the nearest rewrite, and the policy stays as it is.
-/// Other documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over.
+/// Other documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over; a policy without one gets a test with
+/// objects that the comparison found. Called as `kyverno` the command is Kyverno's, which writes objects of custom resources in their stored version.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # print the policy in CEL, and what its proof says
@@ -43,20 +49,32 @@ use rows::{Row, rows};
   # policies of Kubernetes, which need no Kyverno
   ephor migrate policies/ --to vap --out migrated/
 
+  # the policies of a cluster, in audit mode next to the old ones
+  ephor migrate --cluster --shadow --out shadows/
+
 Exit codes:
   0  every policy moved, and is proved or tested to mean the same
   2  some differ, or are refused
   1  an error")]
 pub struct Args {
     /// files and folders with policies; - for standard input
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     paths: Vec<String>,
+    /// policies and exceptions of the current cluster
+    #[arg(long)]
+    cluster: bool,
+    /// name of the kubeconfig context
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
     /// kinds of policies that are written
     #[arg(long, value_name = "KIND", default_value = "vpol")]
     to: To,
     /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
     #[arg(long)]
     replication_controllers: bool,
+    /// policies in audit mode next to the old ones, whose decisions `ephor serve` compares with theirs
+    #[arg(long)]
+    shadow: bool,
     /// folder for the migrated files, laid out as the old ones
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<String>,
@@ -72,6 +90,9 @@ pub struct Args {
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     threads: i64,
+    /// names of CustomResourceDefinitions; called as `kyverno` only
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    resource: Vec<String>,
 }
 
 /// Kinds of policies that are written.
@@ -99,25 +120,57 @@ enum Format {
 /// Runs the command.
 ///
 /// # Errors
-/// A file cannot be read or written, or no file has a policy.
-pub fn run(args: &Args) -> Result<i32, Error> {
+/// A file cannot be read or written, the cluster does not answer, or there is no policy.
+pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    let context = given(&args.context);
+    if is_kyverno() {
+        return stored::run(&args.resource, context, global);
+    }
+    if args.shadow && args.to == To::Vap {
+        return Err(Error::ShadowsOfKyverno);
+    }
+    if args.paths.is_empty() && !args.cluster {
+        return Err(Error::NothingToMigrate);
+    }
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
         super::explain::exists(path)?;
     }
-    let loaded = files::policies(&args.paths);
-    let options = options(args, &loaded.sources);
-    let limits = Limits { time: Some(args.time_limit), objects: args.objects };
-    let mut migrated = migrated(&loaded.sources, &options, limits)?;
+    let mut sources = match args.paths.is_empty() {
+        true => Vec::new(),
+        false => files::policies(&args.paths).sources,
+    };
+    let (mut arguments, mut definitions) = (args.paths.clone(), Vec::new());
+    if args.cluster {
+        let read = cluster::read(&cluster_choice(context, global))?;
+        sources.extend(read.sources);
+        definitions = read.definitions;
+        arguments.push(cluster::ROOT.into());
+    }
+    let options = options(args, &sources, definitions);
+    let limits = Limits {
+        time: Some(args.time_limit),
+        objects: args.objects,
+        boundary: args.out.is_some() && !args.shadow,
+    };
+    let mut migrated = migrated(&sources, &options, limits)?;
     ephor_migrate::exceptions(&mut migrated, &options, limits);
+    if args.shadow {
+        ephor_migrate::shadows(&mut migrated);
+    }
     if !migrated.iter().any(File::has_policies) {
-        return Err(Error::NoPolicyFound { arguments: args.paths.join(", "), causes: Vec::new() });
+        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
     let mut tests = Vec::new();
     if let Some(folder) = &args.out {
-        out::write(folder, &args.paths, &migrated)?;
-        tests = carried::carry(folder, &args.paths, &migrated, &rows)?;
+        out::write(folder, &arguments, &migrated)?;
+        // Shadows are applied as they are, without tests between them.
+        if !args.shadow {
+            let carried = carried::carry(folder, &args.paths, &migrated, &rows)?;
+            tests = carried.lines;
+            tests.extend(boundary::write(folder, &arguments, &migrated, &carried.policies)?);
+        }
     }
     match args.format {
         Format::Text if args.out.is_none() => {
@@ -134,9 +187,9 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     Ok(if rows.iter().all(Row::is_good) { 0 } else { 2 })
 }
 
-/// The kinds that clusters have: those that the files define, too.
-fn options(args: &Args, sources: &[SourceText]) -> Options {
-    let documents: Vec<ephor_value::Value> = sources
+/// The kinds that clusters have: those that the files or the cluster define, too.
+fn options(args: &Args, sources: &[SourceText], definitions: Vec<Value>) -> Options {
+    let of_files = sources
         .iter()
         .filter(|source| source.text.contains("CustomResourceDefinition"))
         .filter_map(|source| {
@@ -145,8 +198,8 @@ fn options(args: &Args, sources: &[SourceText]) -> Options {
         })
         .flatten()
         .flatten()
-        .map(|document| document.value)
-        .collect();
+        .map(|document| document.value);
+    let documents: Vec<Value> = of_files.chain(definitions).collect();
     Options {
         to: match args.to {
             To::Vpol => ephor_migrate::To::Kyverno,
@@ -155,6 +208,7 @@ fn options(args: &Args, sources: &[SourceText]) -> Options {
         kinds: Kinds::with(&documents),
         types: Types::with(&documents),
         replication_controllers: args.replication_controllers,
+        shadows: args.shadow,
     }
 }
 

@@ -21,6 +21,7 @@ use super::answer::Answer;
 use super::decision::{Deadline, Decision, NAMED};
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
+use super::shadow::{self, Pair};
 use super::{needs, subject};
 use crate::value::{Str, Value};
 
@@ -45,6 +46,8 @@ pub struct Gate {
     background: HashMap<PolicyId, Background>,
     /// Keys of MutatingPolicies that also change what the controllers themselves send.
     taking_own: HashSet<String>,
+    /// Policies with others in audit mode that may replace them.
+    shadows: Vec<Pair>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -103,6 +106,7 @@ impl Gate {
             known.entry(policy.short_name.clone()).or_default().insert(policy.name.clone());
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
+        let shadows = shadow::pairs(&policies);
         let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
         let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
@@ -116,6 +120,7 @@ impl Gate {
             background,
             ignored,
             taking_own,
+            shadows,
             lost,
             usable,
             required,
@@ -210,6 +215,11 @@ impl Gate {
     pub fn unmet_needs(&self) -> Vec<String> {
         let served = self.engine.set().policies().iter().map(AsRef::as_ref).filter(|p| self.serves(p));
         needs::unmet(served, self.cluster.offers())
+    }
+
+    /// Policies with shadows.
+    pub(super) fn shadows(&self) -> &[Pair] {
+        &self.shadows
     }
 
     /// The engine with the policies.

@@ -15,6 +15,7 @@ pub mod needs;
 pub mod online;
 pub mod policies;
 pub mod route;
+pub mod shadow;
 mod subject;
 mod verdict;
 

@@ -125,7 +125,12 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
         .map(|f| Filter { operations: Box::default(), ..f.clone() })
         .collect();
     filters.iter().try_for_each(refuse_roles)?;
-    let all = Selected { has_cluster: true, has_namespaces: true, is_open: true, ..Selected::default() };
+    // A namespace is in itself.
+    let may_be_namespace = |filter: &Filter| {
+        filter.kinds.is_empty() || filter.kinds.iter().any(|pattern| pattern.kind.matches("Namespace"))
+    };
+    let has_namespaces = filters.iter().any(may_be_namespace);
+    let all = Selected { has_cluster: true, has_namespaces, is_open: true, ..Selected::default() };
     let subject = Subject::of(&all, false);
     let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
     let mut out = Matching::default();

@@ -23,7 +23,7 @@ use super::scope::Scope;
 use super::template::template;
 use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
-use super::{Refusal, compare, leaf, root, texts};
+use super::{Refusal, compare, composed, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
 pub fn fails_alike(first: &Test, second: &Test) -> bool {
@@ -137,6 +137,9 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
     {
         return Ok(root::operation(op, right, scope));
     }
+    if let Some(found) = without_default(op, key, right, scope)? {
+        return Ok(found);
+    }
     if let Val::Or(sides) = key {
         return of_default(sides, scope, &mut |val, scope| holds(op, val, right, scope));
     }
@@ -176,6 +179,32 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         Operator::Order(order) => ordered(order, key, right, scope),
         Operator::DurationOrder(order) => duration_ordered(order, key, right, scope),
     }
+}
+
+/// Whether `(left || default) == constant`, where the default is another constant: what is missing or empty is none of both.
+fn without_default(
+    op: Operator,
+    key: &Val,
+    right: &Val,
+    scope: &mut Scope<'_>,
+) -> Result<Option<Test>, Refusal> {
+    let (Val::Or(sides), Val::Const(c @ Value::Str(s))) = (key, right) else { return Ok(None) };
+    let [left, Val::Const(Value::Str(default))] = &**sides else { return Ok(None) };
+    let reads = match left {
+        Val::Path(path) => path.faults.is_empty(),
+        Val::Optional { faults, .. } => faults.is_empty(),
+        _ => false,
+    };
+    let is_plain = |s: &str| !s.is_empty() && !text_measures(s) && !has_wildcard(s);
+    if !reads || ty_of(left) != Ty::Text || default == s || !is_plain(s) || !is_plain(default) {
+        return Ok(None);
+    }
+    let same = compare::equal_constant(&left.clone().rescued(), c, scope)?;
+    Ok(match op {
+        Operator::Equals => Some(same),
+        Operator::NotEquals => Some(same.negated()),
+        _ => None,
+    })
 }
 
 /// Whether a value is not null: a missing one fails elsewhere.
@@ -262,6 +291,11 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
     {
         return Ok(found);
     }
+    if let (Val::Const(Value::Str(s)), Val::Node { node, faults, .. }) = (key, right)
+        && let Some(node) = composed::matches(&text(s), node, scope)?
+    {
+        return Ok(Test { node, faults: faults.clone() });
+    }
     match (key, right) {
         (Val::Const(c), val) | (val, Val::Const(c)) => {
             let is_key = matches!(right, Val::Const(_));
@@ -279,7 +313,8 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
             let (x, mut faults) = scalar(key, scope)?;
             let (y, more) = scalar(right, scope)?;
             faults.extend(more);
-            Ok(both(there, Test { node: equals(x, y), faults }))
+            let matched = composed::matches(&leaf::as_text(&x, &ty_of(key)), &y, scope)?;
+            Ok(both(there, Test { node: matched.unwrap_or_else(|| equals(x, y)), faults }))
         }
     }
 }

@@ -4,7 +4,7 @@
 //! becomes an empty text. An element of a loop becomes the elements that are in violation.
 
 use crate::cel::build::{binary, boolean, call, constant_bool, method, not, or_value, over, text};
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::Message;
 use crate::ir::template::Part;
@@ -62,6 +62,17 @@ pub fn message(
     }
     if !literal.is_empty() {
         parts.push(text(&literal));
+    }
+    // A sum is a text where one of its first two parts is known to be one; else the first becomes one.
+    let is_text = |part: &Node| match &part.kind {
+        Kind::Const(_) => true,
+        Kind::Call { function, .. } => matches!(&**function, "string" | "join"),
+        _ => false,
+    };
+    if !parts.iter().take(2).any(is_text)
+        && let Some(first) = parts.first_mut()
+    {
+        *first = call("string", vec![first.clone()]);
     }
     let sum = parts.into_iter().reduce(|before, node| binary("+", before, node));
     Ok((None, sum))
@@ -136,6 +147,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
     let as_string = |node: Node, ty: &Ty| match ty {
         Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
         Ty::Object(_) | Ty::Map(_) | Ty::List(_) => None,
+        Ty::Text => Some(node),
         _ => Some(call("string", vec![node])),
     };
     match val {
@@ -149,10 +161,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 return as_string(path.or(text("")), &path.ty);
             }
             if path.is_required() {
-                return match path.ty {
-                    Ty::Text => Some(path.strict()),
-                    ref ty => as_string(path.strict(), ty),
-                };
+                return as_string(path.strict(), &path.ty);
             }
             let default = match path.ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
@@ -160,10 +169,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             };
             as_string(path.or(default), &path.ty)
         }
-        Val::Node { node, ty, faults } if faults.is_empty() => match ty {
-            Ty::Text => Some(call("string", vec![node.clone()])),
-            ty => as_string(node.clone(), ty),
-        },
+        Val::Node { node, ty, faults } if faults.is_empty() => as_string(node.clone(), ty),
         Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
             let default = match ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),

@@ -8,6 +8,7 @@
 mod api_call;
 mod bindings;
 mod compare;
+mod composed;
 mod conditions;
 pub mod each;
 mod forms;
@@ -25,6 +26,7 @@ mod root;
 mod rule;
 mod scope;
 mod shared;
+
 mod template;
 mod term;
 mod texts;

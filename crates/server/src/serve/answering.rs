@@ -23,6 +23,7 @@ use super::denials;
 use super::http::{State, answered, now};
 use super::intake::Taken;
 use super::policies::Snapshot;
+use super::shadows;
 use super::threads::Done;
 use super::traces::Parent;
 
@@ -216,16 +217,18 @@ impl Review {
         if let Some(reporter) = &state.reporter {
             reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
         }
-        if route.phase == Phase::Validate && decision.answer.allowed() && decision.prepared.is_some() {
+        if route.phase == Phase::Validate {
             self.later(incoming, decision);
         }
         response
     }
 
-    /// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
+    /// Results that no answer waits for, as long as few wait for theirs: those of rules that only audit, and comparisons with shadows. When too many wait for slow ones, these
     /// are left out and counted.
     fn later(&self, incoming: &Arc<Incoming>, decision: Decision) {
-        let Some(prepared) = decision.prepared.filter(|_| decision.audits) else { return };
+        let audits = decision.audits && decision.answer.allowed();
+        let compares = self.snapshot.gate.has_shadows(&self.route);
+        let Some(prepared) = decision.prepared.filter(|_| audits || compares) else { return };
         let (state, snapshot, route) = (self.state.clone(), self.snapshot.clone(), self.route.clone());
         let slow = snapshot.pace.is_slow();
         let brief = snapshot.pace.audits_are_brief();
@@ -238,6 +241,12 @@ impl Review {
         let (incoming, path) = (incoming.clone(), self.path.clone());
         let of = self.state.clone();
         let work = move || {
+            if compares {
+                shadows::compare(&of.metrics, &snapshot.gate, &route, &path, &incoming, &prepared);
+            }
+            if !audits {
+                return;
+            }
             let began = Instant::now();
             let outcomes = snapshot.gate.audit(&route, &prepared, &Deadline::at(began + LATER));
             snapshot.pace.note_audit(began.elapsed());

@@ -46,7 +46,7 @@ fn rules(decision: &Decision) -> String {
 }
 
 /// `KIND NAMESPACE/NAME`, with the generated name's prefix when there is no name yet.
-fn object(incoming: &Incoming) -> String {
+pub(super) fn object(incoming: &Incoming) -> String {
     let name = match incoming.text(&["name"]) {
         "" => match incoming.text(&["object", "metadata", "name"]) {
             "" => incoming.text(&["object", "metadata", "generateName"]),

@@ -51,6 +51,8 @@ pub struct Metrics {
     pub spans_dropped: IntCounter,
     /// Results that came from the result cache.
     pub(super) cache_hits: IntCounter,
+    /// Decisions of policies with shadows.
+    pub(super) shadows: IntCounterVec,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
@@ -113,6 +115,11 @@ impl Metrics {
         )?;
         let cache_hits =
             all.counter("ephor_result_cache_hits_total", "Rule results found in the result cache.")?;
+        let shadows = all.counters(
+            "ephor_shadow_decisions_total",
+            "Requests for which a policy and its shadow in audit mode were compared: `same`, `weaker` when only the policy is violated, `stricter` when only the shadow is.",
+            &["policy", "result"],
+        )?;
         let reloads = all.counters(
             "ephor_policy_reloads_total",
             "Loads of policies, the first included, by result: `ok`, or `problems` when some could not be used.",
@@ -144,6 +151,7 @@ impl Metrics {
             reporting,
             spans_dropped,
             cache_hits,
+            shadows,
             reloads,
             problems,
             policies,

@@ -27,6 +27,7 @@ pub mod reports;
 mod retained;
 mod secret;
 pub mod self_signed;
+mod shadows;
 pub mod stored;
 mod tally;
 mod threads;

@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+"""Whether the reference program gives a migrated policy the verdicts of its origin.
+
+migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--each N] [--representatives N] [--page FILE] FOLDER…
+
+Each policy below the folders is migrated by `ephor migrate`. The reference's `kyverno apply` then evaluates the old and the new policy on the
+objects of the pool, and on objects of the certificate of their comparison (`ephor equivalent --certificate`), which are representatives of
+the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for mutations it is the
+object that comes out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
+from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
+Not counted are pairs for which data from outside, such as images or objects of a cluster, is missing, objects that an API server refuses, and ReplicationControllers of policies that leave them
+out (the report says so). Objects are as an API server shows them: templates of pods have metadata.
+DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs. --page writes the table as a page of the book; its sections, which people write, stay.
+"""
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+
+import yaml
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Reads YAML as JSON has it: no dates."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [one for one in all if one[0] != "tag:yaml.org,2002:timestamp"] for first, all in Loader.yaml_implicit_resolvers.items()}
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+BATCH = 20
+OTHERS = 10
+VALIDATING = {"ValidatingPolicy", "NamespacedValidatingPolicy"}
+MUTATING = {"MutatingPolicy", "NamespacedMutatingPolicy"}
+ANSWERS = ["proved", "proved relative to external data", "tested", "differs", "not compared", "refused", "cannot be used"]
+# Numbers that the command line prints without a dot.
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+e[-+]?[0-9]+$"), list("-+0123456789"))
+# Kinds whose objects have templates of pods, with the way to the template.
+TEMPLATES = {"CronJob": ["spec", "jobTemplate", "spec", "template"], **{kind: ["spec", "template"] for kind in
+             ["DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"]}}
+OUTSIDE = re.compile("failed to (get image data|list resource|get resource|fetch|execute|load context)|no such host|connection refused|dial tcp|not found in the context|json: cannot unmarshal")
+MUTATED = re.compile(r"^policy (\S+) applied to (\S+):\n(.*?)\n---$", re.M | re.S)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ["ephor", "kyverno", "work", "objects"]:
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--each", type=int)
+    parser.add_argument("--representatives", type=int, default=60)
+    parser.add_argument("--time-limit", default="5s", help="for the proof of one policy")
+    parser.add_argument("--page")
+    parser.add_argument("folders", nargs="+")
+    return parser.parse_args()
+
+
+def document(text, line):
+    """The document that begins on a line of a file."""
+    lines = text.split("\n")[line - 1:]
+    end = next((at for at, one in enumerate(lines) if at and one.startswith("---")), len(lines))
+    return "\n".join(lines[:end]).removeprefix("---\n") + "\n"
+
+
+def migrated(flags):
+    """A row for each policy, with files of the old and of the new text."""
+    report = os.path.join(flags.work, "report.json")
+    if not os.path.exists(report):
+        command = [flags.ephor, "migrate", *flags.folders, "--format", "json", "--time-limit", flags.time_limit]
+        done = subprocess.run(command, capture_output=True, text=True)
+        with open(report, "w") as file:
+            file.write(done.stdout)
+    rows = json.load(open(report))["policies"]
+    for at, row in enumerate(rows):
+        row["id"] = at
+        row["names"] = [one["name"] for one in row["new"]]
+        row["kinds"] = {one["kind"] for one in row["new"]}
+        row["paths"] = [os.path.join(flags.work, f"{at:03}-{side}.yaml") for side in ["old", "new"]]
+        for path, text in zip(row["paths"], [document(open(row["file"]).read(), row["line"]), row["text"]]):
+            with open(path, "w") as file:
+                file.write(text)
+    return rows
+
+
+def pool(flags):
+    """The objects of the pool, or no more than some of each kind."""
+    found, seen = [], collections.Counter()
+    for one in yaml.load_all(open(flags.objects), Loader):
+        kind = (one.get("apiVersion"), one.get("kind")) if one else None
+        seen[kind] += 1
+        if kind and (flags.each is None or seen[kind] <= flags.each):
+            found.append(one)
+    return found
+
+
+def representatives(flags, row):
+    """Objects of classes that the comparison distinguishes; those that are created."""
+    path = os.path.join(flags.work, f"{row['id']:03}-certificate.json")
+    if not os.path.exists(path):
+        command = [flags.ephor, "equivalent", *row["paths"], "--certificate", path, "--time-limit", flags.time_limit]
+        subprocess.run(command, capture_output=True)
+    if not os.path.exists(path):
+        return []
+    found = []
+    for policy in json.load(open(path))["policies"]:
+        for environment in policy["environments"]:
+            if environment["name"].endswith(" CREATE") and "/" not in environment["name"]:
+                objects = [case[0] for case in environment["cases"]]
+                found += [one for one in objects if one.get("kind") and one.get("apiVersion") and is_accepted(one)]
+    random.Random(22).shuffle(found)
+    return found[:flags.representatives]
+
+
+def template_of(one):
+    """The template of pods of an object, or a pod itself; `None` where there is none."""
+    found = one
+    for step in TEMPLATES.get(one["kind"], []):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def is_accepted(one):
+    """Whether an API server accepts a pod, or a template of pods, as far as its containers say."""
+    if one["kind"] != "Pod" and one["kind"] not in TEMPLATES:
+        return True
+    found = template_of(one)
+    spec = found.get("spec") if isinstance(found, dict) else None
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    named = [*(containers or []), *(spec.get("initContainers") or [])] if isinstance(spec, dict) else []
+    return bool(containers) and all(
+        re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", str(c.get("name"))) and all(env.get("name") for env in c.get("env") or [])
+        and all(mount.get("name") for mount in c.get("volumeMounts") or []) for c in named)
+
+
+def shown(one):
+    """An object as an API server shows it."""
+    template = template_of(one)
+    if template is not one and isinstance(template, dict):
+        template.setdefault("metadata", {})
+    if one["kind"] in ("Deployment", "ReplicaSet", "StatefulSet") and isinstance(one.get("spec"), dict):
+        one["spec"].setdefault("replicas", 1)
+    return one
+
+
+def distinct(objects):
+    """The objects, of which those that others have the names of get new ones."""
+    seen, out = set(), []
+    for one in objects:
+        one = shown(json.loads(json.dumps(one)))
+        meta = one.setdefault("metadata", {})
+        name = meta.get("name") or "a"
+        meta["name"] = name
+        # Objects without namespace are in the default one.
+        taken = (one["apiVersion"].split("/")[0], one["kind"], meta.get("namespace") or "default")
+        at = 1
+        while (*taken, meta["name"]) in seen:
+            at += 1
+            meta["name"] = f"{name}-{at}"
+        seen.add((*taken, meta["name"]))
+        out.append(one)
+    return out
+
+
+def apply(flags, policies, objects, with_report=True):
+    """What the reference says: standard output, and the error."""
+    command = [flags.kyverno, "apply", *policies, "-r", objects]
+    if with_report:
+        command += ["--policy-report", "--output-format", "json"]
+    digest = hashlib.sha256(json.dumps(command).encode())
+    for path in [*policies, objects]:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    stored = os.path.join(flags.work, digest.hexdigest()[:24] + ".answer.json")
+    if not os.path.exists(stored):
+        done = subprocess.run(command, capture_output=True, text=True)
+        errors = [line for line in done.stderr.split("\n") if not line.startswith("Warning:")]
+        with open(stored, "w") as file:
+            json.dump([done.stdout, "\n".join(errors).strip()], file)
+    with open(stored) as file:
+        return json.load(file)
+
+
+def verdicts(flags, rows, side, objects):
+    """(policy, object) → results, and the errors of policies that the reference cannot evaluate."""
+    results, errors = collections.defaultdict(list), {}
+    batch, rest = [], list(rows)
+    while rest:
+        names, batch = set(), []
+        for row in list(rest):
+            own = {row["policy"]} if side == 0 else set(row["names"])
+            if len(batch) < BATCH and not own & names:
+                batch.append(row)
+                names |= own
+                rest.remove(row)
+        part(flags, batch, side, objects, results, errors)
+    return results, errors
+
+
+def part(flags, batch, side, objects, results, errors):
+    output, error = apply(flags, [row["paths"][side] for row in batch], objects)
+    text = next((line for line in output.split("\n") if line.startswith("{")), None)
+    if text is None and not error:
+        # No policy applies to an object.
+        return
+    if text is None and len(batch) > 1:
+        half = len(batch) // 2
+        part(flags, batch[:half], side, objects, results, errors)
+        part(flags, batch[half:], side, objects, results, errors)
+        return
+    if text is None:
+        errors[batch[0]["id"]] = error
+        return
+    for result in json.loads(text).get("results") or []:
+        for row in batch:
+            if result["policy"].split("/")[-1] in ([row["policy"]] if side == 0 else row["names"]):
+                for one in result.get("resources") or []:
+                    name = "/".join([one["apiVersion"], one["kind"], one.get("namespace") or "default", one.get("name", "")])
+                    results[row["id"], name].append((result["result"], result.get("message", "")))
+
+
+def mutations(flags, row, side, path, objects):
+    """(policy, object) → the object that comes out, where it is another one."""
+    output, error = apply(flags, [row["paths"][side]], path, False)
+    before = {key(one): one for one in objects}
+    out = {}
+    for _, _, text in MUTATED.findall(output):
+        found = yaml.load(text, Loader)
+        is_valid = isinstance(found, dict) and isinstance(found.get("metadata", {}).get("ownerReferences", []), list)
+        old = before.get(key(found)) if is_valid and "metadata" in found else None
+        if old is not None and plain(old) != plain(found):
+            out[row["id"], key(found)] = [("changed", json.dumps(plain(found), sort_keys=True))]
+    return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
+
+
+def plain(one):
+    """An object without its namespace, which the command line fills in."""
+    meta = {name: value for name, value in one["metadata"].items() if name not in ("namespace", "creationTimestamp")}
+    return {**one, "metadata": meta}
+
+
+def is_violated(results):
+    return any(result in ("fail", "error", "warn") for result, _ in results)
+
+
+def key(one):
+    """How results name an object."""
+    meta = one["metadata"]
+    return "/".join([one["apiVersion"], one["kind"], meta.get("namespace") or "default", meta["name"]])
+
+
+def written(flags, name, objects):
+    path = os.path.join(flags.work, name + ".yaml")
+    with open(path, "w") as file:
+        yaml.dump_all(objects, file, DUMPER, sort_keys=False)
+    return path
+
+
+def on_pool(flags, rows, objects, tallies, differences):
+    """Counts agreement on the pool. The reference compiles policies in CEL anew for each object, so they see those objects for which the old policy
+    gives a result, and some others."""
+    objects = distinct(objects)
+    path = written(flags, "pool", objects)
+    validating = [row for row in rows if row["kinds"] <= VALIDATING]
+    old, errors = verdicts(flags, validating, 0, path)
+
+    def of_new(row):
+        known = {name for at, name in old if at == row["id"]}
+        own = [one for one in objects if key(one) in known]
+        others = [one for one in objects if key(one) not in known]
+        own += random.Random(row["id"]).sample(others, min(OTHERS, len(others)))
+        own_path = written(flags, f"{row['id']:03}-pool", own)
+        return verdicts(flags, [row], 1, own_path)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(of_new, validating))
+    for row, new in zip(validating, found):
+        mine = {at: found for at, found in old.items() if at[0] == row["id"]}
+        count([row], [(mine, {at: e for at, e in errors.items() if at == row["id"]}), new], is_violated, tallies, differences, "pool")
+    for row in rows:
+        if row["kinds"] <= MUTATING:
+            sides = [mutations(flags, row, side, path, objects) for side in (0, 1)]
+            count([row], sides, lambda found: found, tallies, differences, "pool")
+
+
+def on_representatives(flags, row):
+    """What both policies say of objects of their certificate; `None` without such objects."""
+    objects = distinct(representatives(flags, row))
+    if not objects or not row["kinds"] <= VALIDATING | MUTATING:
+        return None
+    path = written(flags, f"{row['id']:03}-representatives", objects)
+    if row["kinds"] <= VALIDATING:
+        return [verdicts(flags, [row], side, path) for side in (0, 1)]
+    return [mutations(flags, row, side, path, objects) for side in (0, 1)]
+
+
+def count(rows, sides, verdict, tallies, differences, which):
+    (old, errors), (new, new_errors) = sides
+    by_id = {row["id"]: row for row in rows}
+    for pair in sorted(set(old) | set(new)):
+        row = by_id[pair[0]]
+        if row["id"] in errors or row["id"] in new_errors:
+            continue
+        both = old.get(pair, []) + new.get(pair, [])
+        if any(result == "error" and OUTSIDE.search(message) for result, message in both):
+            continue
+        if "/ReplicationController/" in pair[1] and any("ReplicationController" in one for one in row["remarks"]):
+            continue
+        same = verdict(old.get(pair, [])) == verdict(new.get(pair, []))
+        tallies[row["status"]][which + (" same" if same else " other")] += 1
+        if not same:
+            differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
+                                "old": old.get(pair), "new": new.get(pair), "id": row["id"]})
+    for side, found in [("old", errors), ("new", new_errors)]:
+        for at, error in found.items():
+            by_id[at].setdefault("errors", {})[side] = error
+
+
+def page(flags, rows, tallies, differences):
+    """The table, in Markdown."""
+    of_each = f", {flags.each} of each kind at most" if flags.each else ""
+    version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
+    out = ["# Migrated policies in the reference", "",
+           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
+           "the new ones. Agreement is about pairs of policy and object for which one of both gives a result. "
+           f"Pool: objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
+           f"{flags.representatives} a policy at most. Accepted: the reference loads and evaluates what was written. "
+           f"Written on {datetime.date.today()} by `conformance/reference/migrated.py`.", "",
+           "| answer | policies | accepted | agree on the pool | agree on representatives |", "|---|---:|---:|---:|---:|"]
+    for answer in ANSWERS:
+        own = [row for row in rows if row["status"] == answer]
+        if not own:
+            continue
+        moved = [row for row in own if row["new"]]
+        accepted = sum("new" not in row.get("errors", {}) for row in moved)
+        cells = [answer, len(own), f"{accepted} of {len(moved)}" if moved else ""]
+        for which in ["pool", "representatives"]:
+            same, other = (tallies[answer][f"{which} {word}"] for word in ["same", "other"])
+            cells.append(f"{same:,} of {same + other:,}" if same + other else "")
+        out.append("| " + " | ".join(map(str, cells)) + " |")
+    policies = collections.Counter((d["policy"], d["status"]) for d in differences)
+    if policies:
+        out += ["", "Policies with other verdicts:", "", "| policy | answer | pairs |", "|---|---|---:|"]
+        out += [f"| `{name}` | {status} | {n} |" for (name, status), n in sorted(policies.items())]
+    return "\n".join(out) + "\n"
+
+
+def main():
+    flags = arguments()
+    os.makedirs(flags.work, exist_ok=True)
+    rows = migrated(flags)
+    moved = [row for row in rows if row["new"]]
+    tallies, differences = collections.defaultdict(collections.Counter), []
+    on_pool(flags, moved, pool(flags), tallies, differences)
+    some = moved if flags.representatives else []
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda row: on_representatives(flags, row), some))
+    for row, sides in zip(some, found):
+        if sides:
+            verdict = is_violated if row["kinds"] <= VALIDATING else lambda results: results
+            count([row], sides, verdict, tallies, differences, "representatives")
+    with open(os.path.join(flags.work, "disagreements.jsonl"), "w") as file:
+        file.writelines(json.dumps(one) + "\n" for one in differences)
+    with open(os.path.join(flags.work, "errors.jsonl"), "w") as file:
+        file.writelines(json.dumps([row["id"], row["policy"], row["errors"]]) + "\n" for row in rows if row.get("errors"))
+    text = page(flags, rows, tallies, differences)
+    print(text, end="")
+    if flags.page:
+        # What people wrote about causes stays.
+        old = open(flags.page).read() if os.path.exists(flags.page) else ""
+        with open(flags.page, "w") as file:
+            file.write(text + old[old.index("\n## "):] if "\n## " in old else text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+//! Tests (`kyverno-test.yaml`) for migrated policies that no test names.
+//!
+//! In: the objects at the boundary between what a policy refuses and what it allows, which its comparison found. Out: below the folder of
+//! `--out` a folder for each file, `.kyverno-test/NAME`, with the objects and a test that expects what the new policies say of them, so that `ephor test`
+//! and `kyverno test` pass.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use ephor_document::write::{Style, to_string};
+use ephor_migrate::{File, Outcome};
+use ephor_value::{Map, Value};
+
+use crate::cli::create::from_run;
+use crate::cli::{Error, warn};
+
+use super::out::{target, whole};
+
+/// Where tests are, next to the file with policies.
+const FOLDER: &str = ".kyverno-test";
+
+/// The file with the objects.
+const OBJECTS: &str = "objects.yaml";
+
+/// The kind of policies whose verdicts are about one object alone.
+const KINDS: [&str; 2] = ["ValidatingPolicy", "NamespacedValidatingPolicy"];
+
+/// Writes the tests of what moved and is not among `tested`; a line for each.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(
+    folder: &str,
+    arguments: &[String],
+    files: &[File],
+    tested: &[PathBuf],
+) -> Result<Vec<String>, Error> {
+    let is_tested = |file: &&File| std::fs::canonicalize(&file.name).is_ok_and(|path| tested.contains(&path));
+    let mut out = Vec::new();
+    for file in files.iter().filter(|file| file.has_moved() && !is_tested(file)) {
+        let objects = distinct(objects(file));
+        if !objects.is_empty() {
+            out.extend(one(folder, arguments, file, &objects)?);
+        }
+    }
+    Ok(out)
+}
+
+/// The objects at the boundaries of the policies of a file.
+fn objects(file: &File) -> Vec<Value> {
+    let mut out = Vec::new();
+    for part in &file.parts {
+        let Outcome::Moved(migrated, proof) = &part.outcome else { continue };
+        let Ok(proof) = &**proof else { continue };
+        if migrated.documents.iter().all(|document| KINDS.contains(&document.kind)) {
+            out.extend(proof.boundary.iter().cloned());
+        }
+    }
+    out
+}
+
+/// Writes the test of a file.
+fn one(folder: &str, arguments: &[String], file: &File, objects: &[Value]) -> Result<Option<String>, Error> {
+    let policies = target(folder, arguments, &file.name);
+    let name = policies.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = policies.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let own = policies.with_file_name(FOLDER).join(&stem);
+    let texts: Vec<String> = objects.iter().map(|object| to_string(object, Style::Block)).collect();
+    whole(&own.join(OBJECTS), texts.join("---\n"))?;
+    let title = Value::from(stem.as_str());
+    let head = format!(
+        "# objects at the boundary between what the policies refuse and what they allow\napiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata:\n  name: {}policies:\n  - ../../{}resources:\n  - {OBJECTS}\n",
+        to_string(&title, Style::Block),
+        to_string(&Value::from(name.as_str()), Style::Block),
+    );
+    let path = own.join("kyverno-test.yaml");
+    match from_run::results(&head, &path.display().to_string()) {
+        Ok(results) if results.text.is_empty() => Ok(None),
+        Ok(results) => {
+            whole(&path, format!("{head}results:\n{}", results.text))?;
+            Ok(Some(format!("{}: {} objects of the comparison", path.display(), objects.len())))
+        }
+        Err(cause) => {
+            warn(&format!("{}: no test: {cause}", path.display()));
+            Ok(None)
+        }
+    }
+}
+
+/// The objects, each with a name that no other one of its kind has.
+fn distinct(objects: Vec<Value>) -> Vec<Value> {
+    let mut known: BTreeSet<[String; 4]> = BTreeSet::new();
+    let mut out: Vec<Value> = Vec::new();
+    for object in objects {
+        if out.contains(&object) {
+            continue;
+        }
+        let text = |path: &[&str]| object.text_at(path).to_string();
+        let name = Some(text(&["metadata", "name"])).filter(|name| !name.is_empty()).unwrap_or("a".into());
+        let key = |name: String| {
+            let [api_version, kind, namespace] =
+                [text(&["apiVersion"]), text(&["kind"]), text(&["metadata", "namespace"])];
+            [api_version, kind, namespace, name]
+        };
+        let numbered = (2..).map(|n| format!("{name}-{n}"));
+        let free =
+            std::iter::once(name.clone()).chain(numbered).find(|name| !known.contains(&key(name.clone())));
+        let free = free.unwrap_or_default();
+        known.insert(key(free.clone()));
+        let mut map = object.as_map().cloned().unwrap_or_default();
+        let mut metadata: Map = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+        metadata.insert("name", Value::from(free.as_str()));
+        map.insert("metadata", Value::Map(metadata));
+        out.push(Value::Map(map));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn objects_of_one_name_get_others() {
+        let of = |text: &str| ephor_document::yaml_value(text).unwrap();
+        let pod = |labels: &str| {
+            of(&format!("{{apiVersion: v1, kind: Pod, metadata: {{name: a, labels: {{x: {labels}}}}}}}"))
+        };
+        let found = distinct(vec![
+            pod("b"),
+            pod("c"),
+            pod("b"),
+            of("{apiVersion: v1, kind: Service, metadata: {name: a}}"),
+        ]);
+        let names: Vec<&str> = found.iter().map(|object| object.text_at(&["metadata", "name"])).collect();
+        assert_eq!(names, ["a", "a-2", "a"]);
+    }
+}
