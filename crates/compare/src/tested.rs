@@ -119,7 +119,7 @@ fn reaches(place: &[Step], field: &[Step]) -> bool {
     place.len() <= field.len() && place.iter().zip(field).all(is_step)
 }
 
-/// What a test tells apart.
+/// What a test distinguishes.
 fn predicates(test: &Test) -> Predicates {
     let mut found = Predicates::default();
     match test.by {

@@ -1,4 +1,4 @@
-//! What is tested at each field: constants reach the fields that they are compared with, and none is forgotten.
+//! What is tested at each field: constants reach the fields that they are compared with, all of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

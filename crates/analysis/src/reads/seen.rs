@@ -42,7 +42,7 @@ pub enum AbstractValue {
     Constant(Value),
     /// Something computed of what is read already; only where tests are looked for.
     Computed,
-    /// A part of the request beside its objects; only where tests are looked for.
+    /// A part of the request that is none of its objects; only where tests are looked for.
     Elsewhere,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Tests`]: for each place the constants
 //! that its values are compared with, and by which operator or function; which places are compared with each other; the constants
-//! whose way is not followed, which may be compared with any value. Texts, numbers and lists that no test tells
-//! apart get the same results.
+//! whose way is not followed, which may be compared with any value. Texts, numbers and lists that no test
+//! distinguishes get the same results.
 
 use crate::value::Value;
 
@@ -37,7 +37,7 @@ pub struct Test {
     pub with: Value,
 }
 
-/// What the values of a request are compared with. Places of the new and of the former object are not told apart.
+/// What the values of a request are compared with. Places of the new and of the former object are not distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Tests {
     /// The comparisons with constants.

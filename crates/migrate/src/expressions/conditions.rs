@@ -253,7 +253,11 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         let both = Val::Or(Box::new([left.clone(), right.clone()]));
         let ty = ty_of(left);
         let (node, faults) = plain(&both, scope)?;
-        return said(&Val::Node { node, ty, faults }, scope);
+        let wild = may_be_wild(left, scope);
+        let outside = std::mem::replace(&mut scope.wild, wild);
+        let test = said(&Val::Node { node, ty, faults }, scope);
+        scope.wild = outside;
+        return test;
     }
     let there = truthy(left, scope)?;
     let of_left = said(&super::lists::known(left), scope)?;
@@ -300,7 +304,7 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
         (Val::Const(c), val) | (val, Val::Const(c)) => {
             let is_key = matches!(right, Val::Const(_));
             let found = equal_constant(val, c, is_key, scope)?;
-            if is_key || !matches!(c, Value::Str(_)) || !may_be_wild(val) {
+            if is_key || !matches!(c, Value::Str(_)) || !may_be_wild(val, scope) {
                 return Ok(found);
             }
             // The value is a pattern for the key.

@@ -69,7 +69,7 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
         return Ok(Test::constant(false));
     }
     let there = not_null(key, scope)?;
-    let found = scalar_in(&super::lists::known_unless_failing(key), right, may_be_wild(key), scope)?;
+    let found = scalar_in(&super::lists::known_unless_failing(key), right, may_be_wild(key, scope), scope)?;
     let test = if member.negated { found.negated() } else { found };
     let test = match (member.negated, is_list(right)) {
         // Nothing is in a list that is null, and nothing is not in it.
@@ -80,12 +80,15 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
 }
 
 /// Whether a value that is compared may be the text `*`, which as a pattern matches everything.
-pub fn may_be_wild(val: &Val) -> bool {
+pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
     match val {
         Val::Path(path) => path.steps.last().is_some_and(|step| step.wild),
-        Val::Loop(own) => may_be_wild(&own.body) || (is_own(&own.body) && may_be_wild(&own.source)),
-        Val::Chain(parts) => parts.iter().any(may_be_wild),
-        Val::Or(sides) => may_be_wild(&sides[0]),
+        Val::Loop(own) => {
+            may_be_wild(&own.body, scope) || (is_own(&own.body) && may_be_wild(&own.source, scope))
+        }
+        Val::Chain(parts) => parts.iter().any(|part| may_be_wild(part, scope)),
+        Val::Or(sides) => may_be_wild(&sides[0], scope),
+        Val::Node { .. } => scope.wild,
         _ => false,
     }
 }
@@ -113,7 +116,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
         }
         right if is_list(right) => match key {
             Val::Const(c) => {
-                let wild = may_be_wild(right);
+                let wild = may_be_wild(right, scope);
                 quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                     let (node, faults) = scalar(item, scope)?;
                     Ok(Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(c), wild), faults })
@@ -135,7 +138,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
                 let same = equals(other.clone(), own);
                 // As a pattern it matches the key.
-                let node = match may_be_wild(right) && matches!(key, Val::Const(Value::Str(_))) {
+                let node = match may_be_wild(right, scope) && matches!(key, Val::Const(Value::Str(_))) {
                     true => texts::either(same, equals(other, text("*"))),
                     false => same,
                 };
@@ -210,7 +213,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
     if let (Val::Const(Value::List(keys)), true) = (key, is_list(right)) {
         // Some key is in the list: some item is one of the keys.
         if !member.every && !member.negated {
-            let (keys, wild) = (keys.clone(), may_be_wild(right));
+            let (keys, wild) = (keys.clone(), may_be_wild(right, scope));
             return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
                 let (node, faults) = scalar(item, scope)?;
                 Ok(Test { node: word_in(&node, &ty_of(item), &keys, wild), faults })
@@ -222,7 +225,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
     {
         return Ok(Test::constant(false));
     }
-    let wild = may_be_wild(key);
+    let wild = may_be_wild(key, scope);
     let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test, Refusal> {
         let found = match right {
             Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {

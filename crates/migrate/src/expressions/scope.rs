@@ -46,6 +46,8 @@ pub struct Scope<'c> {
     pub data: Option<Val>,
     /// The context entries in scope.
     pub bindings: Vec<std::sync::Arc<crate::ir::rule::Binding>>,
+    /// Whether the value with a default that is compared may be the text `*`.
+    pub wild: bool,
 }
 
 /// Rules that nest deeper are refused.
@@ -56,6 +58,7 @@ impl<'c> Scope<'c> {
     pub fn new(cx: &'c Context, place: Origin) -> Scope<'c> {
         Scope {
             cx,
+            wild: false,
             object: Ty::of_kinds(&cx.kinds, &cx.types),
             place,
             loops: Vec::new(),

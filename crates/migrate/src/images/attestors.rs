@@ -1,7 +1,7 @@
 //! Who must have signed (`attestors`) → `attestors` of a policy, and the test that enough of them have.
 //!
 //! In: sets of entries as written. Out: attestors with names, each once, and for each set an expression about `image`. Several keys in one text are
-//! an attestor each. Semantics: `docs/images.md`, "Attestors", and `docs/cel-policies.md`, "Images".
+//! an attestor each. Semantics: `docs/images.md`, "Images", and `docs/cel-policies.md`, "Images".
 
 use crate::expressions::Refusal;
 use crate::ir::Origin;
