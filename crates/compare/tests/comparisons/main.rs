@@ -1,0 +1,5 @@
+//! Comparisons of policies, from their texts to the answer.
+
+mod fields;
+mod pairs;
+mod questions;

@@ -1,0 +1,7 @@
+//! Migrations of policies, from their texts to those of the new ones.
+
+mod conversion;
+mod golden;
+mod kinds;
+mod policies;
+mod printing;
