@@ -36,6 +36,6 @@ mod wildcards;
 
 pub use expressions::Refusal;
 pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};
-pub use original::Original;
+pub use original::{LAST_APPLIED, OF_SERVERS, Original};
 pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
 pub use proof::{Limits, Proof, prove};

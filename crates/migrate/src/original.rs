@@ -16,8 +16,9 @@ use crate::value::place::{Path, PathPart, parse};
 pub const AUTOGEN: &str = "pod-policies.kyverno.io/autogen-controllers";
 
 /// Fields of metadata that an API server sets.
-const OF_SERVERS: [&str; 7] = [
+pub const OF_SERVERS: [&str; 8] = [
     "creationTimestamp",
+    "deletionGracePeriodSeconds",
     "deletionTimestamp",
     "generation",
     "managedFields",
@@ -27,7 +28,7 @@ const OF_SERVERS: [&str; 7] = [
 ];
 
 /// The annotation in which `kubectl apply` keeps the former document.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A document and where it stands.
 #[derive(Clone, Debug)]

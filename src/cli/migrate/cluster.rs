@@ -6,6 +6,7 @@
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::write::{Style, to_string};
 use ephor_kubernetes::Kinds;
+use ephor_migrate::{LAST_APPLIED, OF_SERVERS};
 use ephor_policies::kinds::{CLASSIC, KINDS};
 use ephor_sources::files::SourceText;
 use ephor_value::{Map, Value};
@@ -14,21 +15,6 @@ use crate::cli::{Error, warn};
 
 /// What the names of sources begin with.
 pub const ROOT: &str = "cluster";
-
-/// Fields of metadata that an API server sets.
-const OF_SERVERS: [&str; 8] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
-/// The annotation in which `kubectl apply` keeps the former document.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What was read.
 pub struct Read {

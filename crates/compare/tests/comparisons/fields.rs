@@ -1,20 +1,9 @@
 //! What is tested at each field: constants reach the fields that they are compared with, all of them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-use ephor_compare::{Answer, Comparison, Options, Side, compare};
-use ephor_policies::load::argument;
-use ephor_sources::files::SourceText;
+use ephor_compare::Answer;
 use ephor_value::print::json;
 
-fn side(text: &str) -> Side {
-    let source = SourceText { name: "p.yaml".into(), text: text.into() };
-    Side::new(argument(&[source]), "p.yaml").unwrap()
-}
-
-fn compared(old: &str, new: &str) -> Comparison {
-    compare(&side(old), &side(new), Options::default())
-}
+use super::compared;
 
 /// A policy of ConfigMaps that are created, with conditions on which it denies.
 fn denying(conditions: &str) -> String {

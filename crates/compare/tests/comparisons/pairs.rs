@@ -1,20 +1,9 @@
 //! Pairs of policies: equal ones are proved, each kind of difference is found with its smallest object.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-use ephor_compare::{Answer, Comparison, DifferenceKind, Effect, Options, Side, Universe, compare};
-use ephor_policies::load::argument;
-use ephor_sources::files::SourceText;
+use ephor_compare::{Answer, Comparison, DifferenceKind, Effect, Universe};
 use ephor_value::print::json;
 
-fn side(text: &str) -> Side {
-    let source = SourceText { name: "p.yaml".into(), text: text.into() };
-    Side::new(argument(&[source]), "p.yaml").unwrap()
-}
-
-fn compared(old: &str, new: &str) -> Comparison {
-    compare(&side(old), &side(new), Options::default())
-}
+use super::compared;
 
 /// Kind, universe, environment and object of each difference.
 fn differences(of: &Comparison) -> Vec<(DifferenceKind, Universe, String, String)> {

@@ -1,24 +1,14 @@
 //! Questions about sides as a whole, certificates, limits, and remarks about one policy.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, DifferenceKind, Observer, Options, RemarkKind, Side,
+    Answer, Certificate, Certified, Collector, DifferenceKind, Observer, Options, RemarkKind,
     compare_observed, equivalent, implies, is_equivalent, remarks, traces,
 };
-use ephor_policies::load::{Policies, argument};
-use ephor_sources::files::SourceText;
 use ephor_value::place::dotted;
 
-fn load(text: &str) -> Policies {
-    argument(&[SourceText { name: "p.yaml".into(), text: text.into() }])
-}
-
-fn side(text: &str) -> Side {
-    Side::new(load(text), "p.yaml").unwrap()
-}
+use super::{load, side};
 
 /// A policy with rules, each a name and what stands below `match`.
 fn policy(name: &str, action: &str, rules: &[(&str, &str)]) -> String {
