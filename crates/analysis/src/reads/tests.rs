@@ -97,9 +97,8 @@ impl Tests {
                 }
             }
         }
-        if (!one.places.is_empty() && (!other.places.is_empty() || other.is_computed))
-            || (one.is_computed && (!other.places.is_empty() || other.is_computed))
-        {
+        let is_variable = |parts: &Parts<'_>| !parts.places.is_empty() || parts.is_computed;
+        if is_variable(&one) && is_variable(&other) {
             if one.is_computed || other.is_computed {
                 self.is_partial = true;
             }
