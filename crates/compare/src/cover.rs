@@ -16,6 +16,7 @@ use crate::kubernetes::Types;
 use crate::value::Value;
 
 use super::answer::{Answer, Comparison, Difference};
+use super::classes::Classes;
 use super::differences::Key;
 use super::domain::Domain;
 use super::environment::{Environment, environments};
@@ -323,6 +324,9 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let mut domain =
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
+        let is_open = found.open.is_some();
+        let all = || std::iter::once(unit).chain(others.iter().copied());
+        domain.classes = Classes::of(environment, all()).filter(|_| !is_open);
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
@@ -387,11 +391,9 @@ pub(crate) fn cases(
     domain: &mut Domain<'_>,
     around: &[Arc<Surroundings>],
 ) -> Vec<Case> {
-    let mut tree = reads.object.clone();
-    tree.merge(&reads.shown);
-    if environment.operation == "DELETE" {
-        tree.merge(&reads.old);
-    }
+    let mut tree = reads.shown.clone();
+    // In deletions there is no new object.
+    tree.merge(if environment.operation == "DELETE" { &reads.old } else { &reads.object });
     if &*environment.resource.kind == "Namespace" {
         // Selectors of namespaces look at the labels of the object.
         for label in &tested.namespace_labels {
@@ -400,6 +402,8 @@ pub(crate) fn cases(
     }
     let objects = domain.objects(environment, &tree, reads.name);
     let is_update = environment.operation == "UPDATE" && reads.old != Tree::default();
+    // Loops look at the new object.
+    domain.classes = None;
     let before: Vec<Option<Value>> = match is_update {
         true => domain.objects(environment, &reads.old, false).into_iter().map(Some).collect(),
         false => vec![None],

@@ -14,6 +14,7 @@ use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, 
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
+use super::classes::Classes;
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
 use super::predicates::Predicates;
@@ -44,6 +45,8 @@ pub struct Domain<'d> {
     inside: usize,
     /// What is put into the value when it is built, where it is not read.
     later: Option<Value>,
+    /// Lists whose items are looked at one after the other.
+    pub classes: Option<Classes>,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
 }
@@ -113,6 +116,7 @@ impl<'d> Domain<'d> {
             at: Vec::new(),
             inside: 0,
             later: None,
+            classes: None,
             open: None,
         }
     }
@@ -490,6 +494,13 @@ impl<'d> Domain<'d> {
         let mut all = Vec::new();
         if !has_items {
             all.push(plain(Value::list(Vec::new())));
+        }
+        let values = || items.iter().filter_map(|item| item.value.clone());
+        let next = |item: &Value, at: usize| named(key, item, &below, at);
+        let classes = self.classes.as_ref().filter(|_| self.open.is_none());
+        if let Some(lists) = classes.and_then(|own| own.lists(&self.at, values(), &next)) {
+            all.extend(lists.into_iter().map(plain));
+            return all;
         }
         let most = longest(items.len(), self.items, 8 * self.limit);
         if most < self.items {

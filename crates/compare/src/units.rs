@@ -12,6 +12,7 @@
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
 //! of something else.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ use super::external::external;
 use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
+use super::loops::Loops;
 use super::predicates::Predicates;
 use super::side::Side;
 use super::tested::Tested;
@@ -60,6 +62,15 @@ pub struct Unit {
     pub identity: Option<Identity>,
     /// The external data that it reads.
     pub external: BTreeSet<String>,
+    /// Its parts that look at the items of lists, once they are wanted.
+    loops: OnceCell<Loops>,
+}
+
+impl Unit {
+    /// Its parts that look at the items of lists, in requests of the environment that it was made for.
+    pub(crate) fn loops(&self, kind: &str, is_deletion: bool) -> &Loops {
+        self.loops.get_or_init(|| Loops::of(&self.engine, kind, is_deletion))
+    }
 }
 
 /// The units of a side for the objects of an environment.
@@ -112,7 +123,18 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = Engine::new(set).with_profile(Profile::cluster());
-            all.push(Unit { engine, reads, is_all_read, predicates, tested, items, identity, external });
+            let loops = OnceCell::new();
+            all.push(Unit {
+                engine,
+                reads,
+                is_all_read,
+                predicates,
+                tested,
+                items,
+                identity,
+                external,
+                loops,
+            });
         }
     }
     all
@@ -220,7 +242,7 @@ fn leaves(pattern: &Value) -> Vec<Value> {
 }
 
 /// Whether a pattern has a global anchor anywhere.
-fn has_global_anchor(pattern: &Value) -> bool {
+pub(crate) fn has_global_anchor(pattern: &Value) -> bool {
     match pattern {
         Value::Map(map) => map.iter().any(|(key, below)| key.starts_with("<(") || has_global_anchor(below)),
         Value::List(items) => items.iter().any(has_global_anchor),
