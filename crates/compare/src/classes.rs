@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::analysis::reads::Step;
+use crate::kubernetes::admitted::{required_item, smallest};
 use crate::value::{Map, Value};
 
 use super::environment::Environment;
 use super::loops::Loop;
 use super::range::List;
+use super::seen::{Seen, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, Surroundings, request};
 use super::units::Unit;
@@ -24,8 +26,15 @@ const MOST_LISTS: usize = 4_096;
 /// Longer lists are not tried.
 const LONGEST: usize = 64;
 
-/// What all loops say of a list, and whether it is empty.
-type Said = (bool, Vec<Verdict>);
+/// What is said of a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Said {
+    is_empty: bool,
+    /// What each loop says.
+    as_written: Vec<Verdict>,
+    /// The same of the list as an API server shows it to webhooks, or the field for want of which it refuses it.
+    in_clusters: Result<Vec<Verdict>, String>,
+}
 
 /// Lists whose items are looked at by loops alone.
 pub(crate) struct Classes {
@@ -72,28 +81,29 @@ impl Classes {
         next: &dyn Fn(&Value, usize) -> Value,
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
-        let empty = self.said(field, loops, &[])?;
-        if empty.1.contains(&Verdict::Error) {
+        let base = self.base(field);
+        let said = |items: &[Value]| self.said(field, loops, base.as_ref(), items);
+        let empty = said(&[])?;
+        if empty.as_written.contains(&Verdict::Error) {
             // It would hide what is said of items.
             return None;
         }
-        let mut classes: BTreeMap<Vec<Verdict>, Value> = BTreeMap::new();
+        let mut classes: BTreeMap<Said, Value> = BTreeMap::new();
         for item in items {
-            let (_, said) = self.said(field, loops, &[next(&item, 0)])?;
-            classes.entry(said).or_insert(item);
+            classes.entry(said(&[next(&item, 0)])?).or_insert(item);
         }
         let mut known: BTreeMap<Said, Vec<Value>> = BTreeMap::from([(empty.clone(), Vec::new())]);
         let mut found = Vec::new();
         let mut left = std::collections::VecDeque::from([empty]);
-        while let Some(said) = left.pop_front() {
-            let list = known.get(&said)?.clone();
+        while let Some(before) = left.pop_front() {
+            let list = known.get(&before)?.clone();
             if list.len() >= LONGEST {
                 return None;
             }
             for item in classes.values() {
                 let mut longer = list.clone();
                 longer.push(next(item, list.len()));
-                let said = self.said(field, loops, &longer)?;
+                let said = said(&longer)?;
                 if known.contains_key(&said) {
                     continue;
                 }
@@ -108,10 +118,53 @@ impl Classes {
         Some(found)
     }
 
-    /// What loops say of a list in an object that has nothing else; other lists that they walk are empty.
-    fn said(&self, field: &[Step], loops: &[Arc<Loop>], items: &[Value]) -> Option<Said> {
-        let mut said = Vec::with_capacity(loops.len());
-        for one in loops {
+    /// The smallest object in which a list can be placed; `None` where it is not known.
+    fn base(&self, field: &[Step]) -> Option<Value> {
+        let kind = &self.environment.object;
+        let mut object = smallest(kind)?;
+        let lists = (0..field.len()).filter(|at| field.get(*at) == Some(&Step::Items));
+        for above in lists.filter_map(|at| field.get(..at)) {
+            let names: Vec<&str> = above
+                .iter()
+                .filter_map(|step| match step {
+                    Step::Key(key) => Some(&**key),
+                    _ => None,
+                })
+                .collect();
+            if at(&object, above).and_then(Value::as_list).is_none_or(<[Value]>::is_empty) {
+                object = placed(&object, above, Value::list(vec![required_item(kind, &names)?]));
+            }
+        }
+        Some(object)
+    }
+
+    /// What is said of a list; `base`: the object that an API server is sent with it.
+    fn said(
+        &self,
+        field: &[Step],
+        loops: &[Arc<Loop>],
+        base: Option<&Value>,
+        items: &[Value],
+    ) -> Option<Said> {
+        let as_written = self.each(field, loops, items)?;
+        let list = Value::list(items.to_vec());
+        let object = base.map_or(Value::Null, |base| placed(base, field, list));
+        let case = Case { object, old: None, around: Arc::clone(&self.around) };
+        let in_clusters = match seen_in_clusters(&case) {
+            Seen::Unknown => Ok(as_written.clone()),
+            Seen::Refused => Err(String::new()),
+            Seen::Without(path) => Err(path),
+            Seen::As(seen) => {
+                let shown = at(&seen.object, field).and_then(Value::as_list).unwrap_or_default();
+                Ok(self.each(field, loops, shown)?)
+            }
+        };
+        Some(Said { is_empty: items.is_empty(), as_written, in_clusters })
+    }
+
+    /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
+    fn each(&self, field: &[Step], loops: &[Arc<Loop>], items: &[Value]) -> Option<Vec<Verdict>> {
+        let of = |one: &Arc<Loop>| {
             let mut object = Value::map([
                 ("apiVersion", Value::from(&*self.environment.api_version())),
                 ("kind", Value::Str(self.environment.object[2].clone())),
@@ -123,13 +176,21 @@ impl Classes {
             }
             object = placed(&object, field, Value::list(items.to_vec()));
             let case = Case { object, old: None, around: Arc::clone(&self.around) };
-            said.push(judge(&one.engine, &request(&self.environment, &case)?).verdict);
-        }
-        Some((items.is_empty(), said))
+            Some(judge(&one.engine, &request(&self.environment, &case)?).verdict)
+        };
+        loops.iter().map(of).collect()
     }
 }
 
-/// A value with another one at the end of some steps; lists on the way have one item.
+/// The value at the end of some steps; of lists the first item.
+fn at<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    steps.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        _ => value.as_list()?.first(),
+    })
+}
+
+/// A value with another one at the end of some steps; of lists on the way in the first item.
 fn placed(at: &Value, steps: &[Step], value: Value) -> Value {
     match steps.split_first() {
         None => value,
@@ -138,6 +199,120 @@ fn placed(at: &Value, steps: &[Step], value: Value) -> Value {
             let below = placed(at.get(key).unwrap_or(&none), rest, value);
             if at.as_map().is_some() { at.with(key, below) } else { none.with(key, below) }
         }
-        Some((_, rest)) => Value::list(vec![placed(&Value::Null, rest, value)]),
+        Some((_, rest)) => {
+            let first = at.as_list().and_then(<[Value]>::first).unwrap_or(&Value::Null);
+            Value::list(vec![placed(first, rest, value)])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare_tests::{classic, side, yaml};
+    use std::collections::BTreeSet;
+
+    use super::super::environment::environments;
+    use super::super::units::units;
+
+    fn step(text: &str) -> Step {
+        if text == "*" { Step::Items } else { Step::Key(text.into()) }
+    }
+
+    /// How many things loops say of the lists that stand for all others, and whether those of up to three items say nothing else.
+    fn of(policy: &str, field: &str, items: &str) -> Option<(usize, bool)> {
+        let side = side(policy);
+        let (all, _) = environments([&side, &side]);
+        let environment = all.into_iter().find(|one| one.operation == "CREATE").unwrap();
+        let units = units(&side, &environment);
+        let classes = Classes::of(&environment, units.iter())?;
+        let field: List = field.split('.').map(step).collect();
+        let items = yaml(items).as_list().unwrap().to_vec();
+        let same = |item: &Value, _: usize| item.clone();
+        let lists = classes.lists(&field, items.iter().cloned(), &same)?;
+        let loops = &classes.lists[&field];
+        let said = |list: &[Value]| classes.each(&field, loops, list).unwrap();
+        let mut known: BTreeSet<Vec<Verdict>> =
+            lists.iter().map(|list| said(list.as_list().unwrap())).collect();
+        known.insert(said(&[]));
+        let mut all = vec![Vec::new()];
+        for _ in 0..3 {
+            let longer = all.iter().flat_map(|list: &Vec<Value>| {
+                items.iter().map(|item| list.iter().chain([item]).cloned().collect::<Vec<_>>())
+            });
+            let longer: Vec<Vec<Value>> = longer.collect();
+            all.extend(longer);
+        }
+        Some((known.len(), all.iter().all(|list| known.contains(&said(list)))))
+    }
+
+    fn rules(check: &str) -> String {
+        classic("ClusterRole", check)
+    }
+
+    fn cel(expression: &str) -> String {
+        let kind = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n";
+        let on = "  matchConstraints: {resourceRules: [{apiGroups: [rbac.authorization.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [clusterroles]}]}\n";
+        format!("{kind}{on}  validations:\n  - expression: \"{expression}\"\n")
+    }
+
+    const ITEMS: &str = "[{verbs: [a], resources: [x], apiGroups: [g]}, {verbs: [a, b], resources: [y], apiGroups: [g]}, {verbs: ['*'], resources: [x], apiGroups: [g]}, {verbs: [c], resources: [z], apiGroups: [g]}]";
+
+    #[test]
+    fn a_loop_says_few_things_of_many_items() {
+        let each = |list: &str, key: &str| {
+            rules(&format!(
+                "{{message: m, foreach: [{{list: '{list}', deny: {{conditions: {{all: [{{key: '{{{{ {key} }}}}', operator: AnyIn, value: [a]}}]}}}}}}]}}"
+            ))
+        };
+        assert_eq!(of(&each("request.object.rules", "element.verbs"), "rules", ITEMS), Some((3, true)));
+        let filtered = each("request.object.rules[?contains(resources, `\"x\"`)]", "element.verbs");
+        assert!(of(&filtered, "rules", ITEMS).unwrap().1);
+        assert_eq!(of(&filtered, "rules.*.verbs", "[a, b, '*']"), Some((3, true)));
+        assert_eq!(of(&filtered, "rules.*.resources", "[x, y, z]"), Some((2, true)));
+    }
+
+    #[test]
+    fn conditions_about_the_items_of_lists_in_lists_are_loops() {
+        let deny =
+            |condition: &str| rules(&format!("{{message: m, deny: {{conditions: {{all: [{condition}]}}}}}}"));
+        let any = deny("{key: '{{ request.object.rules[].verbs[] }}', operator: AnyNotIn, value: [a, b]}");
+        assert!(of(&any, "rules", ITEMS).unwrap().1);
+        assert_eq!(of(&any, "rules.*.verbs", "[a, b, c, d]"), Some((3, true)));
+        let in_list = deny("{key: a, operator: AnyIn, value: '{{ request.object.rules[].verbs[] }}'}");
+        assert!(of(&in_list, "rules", ITEMS).unwrap().1);
+        let count = deny("{key: '{{ length(request.object.rules) }}', operator: GreaterThan, value: 2}");
+        assert_eq!(of(&count, "rules", ITEMS), Some((4, true)));
+    }
+
+    #[test]
+    fn patterns_of_lists_are_loops() {
+        let joined = rules("{message: m, pattern: {rules: [{(resources): ['x'], verbs: ['!a']}]}}");
+        assert!(of(&joined, "rules", ITEMS).unwrap().1);
+        // What a condition decides about is looked at together.
+        assert_eq!(of(&joined, "rules.*.verbs", "[a, b, c]"), None);
+        let single = rules("{message: m, pattern: {rules: [{=(verbs): ['!a']}]}}");
+        assert_eq!(of(&single, "rules.*.verbs", "[a, b, c]"), Some((2, true)));
+    }
+
+    #[test]
+    fn loops_of_cel_say_few_things_of_many_items() {
+        let all =
+            cel("object.rules.all(r, !(r.?resources.orValue([]).exists(x, x == 'x') && 'a' in r.verbs))");
+        assert_eq!(of(&all, "rules", ITEMS), Some((2, true)));
+        assert_eq!(of(&all, "rules.*.verbs", "[a, b, '*']"), Some((2, true)));
+        assert_eq!(of(&all, "rules.*.resources", "[x, y, z]"), Some((2, true)));
+        let count = cel("object.rules.filter(r, 'a' in r.verbs).size() <= 1");
+        assert_eq!(of(&count, "rules", ITEMS), Some((4, true)));
+    }
+
+    #[test]
+    fn what_is_read_of_items_elsewhere_makes_lists_unknown() {
+        assert_eq!(of(&cel("object.rules.all(r, r.verbs == object.rules[0].verbs)"), "rules", ITEMS), None);
+        assert_eq!(of(&cel("object.rules.all(r, size(object.rules) > 1)"), "rules", ITEMS), None);
+        let position = rules(
+            "{message: m, foreach: [{list: request.object.rules, deny: {conditions: {all: [{key: '{{ elementIndex }}', operator: Equals, value: 1}]}}}]}",
+        );
+        assert_eq!(of(&position, "rules", ITEMS), None);
     }
 }

@@ -25,6 +25,8 @@ mod answer;
 mod certificate;
 mod classes;
 mod combine;
+#[cfg(test)]
+mod compare_tests;
 mod cover;
 mod deep;
 mod described;
