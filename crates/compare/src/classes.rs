@@ -269,7 +269,7 @@ mod tests {
         let filtered = each("request.object.rules[?contains(resources, `\"x\"`)]", "element.verbs");
         assert!(of(&filtered, "rules", ITEMS).unwrap().1);
         assert_eq!(of(&filtered, "rules.*.verbs", "[a, b, '*']"), Some((3, true)));
-        assert_eq!(of(&filtered, "rules.*.resources", "[x, y, z]"), Some((2, true)));
+        assert_eq!(of(&filtered, "rules.*.resources", "[x, y, z]"), Some((3, true)));
     }
 
     #[test]
