@@ -330,6 +330,9 @@ impl Run<'_> {
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
+        if domain.is_assumed {
+            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+        }
         let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.

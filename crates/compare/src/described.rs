@@ -53,7 +53,8 @@ pub(crate) const DESCRIBED: [&str; 48] = [
 ];
 
 /// Nodes of expressions that are described by their parts.
-pub(crate) const DESCRIBED_NODES: [&str; 29] = [
+pub(crate) const DESCRIBED_NODES: [&str; 30] = [
+    "index",
     "project",
     "root",
     "local",

@@ -47,6 +47,8 @@ pub struct Domain<'d> {
     later: Option<Value>,
     /// Lists whose items are looked at one after the other.
     pub classes: Option<Classes>,
+    /// Whether fields without a schema have the types that rules look for.
+    pub is_assumed: bool,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
 }
@@ -117,6 +119,7 @@ impl<'d> Domain<'d> {
             inside: 0,
             later: None,
             classes: None,
+            is_assumed: false,
             open: None,
         }
     }
@@ -395,9 +398,13 @@ impl<'d> Domain<'d> {
                 };
                 match def.leaf {
                     Some(leaf) => all.extend(self.scalars(leaf, key, tree, depth)),
+                    None if tree.names && !tree.whole && tree.items.is_none() => {
+                        let tree = self.with_names(tree, &def);
+                        all.extend(self.fields(&tree, Some(&def), smallest, depth));
+                    }
                     None => {
                         all.extend(self.fields(tree, Some(&def), smallest, depth));
-                        if tree.whole || tree.names || tree.items.is_some() {
+                        if tree.whole || tree.items.is_some() {
                             self.not_all("all of an object is read");
                             all.extend(self.with_one_field(&def, depth));
                         }
@@ -406,6 +413,28 @@ impl<'d> Domain<'d> {
             }
         }
         all
+    }
+
+    /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
+    fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
+        let languages = self.tested.at(&self.at);
+        if !languages.regexes.is_empty() || languages.globs.iter().any(|glob| glob.contains(['*', '?'])) {
+            self.not_all("names of fields are compared with patterns");
+        }
+        let is_tested = |name: &str| languages.globs.contains(name);
+        let mut found = Tree { names: false, ..tree.clone() };
+        let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
+        let tested = def.fields.iter().filter(|field| is_tested(&field.name));
+        tested.for_each(|field| add(&mut found, &field.name));
+        // The other fields are all alike: whether there is one counts.
+        let is_other = |name: &str| !is_tested(name) && found.get(name).is_none();
+        let other = def.fields.iter().find(|field| {
+            !field.required && is_other(&field.name) && matches!(field.ty, Type::Leaf(Leaf::String))
+        });
+        if let Some(other) = other {
+            add(&mut found, &other.name);
+        }
+        found
     }
 
     fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
@@ -444,7 +473,7 @@ impl<'d> Domain<'d> {
             all.extend(values.integers.iter().map(|n| plain(Value::Int(*n))));
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
         }
-        self.not_all("a field without a schema");
+        self.is_assumed = true;
         all
     }
 
@@ -546,14 +575,42 @@ impl<'d> Domain<'d> {
             let texts =
                 values.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
             let keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
+            // For statements about entries as many are enough as for items of lists.
+            let mut counted: Vec<(Choice, usize)> = all.into_iter().map(|choice| (choice, 0)).collect();
             for key in keys {
                 let choices = self.below(Step::Key(key.clone()), |own| {
                     own.of(&key, &below, Some(value), false, None, depth + 1)
                 });
-                all = self.product(all, &key, &choices);
+                counted = self.with_entry(counted, &key, &choices, self.items);
             }
+            all = counted.into_iter().map(|(choice, _)| choice).collect();
         }
         all
+    }
+
+    /// Objects, with the number of their entries that are counted, and each of them with one more entry.
+    fn with_entry(
+        &mut self,
+        all: Vec<(Choice, usize)>,
+        key: &Str,
+        choices: &[Choice],
+        most: usize,
+    ) -> Vec<(Choice, usize)> {
+        let mut longer = Vec::new();
+        for (before, count) in all.iter().filter(|(_, count)| *count < most) {
+            for choice in choices.iter().filter(|choice| choice.value.is_some()) {
+                if all.len() + longer.len() >= self.limit {
+                    self.not_all("too many combinations of fields");
+                    break;
+                }
+                let (Some(Value::Map(map)), Some(value)) = (&before.value, &choice.value) else { continue };
+                let mut map = map.clone();
+                map.insert::<Str>(key.clone(), value.clone());
+                let items = before.items.max(choice.items);
+                longer.push((Choice { value: Some(Value::Map(map)), items }, count + 1));
+            }
+        }
+        all.into_iter().chain(longer).collect()
     }
 
     /// The smallest value of a type.

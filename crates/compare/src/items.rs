@@ -10,6 +10,8 @@
 use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
 
+use super::predicates::position;
+
 /// How many items of lists matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Items {
@@ -120,6 +122,25 @@ impl Items {
             need = Need::both(self.lengths(node));
         }
         need = need.and(Need::both(usize::from(looks_into_list(node))));
+        if matches!((node.kind, node.variant), ("Expr", "index") | ("Step", "key"))
+            && position(node).is_some()
+        {
+            // The first item stays the first one.
+            need = need.and(Need::both(1));
+            self.any = true;
+        }
+        // Keys with wildcards look for an entry; so do filters, and their selectors.
+        let is_entry = match (node.kind, node.variant) {
+            ("Entry", _) => node.text("key").is_some_and(|key| key.contains(['*', '?'])),
+            _ => false,
+        };
+        if is_entry {
+            need = need.and(Need::both(1));
+            self.any = true;
+        }
+        if node.kind == "Filter" {
+            need = need.and(Need::both(looked_for(node)));
+        }
         // An anchor says of the list below it that one item must match, instead of each.
         let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
         let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
@@ -149,13 +170,13 @@ impl Items {
             "Condition" | "Invoke" => true,
             _ => node.variant == "compare" || node.text("function").is_some_and(is_comparison),
         };
-        let mut constants = Vec::new();
-        let mut has_length = false;
+        let mut found = Constants::default();
         for (name, value) in &node.fields {
             if !matches!(*name, "origin" | "message" | "onDelete" | "rounds") {
-                collect(value, false, &mut constants, &mut has_length);
+                found.collect(value, false);
             }
         }
+        let Constants { all: constants, any: has_constant, has_length } = found;
         if !compares {
             return 0;
         }
@@ -166,7 +187,8 @@ impl Items {
             }
             _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
         };
-        let mut most = 0;
+        // Two lists, or objects, are different when one item is.
+        let mut most = usize::from(is_whole && !has_constant);
         for constant in constants {
             match constant {
                 Constant::Number(n) if has_length => {
@@ -190,28 +212,40 @@ enum Constant {
     List(usize),
 }
 
-/// The constants below a node, and whether a length is computed there.
-fn collect(tree: &Tree, constant: bool, constants: &mut Vec<Constant>, has_length: &mut bool) {
-    match tree {
-        Tree::Scalar(text) | Tree::Text(text) if constant => {
-            // Numbers of JMESPath are doubles.
-            let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
-            constants.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
-        }
-        Tree::List(items) => {
-            if constant {
-                constants.push(Constant::List(items.len()));
+/// The constants below a node.
+#[derive(Default)]
+struct Constants {
+    /// Those that say something of lengths.
+    all: Vec<Constant>,
+    /// Whether there are others, too.
+    any: bool,
+    /// Whether a length is computed.
+    has_length: bool,
+}
+
+impl Constants {
+    fn collect(&mut self, tree: &Tree, constant: bool) {
+        self.any |= constant;
+        match tree {
+            Tree::Scalar(text) | Tree::Text(text) if constant => {
+                // Numbers of JMESPath are doubles.
+                let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
+                self.all.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
             }
-            items.iter().for_each(|item| collect(item, constant, constants, has_length));
-        }
-        Tree::Map(entries) => {
-            entries.iter().for_each(|(_, value)| collect(value, constant, constants, has_length));
-        }
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-        Tree::Node(node) => {
-            *has_length |= matches!(node.text("function"), Some("size" | "length"));
-            let is_constant = constant || matches!(node.variant, "const" | "folded") || node.kind == "Folded";
-            node.fields.iter().for_each(|(_, value)| collect(value, is_constant, constants, has_length));
+            Tree::List(items) => {
+                if constant {
+                    self.all.push(Constant::List(items.len()));
+                }
+                items.iter().for_each(|item| self.collect(item, constant));
+            }
+            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.collect(value, constant)),
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
+            Tree::Node(node) => {
+                self.has_length |= matches!(node.text("function"), Some("size" | "length"));
+                let is_constant =
+                    constant || matches!(node.variant, "const" | "folded") || node.kind == "Folded";
+                node.fields.iter().for_each(|(_, value)| self.collect(value, is_constant));
+            }
         }
     }
 }
@@ -237,6 +271,23 @@ fn looks_into_list(node: &Node) -> bool {
         ("Expr", "call") => node.text("function") == Some("contains"),
         _ => false,
     }
+}
+
+/// How many entries of annotations and labels a filter looks for by patterns.
+fn looked_for(filter: &Node) -> usize {
+    fn patterns(tree: &Tree) -> usize {
+        match tree {
+            Tree::Text(text) => usize::from(text.contains(['*', '?'])),
+            Tree::List(items) => items.iter().map(patterns).sum(),
+            Tree::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| usize::from(key.contains(['*', '?'])) + patterns(value))
+                .sum(),
+            Tree::Node(node) => node.fields.iter().map(|(_, value)| patterns(value)).sum(),
+            Tree::None | Tree::Scalar(_) => 0,
+        }
+    }
+    ["annotations", "selector"].iter().filter_map(|name| filter.get(name)).map(patterns).sum()
 }
 
 /// Whether a key is the operation of the request, which is no list.

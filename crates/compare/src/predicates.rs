@@ -23,6 +23,17 @@ const COUNTS: [&str; 3] = ["size", "length", "_+_"];
 /// Texts whose length is compared with more than this are not described.
 const LONGEST: i64 = 12;
 
+/// Why a policy is open that reads other items than the first one.
+const BY_POSITION: &str = "an item of a list is read by its position";
+
+/// The position that a node reads; nothing for keys.
+pub(super) fn position(node: &Node) -> Option<i64> {
+    match node.get("index").or_else(|| node.get("key"))? {
+        Tree::Scalar(number) => Some(number.parse().unwrap_or(-1)),
+        _ => None,
+    }
+}
+
 /// What a policy tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predicates {
@@ -158,7 +169,15 @@ impl Predicates {
                 return;
             }
             ("Expr", "oneOf") => node.get("set").into_iter().for_each(|set| self.constant(set)),
-            ("Expr", "index" | "slice") => self.open("an item of a list is read by its position"),
+            ("Expr", "slice") => self.open(BY_POSITION),
+            // The first of two values of a loop may be the position of the other.
+            ("Comprehension", _) if matches!(node.get("two"), Some(Tree::Scalar(is)) if is == "true") => {
+                self.open(BY_POSITION);
+            }
+            // Lists have each item that they may have as their first one.
+            ("Expr", "index") | ("Step", "key") if position(node).is_some_and(|at| at != 0) => {
+                self.open(BY_POSITION);
+            }
             ("Expr", "higher") => self.open("a list is sorted or mapped by a function"),
             ("Expr", "call") | ("Invoke", _) => self.call(node),
             ("Expr", "compare") => self.relation(node.get("sides")),

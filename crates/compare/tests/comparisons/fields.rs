@@ -131,3 +131,15 @@ fn constants_of_one_field_do_not_multiply_the_values_of_another() {
     assert_eq!(found.answer, Answer::Proved);
     assert!(found.objects < 2_000, "{}", found.objects);
 }
+
+#[test]
+fn without_a_schema_a_proof_is_relative_to_the_types_that_rules_look_for() {
+    let pattern = |value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [example.io/v1/Widget], operations: [CREATE]}}}}]}}\n    validate: {{message: m, pattern: {{spec: {{size: '{value}'}}}}}}\n"
+        )
+    };
+    let found = compared(&pattern("a | b"), &pattern("b | a"));
+    assert_eq!(found.answer, Answer::ProvedRelative(vec!["the types of fields of Widget".into()]));
+    assert_eq!(compared(&pattern("a | b"), &pattern("a | c")).answer, Answer::Differs);
+}

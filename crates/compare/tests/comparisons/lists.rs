@@ -69,3 +69,56 @@ fn what_takes_two_items_to_violate_is_found() {
     assert_eq!(weaker.universe, Universe::Cluster);
     assert_eq!(weaker.object.get("rules").and_then(|rules| rules.as_list()).map_or(0, <[_]>::len), 2);
 }
+
+/// A ValidatingPolicy for pods.
+fn cel(expression: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}\n  validations:\n  - expression: \"{expression}\"\n"
+    )
+}
+
+#[test]
+fn the_first_item_is_not_each_of_them() {
+    let first = cel("object.spec.containers[0].image != 'x'");
+    let each = cel("object.spec.containers.all(c, c.image != 'x')");
+    let found = compared(&first, &each);
+    let kinds: Vec<DifferenceKind> = found.differences.iter().map(|one| one.kind).collect();
+    assert!(kinds.contains(&DifferenceKind::Stricter), "{kinds:?}");
+    assert_eq!(compared(&first, &cel("!(object.spec.containers[0].image == 'x')")).answer, Answer::Proved);
+    let second = cel("size(object.spec.containers) < 2 || object.spec.containers[1].image != 'x'");
+    let renamed = cel("!(size(object.spec.containers) >= 2 && object.spec.containers[1].image == 'x')");
+    assert!(
+        matches!(compared(&second, &renamed).answer, Answer::Tested(_)),
+        "only the first one is followed"
+    );
+}
+
+#[test]
+fn names_of_fields_that_rules_look_for_are_tried() {
+    let deny = |names: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        deny: {{conditions: {{all: [{{key: {names}, operator: AllNotIn, value: \"{{{{ element.keys(@)[] }}}}\"}}]}}}}\n"
+        )
+    };
+    let one = deny("livenessProbe");
+    assert_eq!(compared(&one, &deny("[livenessProbe]")).answer, Answer::Proved);
+    assert_eq!(compared(&one, &deny("readinessProbe")).answer, Answer::Differs);
+    assert_eq!(compared(&one, &deny("[livenessProbe, startupProbe]")).answer, Answer::Differs);
+}
+
+#[test]
+fn entries_of_many_keys_are_proved() {
+    let pattern = |key: &str, value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}\n    validate: {{message: m, pattern: {{metadata: {{=(annotations): {{{key}: '{value}'}}}}}}}}\n"
+        )
+    };
+    let old = pattern("=(profile.io/*)", "a | b/* | c");
+    let guarded = "!has(object.metadata.annotations) || object.metadata.annotations.all(k, !k.startsWith('profile.io/') || object.metadata.annotations[k] in ['a', 'c'] || object.metadata.annotations[k].startsWith('b/'))";
+    let found = compared(&cel(guarded), &cel(&format!("!(!({guarded}))")));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    let found = compared(&old, &pattern("=(profile.io/*)", "a | c | b/*"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    let found = compared(&old, &pattern("=(profile.io/*)", "a | b/*"));
+    assert_eq!(found.answer, Answer::Differs);
+}
