@@ -13,7 +13,7 @@ use super::surroundings::Surroundings;
 pub enum Answer {
     /// They agree on every object.
     Proved,
-    /// They agree on every object when this external data, which both read in the same way, is the same for both.
+    /// They agree on every object when this is the same for both, or is as they assume: external data, types of fields without a schema.
     ProvedRelative(Vec<String>),
     /// They agree on all objects that were tried; why that is no proof.
     Tested(Vec<String>),
@@ -51,7 +51,7 @@ pub struct Comparison {
     pub kinds: Vec<String>,
     /// Why the objects that were evaluated do not stand for all, whatever the answer.
     pub reasons: Vec<String>,
-    /// The external data that both sides read in the same way, whatever the answer.
+    /// What a proof would be relative to, whatever the answer.
     pub relative_to: Vec<String>,
 }
 

@@ -21,6 +21,7 @@ use super::differences::Key;
 use super::domain::Domain;
 use super::environment::{Environment, environments};
 use super::explore::Pool;
+use super::inputs::with_inputs;
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
@@ -107,6 +108,25 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
 
 /// The same, with an observer of the objects that are evaluated.
 pub fn compare_observed<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    options: Options,
+    observer: Option<&'s dyn Observer>,
+) -> Comparison {
+    if let Some(([old, new], names)) = with_inputs([old, new]) {
+        let found = of_sides(&old, &new, options, None);
+        let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
+        if is_proved && found.differences.is_empty() {
+            let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).collect();
+            let relative_to: Vec<String> = relative_to.into_iter().collect();
+            let answer = Answer::ProvedRelative(relative_to.clone());
+            return Comparison { answer, relative_to, ..found };
+        }
+    }
+    of_sides(old, new, options, observer)
+}
+
+fn of_sides<'s>(
     old: &'s Side,
     new: &'s Side,
     options: Options,

@@ -17,6 +17,7 @@ use crate::value::{Map, Str, Value};
 use super::classes::Classes;
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
+use super::inputs::INPUTS;
 use super::predicates::Predicates;
 use super::tested::Tested;
 use super::words::Words;
@@ -162,11 +163,32 @@ impl<'d> Domain<'d> {
         let none = Tree::default();
         let metadata = tree.get("metadata").unwrap_or(&none);
         let mut below = tree.clone();
-        below.keys.retain(|(key, _)| !matches!(&**key, "apiVersion" | "kind" | "metadata"));
+        below.keys.retain(|(key, _)| !matches!(&**key, "apiVersion" | "kind" | "metadata" | INPUTS));
         let bodies = self.fields(&below, def.as_deref(), smallest.as_ref(), 0);
         let metadata =
             self.below(Step::Key("metadata".into()), |own| own.metadata(environment, metadata, name));
-        let heads = metadata.into_iter().map(|choice| Choice { items: 0, ..choice }).collect::<Vec<_>>();
+        let mut heads: Vec<Map> = metadata
+            .into_iter()
+            .filter_map(|choice| choice.value)
+            .map(|metadata| Map::from_unique(vec![("metadata".into(), metadata)]))
+            .collect();
+        if let Some(inputs) = tree.get(INPUTS) {
+            // Their types are those that rules look for: a proof is relative to them.
+            let is_assumed = self.is_assumed;
+            let inputs = self.below(Step::Key(INPUTS.into()), |own| own.fields(inputs, None, None, 1));
+            self.is_assumed = is_assumed;
+            let with = |head: &Map, inputs: &Choice| {
+                let mut head = head.clone();
+                head.insert(INPUTS, inputs.value.clone().unwrap_or_default());
+                head
+            };
+            heads =
+                heads.iter().flat_map(|head| inputs.iter().map(move |inputs| with(head, inputs))).collect();
+            if heads.len() > self.limit {
+                self.not_all("too many combinations of external data");
+                heads.truncate(self.limit);
+            }
+        }
         let (pairs, is_all) = pairs(bodies.len(), heads.len(), self.limit, |_, _| true);
         if !is_all {
             self.not_all("too many combinations of fields");
@@ -175,7 +197,7 @@ impl<'d> Domain<'d> {
             let mut object = Map::new();
             object.insert("apiVersion", Value::from(&*environment.api_version()));
             object.insert("kind", Value::Str(environment.object[2].clone()));
-            object.insert("metadata", heads[head].value.clone().unwrap_or_default());
+            heads[head].iter().for_each(|(key, value)| _ = object.insert::<Str>(key.clone(), value.clone()));
             for (key, value) in bodies[body].value.iter().filter_map(Value::as_map).flat_map(Map::iter) {
                 object.insert::<Str>(key.clone(), value.clone());
             }

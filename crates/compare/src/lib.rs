@@ -38,6 +38,7 @@ mod external;
 mod guessed;
 mod identity;
 mod ignored;
+mod inputs;
 mod items;
 mod loops;
 mod observer;
