@@ -26,6 +26,9 @@ const MOST_LISTS: usize = 4_096;
 /// Longer lists are not tried.
 const LONGEST: usize = 64;
 
+/// For more answers of loops it takes too long.
+const MOST_ANSWERS: usize = 4_000;
+
 /// What is said of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
@@ -77,10 +80,13 @@ impl Classes {
     pub fn lists(
         &self,
         field: &[Step],
-        items: impl Iterator<Item = Value>,
+        items: &[Value],
         next: &dyn Fn(&Value, usize) -> Value,
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
+        if items.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
+            return None;
+        }
         let base = self.base(field);
         let said = |items: &[Value]| self.said(field, loops, base.as_ref(), items);
         let empty = said(&[])?;
@@ -90,7 +96,7 @@ impl Classes {
         }
         let mut classes: BTreeMap<Said, Value> = BTreeMap::new();
         for item in items {
-            classes.entry(said(&[next(&item, 0)])?).or_insert(item);
+            classes.entry(said(&[next(item, 0)])?).or_insert_with(|| item.clone());
         }
         let mut known: BTreeMap<Said, Vec<Value>> = BTreeMap::from([(empty.clone(), Vec::new())]);
         let mut found = Vec::new();
@@ -229,7 +235,7 @@ mod tests {
         let field: List = field.split('.').map(step).collect();
         let items = yaml(items).as_list().unwrap().to_vec();
         let same = |item: &Value, _: usize| item.clone();
-        let lists = classes.lists(&field, items.iter().cloned(), &same)?;
+        let lists = classes.lists(&field, &items, &same)?;
         let loops = &classes.lists[&field];
         let said = |list: &[Value]| classes.each(&field, loops, list).unwrap();
         let mut known: BTreeSet<Vec<Verdict>> =

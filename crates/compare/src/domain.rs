@@ -22,6 +22,9 @@ use super::predicates::Predicates;
 use super::tested::Tested;
 use super::words::Words;
 
+/// How many objects there are at most when they do not stand for all others.
+const SOME: usize = 2_000;
+
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
 
@@ -218,6 +221,8 @@ impl<'d> Domain<'d> {
 
     fn not_all(&mut self, why: &str) {
         self.open.get_or_insert_with(|| why.to_string());
+        // Some of the combinations are enough then.
+        self.limit = self.limit.min(SOME);
     }
 
     fn metadata(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Choice> {
@@ -249,6 +254,10 @@ impl<'d> Domain<'d> {
                 match namespaces.is_empty() {
                     true => all.push(with(None)),
                     false => all.extend(namespaces.iter().map(|n| with(Some(n)))),
+                }
+                if all.len() > self.limit {
+                    self.not_all("too many combinations of names");
+                    return all;
                 }
             }
         }
@@ -546,10 +555,10 @@ impl<'d> Domain<'d> {
         if !has_items {
             all.push(plain(Value::list(Vec::new())));
         }
-        let values = || items.iter().filter_map(|item| item.value.clone());
+        let values = || items.iter().filter_map(|item| item.value.clone()).collect::<Vec<Value>>();
         let next = |item: &Value, at: usize| named(key, item, &below, at);
         let classes = self.classes.as_ref().filter(|_| self.open.is_none());
-        if let Some(lists) = classes.and_then(|own| own.lists(&self.at, values(), &next)) {
+        if let Some(lists) = classes.and_then(|own| own.lists(&self.at, &values(), &next)) {
             all.extend(lists.into_iter().map(plain));
             return all;
         }
