@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -106,12 +107,36 @@ fn commands_of_the_book_print_what_its_pages_show() {
     }
 }
 
+/// What links call the headings of a page.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let title = line.trim_start_matches('#');
+        if is_code || title == line || !title.starts_with(' ') {
+            continue;
+        }
+        let name: String = title
+            .trim()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            .map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() })
+            .collect();
+        let same = (1..).map(|n| format!("{name}-{n}"));
+        let free = std::iter::once(name.clone()).chain(same).find(|one| !found.contains(one));
+        found.extend(free);
+    }
+    found
+}
+
 #[test]
-fn the_book_has_every_page_and_every_link_leads_to_one() {
+fn the_book_has_every_page_and_every_link_leads_to_a_heading_of_one() {
     let docs = root().join("docs");
     let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
-    let links = Regex::new(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)").unwrap();
-    let mut pages: Vec<PathBuf> = links.captures_iter(&summary).map(|c| docs.join(&c[1])).collect();
+    let links = Regex::new(r"\]\(([^)#:\s]+\.md)?(?:#([^)\s]*))?\)").unwrap();
+    let named = |c: &regex::Captures<'_>| c.get(1).map(|page| docs.join(page.as_str()));
+    let mut pages: Vec<PathBuf> = links.captures_iter(&summary).filter_map(|c| named(&c)).collect();
     pages.sort();
     let mut files = Vec::new();
     for dir in ["", "start", "guides", "reference"] {
@@ -121,11 +146,18 @@ fn the_book_has_every_page_and_every_link_leads_to_one() {
     files.retain(|file| !file.ends_with("SUMMARY.md"));
     files.sort();
     assert_eq!(pages, files);
+    let mut headings = 0;
     for page in files {
         let text = std::fs::read_to_string(&page).unwrap();
         for link in links.captures_iter(&text) {
-            let to = page.parent().unwrap().join(&link[1]);
-            assert!(to.exists(), "{}: {} is no page", page.display(), &link[1]);
+            let to = link.get(1).map_or(page.clone(), |to| page.parent().unwrap().join(to.as_str()));
+            assert!(to.exists(), "{}: {} is no page", page.display(), &link[0]);
+            if let Some(heading) = link.get(2) {
+                let known = anchors(&std::fs::read_to_string(&to).unwrap());
+                assert!(known.contains(heading.as_str()), "{}: {} is no heading", page.display(), &link[0]);
+                headings += 1;
+            }
         }
     }
+    assert!(headings > 10, "{headings} links to headings");
 }
