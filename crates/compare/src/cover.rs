@@ -98,6 +98,9 @@ pub(crate) const MOST_WITNESSES: usize = 64;
 /// Where nothing can be proved, one object of so many is evaluated, and fewer by the second factor for further kinds and operations.
 const SPARSE: [usize; 2] = [20, 4];
 
+/// More units share the objects that these have.
+const FEW_UNITS: usize = 3;
+
 /// Why a comparison that was cut short is no proof.
 const TIME_LIMIT: &str = "the time limit was reached";
 
@@ -165,6 +168,7 @@ fn of_sides<'s>(
         words: Rc::default(),
         alike: BTreeSet::new(),
         looked: 0,
+        share: 1,
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
         by_effect: false,
         effects: Default::default(),
@@ -196,6 +200,8 @@ pub(crate) struct Run<'s> {
     alike: BTreeSet<String>,
     /// How many environments were looked at.
     looked: usize,
+    /// Among how many units the objects are shared that are evaluated where nothing can be proved.
+    share: usize,
     /// Whether what follows from violations is known.
     pub has_effects: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
@@ -234,6 +240,8 @@ impl Run<'_> {
             return;
         }
         self.looked += 1;
+        let is_open = |unit: &&Unit| open(&unit.reads, &unit.predicates).is_some();
+        self.share = (sides.iter().flatten().filter(is_open).count() / FEW_UNITS).max(1);
         self.effects = Default::default();
         self.units(environment, &sides);
         // Where all violations of both sides have one consequence, what is covered is covered in this, too.
@@ -339,7 +347,7 @@ impl Run<'_> {
         }
         let items = items.clamp(1, MOST_ITEMS);
         let further = if self.looked > 1 { SPARSE[1] } else { 1 };
-        let few = (self.options.objects / SPARSE[0] / further).max(1);
+        let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
         let mut domain =

@@ -138,6 +138,11 @@ impl Items {
             need = need.and(Need::both(1));
             self.any = true;
         }
+        if node.kind == "PodSecurity" {
+            // A container, volume or sysctl is enough to fail; an item of a list in it may have to be there.
+            self.any = true;
+            return need.and(Need { to_hold: 1, to_fail: 2 });
+        }
         if node.kind == "Filter" {
             need = need.and(Need::both(looked_for(node)));
         }

@@ -7,7 +7,7 @@
 //! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
 //! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
 //!   what must hold of all items of several lists, one after the other, must hold of those of each;
-//! - each loop of `foreach` is one.
+//! - each loop of `foreach` is one, and each Pod Security control.
 //!
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
 //! of something else.
@@ -20,10 +20,11 @@ use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::engine::Profile;
 use crate::functions::registry::Operation;
-use crate::ir::check::{Check, ForEach, Overlay};
+use crate::ir::check::{Check, ForEach, Overlay, PodSecurity};
 use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::ir::expressions::{Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
+use crate::ir::pod_security::Placed;
 use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
@@ -112,6 +113,12 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let mut predicates = Predicates::of(&part);
             exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
             cel.iter().for_each(|one| predicates.add(Tree::of(one)));
+            let has_controls =
+                |rule: &Arc<Rule>| matches!(&rule.body, Body::Validate { check: Check::PodSecurity(_), .. });
+            if part.all_rules().any(has_controls) && exceptions.iter().any(|one| !one.pod_security.is_null())
+            {
+                predicates.open("exclusions of Pod Security controls");
+            }
             let tested = Tested::new(tests.as_ref(), &predicates);
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
@@ -198,6 +205,19 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
         Check::Assert(validations) => {
             let each = validations.iter().flat_map(|v| conjuncts(v, variables));
             each.map(|validation| Check::Assert(Box::new([validation]))).collect()
+        }
+        Check::PodSecurity(all) => {
+            let of = |only: Placed| {
+                let is_own = |entry: &&Value| entry.text_at(&["controlName"]) == only.control.name;
+                let exclude = all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned();
+                let exclude = match exclude.collect::<Vec<Value>>() {
+                    none if none.is_empty() => Value::Null,
+                    some => Value::list(some),
+                };
+                let only = Some(Str::from(only.control.id));
+                Check::PodSecurity(PodSecurity { only, exclude, ..all.clone() })
+            };
+            all.controls().map_or_else(|| vec![check.clone()], |controls| controls.map(of).collect())
         }
         Check::ForEach(loops) => {
             let of = |l: &ForEach| {

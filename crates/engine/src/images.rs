@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use crate::functions;
+use crate::ir::pod_security::pod_spec_path;
 use crate::value::image::ImageRef;
 use crate::value::{Map, Str, Value};
 
@@ -33,18 +34,6 @@ pub struct Images {
     registry: String,
     mutate: bool,
     found: OnceLock<Result<Option<Value>, ImageError>>,
-}
-
-/// Where the pod specification of a kind is.
-pub fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
-    Some(match kind {
-        "Pod" => &["spec"],
-        "Deployment" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "Job" => {
-            &["spec", "template", "spec"]
-        }
-        "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
-        _ => return None,
-    })
 }
 
 impl Images {

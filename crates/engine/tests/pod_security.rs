@@ -12,7 +12,8 @@ use ephor_value::Value;
 
 /// The result of a rule on an object written as JSON.
 fn judged_with(level: &str, exclude: &str, object: &str, exceptions: &[Value]) -> Option<RuleOutcome> {
-    let check = PodSecurity { level: level.into(), version: "latest".into(), exclude: json(exclude) };
+    let check =
+        PodSecurity { level: level.into(), version: "latest".into(), exclude: json(exclude), only: None };
     let policy = json(
         r#"{"kind":"ClusterPolicy","metadata":{"name":"p"},"spec":{"rules":[
             {"name":"r","match":{"resources":{"kinds":["Pod"]}},"validate":{"podSecurity":{"level":"baseline"}}}]}}"#,

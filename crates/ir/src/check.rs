@@ -134,13 +134,17 @@ pub struct PodSecurity {
     pub version: Str,
     /// The `exclude` list as written.
     pub exclude: Value,
+    /// The only check that counts, by its id; `None`: all of the level.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub only: Option<Str>,
 }
 
 impl PodSecurity {
     /// The controls of the level in the form of the version: fields and what they may hold. `None` for a version that
     /// is none.
-    pub fn controls(&self) -> Option<impl Iterator<Item = Placed>> {
-        version(&self.version).map(|version| of_level(&self.level, version))
+    pub fn controls(&self) -> Option<impl Iterator<Item = Placed> + '_> {
+        let counts = |placed: &Placed| self.only.as_ref().is_none_or(|only| **only == *placed.control.id);
+        version(&self.version).map(|version| of_level(&self.level, version).filter(counts))
     }
 }
 

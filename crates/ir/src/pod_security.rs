@@ -262,6 +262,31 @@ pub fn of_level(level: &str, version: Minor) -> impl Iterator<Item = Placed> {
     })
 }
 
+/// Where the pod specification of a kind is.
+pub fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
+        "Pod" => &["spec"],
+        "Deployment" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "Job" => {
+            &["spec", "template", "spec"]
+        }
+        "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
+        _ => return None,
+    })
+}
+
+/// Where the annotations of the pod are that controls look at, for each kind. For a CronJob it is not the pod template
+/// (Kyverno's behaviour).
+pub fn annotations_path(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Pod" => &["metadata", "annotations"],
+        "CronJob" => &["spec", "jobTemplate", "metadata", "annotations"],
+        _ => &["spec", "template", "metadata", "annotations"],
+    }
+}
+
+/// The lists of containers, in the order in which they are visited.
+pub const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
 /// How many forms the controls have together.
 pub const FORMS: usize = {
     let (mut sum, mut i) = (0, 0);

@@ -169,6 +169,7 @@ fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted
             level: p.text_at(&["level"]).into(),
             version: p.text_at(&["version"]).into(),
             exclude: p.get("exclude").cloned().unwrap_or_default(),
+            only: None,
         });
         return Body::Validate { check, message: no_message() };
     }

@@ -11,6 +11,7 @@
 
 mod expr;
 mod filter;
+mod pod_security;
 mod rule;
 mod seen;
 mod shape;

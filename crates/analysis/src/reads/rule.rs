@@ -73,7 +73,7 @@ fn read(
             own.matcher(&exception.when);
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
-        own.rule(rule, exceptions)?;
+        own.rule(rule, kind, exceptions)?;
         for exception in cel_exceptions.iter().filter(|e| e.names(policy)) {
             own.sources(&exception.admit, &[])?;
         }
@@ -133,7 +133,7 @@ fn of_templates(reads: &Reads) -> Reads {
 }
 
 impl Reader {
-    fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
+    fn rule<'e>(&mut self, rule: &Rule, kind: &str, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
         self.matcher(&rule.when);
         self.matcher(&rule.unless);
         if let Some(bound) = &rule.bound {
@@ -165,9 +165,12 @@ impl Reader {
                 let variables = rule.expressions.as_ref().map_or(&[][..], |e| &e.variables);
                 self.validations(validations, variables)
             }
-            Body::Validate { check: Check::PodSecurity(_), .. } => {
-                self.reads.object = Tree::all();
-                self.tests.iter_mut().for_each(|tests| tests.is_partial = true);
+            Body::Validate { check: Check::PodSecurity(check), .. } => {
+                match self.tests.is_some() {
+                    true => self.pod_security(check, kind),
+                    // Whether an object decodes depends on all of it.
+                    false => self.reads.object = Tree::all(),
+                }
                 Ok(())
             }
             Body::Validate { check, message } => {

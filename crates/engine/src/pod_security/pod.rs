@@ -4,12 +4,10 @@
 //! exclusion looks at. Out: its containers in the order of Kyverno (init, ordinary, ephemeral)
 //! and their fields. Nothing is copied; null means absent, and a null container is an empty one.
 
+use crate::ir::pod_security::LISTS;
 use crate::value::{Map, Value};
 
 use super::finding::{Bad, FieldError};
-
-/// The lists of containers, in the order in which they are visited.
-pub const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// A pod, or a part of one.
 #[derive(Clone, Copy, Debug)]

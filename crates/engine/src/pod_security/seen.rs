@@ -5,8 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::images::pod_spec_path;
-use crate::ir::pod_security::{FORMS, Placed};
+use crate::ir::pod_security::{FORMS, Placed, annotations_path, pod_spec_path};
 use crate::kubernetes::decode::decode;
 use crate::kubernetes::schema::{TypeDef, Types};
 use crate::value::{Map, Value};
@@ -60,13 +59,11 @@ impl Cache {
     }
 }
 
-/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (Kyverno's
-/// behaviour).
-fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
+fn origin(kind: &str) -> Origin {
     match kind {
-        "Pod" => (Origin::Pod, &["metadata", "annotations"]),
-        "CronJob" => (Origin::CronJob, &["spec", "jobTemplate", "metadata", "annotations"]),
-        _ => (Origin::Template, &["spec", "template", "metadata", "annotations"]),
+        "Pod" => Origin::Pod,
+        "CronJob" => Origin::CronJob,
+        _ => Origin::Template,
     }
 }
 
@@ -89,10 +86,10 @@ fn see(object: &Value) -> Result<DecodedObject, UndecodedObject> {
     let (Some(spec), Some(def)) = (pod_spec_path(kind), type_of(kind)) else {
         return Err(UndecodedObject::NoPod);
     };
-    let (origin, annotations) = placed(kind);
     let object = decode(object, def, Types::built_in())
         .map_err(|e| UndecodedObject::Decode(e.to_string().into()))?
         .into_owned();
+    let (annotations, origin) = (annotations_path(kind), origin(kind));
     Ok(DecodedObject { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })
 }
 

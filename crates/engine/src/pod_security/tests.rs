@@ -60,7 +60,8 @@ fn controls_are_about_fields_that_pods_have() {
 #[test]
 fn the_node_lists_the_fields_of_a_level_at_a_version() {
     let listed = |level: &str, version: &str| {
-        let check = PodSecurity { level: level.into(), version: version.into(), exclude: Value::Null };
+        let check =
+            PodSecurity { level: level.into(), version: version.into(), exclude: Value::Null, only: None };
         check.controls().map(|all| all.map(|p| (p.control.id, p.form.since)).collect::<Vec<_>>())
     };
     let baseline = listed("baseline", "v1.27").unwrap();

@@ -1,0 +1,107 @@
+//! What Pod Security controls read and test.
+//!
+//! In: a check, the kind of the objects. Out: the fields that the rows of its controls name (`ir::pod_security`), and what these
+//! may hold. Objects are of their type: whether one decodes depends on all of it, which is not counted here.
+
+use crate::ir::check::PodSecurity;
+use crate::ir::pod_security::{Condition, LISTS, Of, Requirement, annotations_path, pod_spec_path};
+use crate::value::Value;
+
+use super::Step;
+use super::seen::Reader;
+use super::tests::By;
+
+type Place = Vec<Step>;
+
+fn place(path: &[&str]) -> Place {
+    let step = |key: &&str| if *key == "*" { Step::Items } else { Step::Key((*key).into()) };
+    path.iter().map(step).collect()
+}
+
+fn below(base: &[Step], path: &[&str]) -> Place {
+    base.iter().cloned().chain(place(path)).collect()
+}
+
+impl Reader {
+    /// The fields of the controls of a check.
+    pub(super) fn pod_security(&mut self, check: &PodSecurity, kind: &str) {
+        let Some(spec) = pod_spec_path(kind) else { return };
+        let spec = place(spec);
+        let containers = LISTS.map(|list| below(&spec, &[list, "*"]));
+        // A control that is excluded for some images, fields or values.
+        let excluded = check.exclude.as_list().unwrap_or_default();
+        for placed in check.controls().into_iter().flatten() {
+            if placed.form.unless_windows {
+                self.control_field(&below(&spec, &["os", "name"]), &[Value::from("windows")]);
+            }
+            for requirement in placed.form.requirements {
+                if requirement.of != Of::Containers || requirement.unless_pod.is_some() {
+                    self.requirement(requirement, &spec);
+                }
+                if requirement.of != Of::Pod {
+                    containers.iter().for_each(|base| self.requirement(requirement, base));
+                }
+                if let Some(annotations) = requirement.annotations {
+                    let of_pod = place(annotations_path(kind));
+                    let items = below(&of_pod, &["*"]);
+                    let mut known: Vec<Value> =
+                        annotations.allowed.iter().map(|text| (*text).into()).collect();
+                    known.extend(annotations.pod.map(Value::from));
+                    // Containers whose names nothing tests are called so.
+                    known.push(format!("{}a", annotations.prefix).into());
+                    self.control_field(&items, &known);
+                    for start in [annotations.prefix, "localhost/"] {
+                        self.tested_at(&items, By::Function("startsWith"), &start.into());
+                    }
+                    self.reads.object.add(&of_pod, true);
+                }
+            }
+            let by_name =
+                excluded.iter().filter(|entry| entry.text_at(&["controlName"]) == placed.control.name);
+            for image in by_name.flat_map(|entry| entry.get("images").and_then(Value::as_list)).flatten() {
+                for base in &containers {
+                    let place = below(base, &["image"]);
+                    self.reads.object.add(&place, false);
+                    self.tested_at(&place, By::Pattern, image);
+                }
+            }
+        }
+    }
+
+    fn requirement(&mut self, requirement: &Requirement, base: &[Step]) {
+        for field in requirement.fields {
+            let at = below(base, field.path);
+            let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>();
+            match field.condition {
+                Condition::Not(_)
+                | Condition::Is(_)
+                | Condition::Present
+                | Condition::Parent
+                | Condition::Unset => self.control_field(&at, &[]),
+                Condition::Number(number) | Condition::NotNumber(number) => {
+                    self.control_field(&at, &[Value::Int(number)]);
+                }
+                Condition::Texts(allowed, _) => self.control_field(&at, &texts(allowed)),
+                Condition::Items(allowed) => self.control_field(&below(&at, &["*"]), &texts(allowed)),
+                Condition::Holds(text) => self.control_field(&below(&at, &["*"]), &texts(&[text])),
+                // What else is there only names what is wrong.
+                Condition::FirstKey(allowed, others) => {
+                    let one = others.first().copied();
+                    for key in allowed.iter().copied().chain(one) {
+                        self.control_field(&below(&at, &[key]), &[]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A field that a control looks at, with the values that it knows.
+    fn control_field(&mut self, at: &[Step], known: &[Value]) {
+        self.reads.object.add(at, false);
+        known.iter().for_each(|value| self.tested_at(at, By::Function("_==_"), value));
+    }
+
+    fn tested_at(&mut self, at: &[Step], by: By, with: &Value) {
+        self.tests.iter_mut().for_each(|tests| tests.at(at, by, with));
+    }
+}
