@@ -18,6 +18,7 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import hashlib
 import json
 import os
 import re
@@ -64,8 +65,12 @@ def row(flags, suffix, old, new):
     below = os.path.relpath(new, flags.library)
     folder = os.path.join(flags.work, below.replace("/", "_").removesuffix(".yaml"))
     os.makedirs(folder, exist_ok=True)
-    report, built = os.path.join(folder, "report.json"), os.path.getmtime(flags.ephor)
-    if not os.path.exists(report) or os.path.getmtime(report) < built:
+    known = hashlib.sha256(f"{flags.ephor} {os.path.getmtime(flags.ephor)} {flags.time_limit}".encode())
+    for path in [old, new]:
+        with open(path, "rb") as file:
+            known.update(file.read())
+    report = os.path.join(folder, f"report-{known.hexdigest()[:16]}.json")
+    if not os.path.exists(report):
         command = [flags.ephor, "diff", old, new, "--out", folder, "--output-format", "json", "--time-limit", flags.time_limit, "--threads", "1"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode > 1:
