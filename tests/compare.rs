@@ -167,6 +167,23 @@ fn a_folder_of_objects_has_tests_that_pass() {
 }
 
 #[test]
+fn a_folder_of_objects_names_the_namespace_where_policies_look_at_it() {
+    let old = cel("no-default", "", "hostNetwork").replace(
+        "object.spec.?hostNetwork.orValue(false) == false",
+        "namespaceObject.metadata.name != 'default'",
+    );
+    let new =
+        cel("no-default", "", "hostNetwork").replace("object.spec.?hostNetwork.orValue(false)", "false");
+    let files = Files::new(&[("old.yaml", &*old), ("new.yaml", &*new)]);
+    let ran = files.run(&["diff", "old.yaml", "new.yaml", "--out", "found"]);
+    let command = "kyverno apply old.yaml -r found/no-default-1/object.yaml --values-file found/no-default-1/values.yaml\n";
+    assert!(ran.out.contains(command), "{}", ran.out);
+    let flags = ["-r", "found/no-default-1/object.yaml", "--values-file", "found/no-default-1/values.yaml"];
+    let applied = files.run(&[&["apply", "old.yaml"][..], &flags].concat());
+    assert!(applied.out.contains("fail: 1"), "{}{}", applied.out, applied.err);
+}
+
+#[test]
 fn accepted_differences_are_counted_and_named() {
     let files = network_and_pid();
     files.write(

@@ -121,6 +121,28 @@ spec:
 }
 
 #[test]
+fn changes_may_have_parts_of_the_object() {
+    let object =
+        pod("p", "{containers: [{name: a, image: b}], volumes: [{name: v, emptyDir: {medium: Memory}}]}");
+    let run = |volumes: &str| {
+        let change = format!("Object{{spec: Object.spec{{volumes: {volumes}}}}}");
+        let spec = format!(
+            "{PODS}\n  mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: \"{change}\"}}}}]"
+        );
+        let p = policy("MutatingPolicy", "m", &spec);
+        apply(&[("p.yaml", &p), ("r.yaml", &object)], &["-r", "r.yaml"]).out
+    };
+    let added = run("object.spec.volumes + [Object.spec.volumes{name: 'w'}]");
+    assert!(added.contains("medium: Memory\n          name: v\n        - name: w\n"), "{added}");
+    // A map that the expression writes is none of them.
+    let written = run("object.spec.volumes + [{'name': 'w'}]");
+    assert!(
+        written.contains("element 1: associative list with keys may not have non-map elements"),
+        "{written}"
+    );
+}
+
+#[test]
 fn changes_follow_each_other_and_fail_as_a_whole() {
     let merge = "{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {\"team\": object.metadata.name}}}'}}";
     let patch = "{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: \"add\", path: \"/metadata/labels/seen\", value: object.metadata.labels.team}]'}}";

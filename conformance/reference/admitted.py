@@ -93,7 +93,8 @@ class Server:
         self.host = url.split("//")[1]
         self.connection = None
 
-    def create(self, obj):
+    def path(self, obj):
+        """Where objects of this kind are created, in the namespace that an object names."""
         plural, namespaced = RESOURCES[f"{obj['apiVersion']}/{obj['kind']}"]
         version = obj["apiVersion"]
         base = "/api/v1" if version == "v1" else "/apis/" + version
@@ -101,13 +102,20 @@ class Server:
         namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
         if not isinstance(namespace, str) or not re.fullmatch(r"[a-z0-9.-]+", namespace):
             namespace = "default"
-        path = base + (f"/namespaces/{namespace}" if namespaced else "") + f"/{plural}?dryRun=All"
+        return base + (f"/namespaces/{namespace}" if namespaced else "") + f"/{plural}"
+
+    def create(self, obj):
+        """Code and answer of a dry run."""
+        return self.send("POST", self.path(obj) + "?dryRun=All", obj)
+
+    def send(self, method, path, obj=None):
+        """Code and answer of a request."""
         headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
         for again in (True, False):
             try:
                 if self.connection is None:
                     self.connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context())
-                self.connection.request("POST", path, json.dumps(obj), headers)
+                self.connection.request(method, path, None if obj is None else json.dumps(obj), headers)
                 answer = self.connection.getresponse()
                 return answer.status, json.loads(answer.read())
             except (OSError, http.client.HTTPException):

@@ -165,13 +165,13 @@ def distinct(objects):
     return out
 
 
-def apply(flags, policies, objects, with_report=True):
-    """What the reference says: standard output, and the error."""
-    command = [flags.kyverno, "apply", *policies, "-r", objects]
+def apply(flags, policies, objects, with_report=True, more=()):
+    """What the reference says: standard output, and the error. `more`: other flags with their files."""
+    command = [flags.kyverno, "apply", *policies, "-r", objects, *more]
     if with_report:
         command += ["--policy-report", "--output-format", "json"]
     digest = hashlib.sha256(json.dumps(command).encode())
-    for path in [*policies, objects]:
+    for path in [*policies, objects, *more[1::2]]:
         with open(path, "rb") as file:
             digest.update(file.read())
     stored = os.path.join(flags.work, digest.hexdigest()[:24] + ".answer.json")

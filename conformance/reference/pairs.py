@@ -145,14 +145,20 @@ def reworded(folder, out):
             print(path, to)
 
 
-def twins(folder, suffix):
+def twin_files(folder, suffix):
+    """The files of policies and of their rewrites."""
     kinds = ("ClusterPolicy", "ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy")
     for sub in sorted(os.listdir(folder)):
         if sub.endswith(suffix):
             for path in policies(f"{folder}/{sub}", kinds):
                 old = f"{folder}/{sub[:-len(suffix)]}/{os.path.relpath(path, f'{folder}/{sub}')}"
                 if os.path.exists(old):
-                    print(old, path)
+                    yield old, path
+
+
+def twins(folder, suffix):
+    for old, new in twin_files(folder, suffix):
+        print(old, new)
 
 
 if __name__ == "__main__":

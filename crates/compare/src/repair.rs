@@ -1,7 +1,7 @@
 //! Objects that an API server refuses, mended where it is plain how.
 //!
 //! In: an object. Out: one that is admitted and differs from it in what the server requires: fields that must be set, texts and
-//! numbers that repeat those of an earlier item.
+//! numbers that repeat those of an earlier item, labels by which a controller finds its pods.
 
 use std::collections::BTreeSet;
 
@@ -25,6 +25,10 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
             Ok(_) => return Some(object),
             Err(refusal) => refusal,
         };
+        if let Some(found) = selecting(&kind, &object, &refusal.path) {
+            object = found;
+            continue;
+        }
         let path = parse(&refusal.path);
         object = match refusal.reason {
             Reason::Invalid if refusal.path == "metadata.name" => {
@@ -36,7 +40,7 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
             Reason::Invalid if !is_unset(&object, &path) => return None,
             Reason::Required | Reason::Invalid | Reason::NotSupported => {
                 let value = least(&kind, &path, at)?;
-                with(&object, &path, Some(value))?
+                put(&object, &path, value)?
             }
             Reason::Duplicate => {
                 let (path, value) = another(&kind, &object, path, at)?;
@@ -46,6 +50,34 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
         };
     }
     None
+}
+
+/// A controller whose selector selects the pods of its template, when it was refused for one of these; `None` when nothing is missing.
+fn selecting(kind: &[Str; 3], object: &Value, path: &str) -> Option<Value> {
+    const LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
+    let types = Types::built_in();
+    type_at(types, kind, &parse("spec.template"))?;
+    // The selector of a ReplicationController is a map of labels.
+    let is_plain = matches!(type_at(types, kind, &parse("spec.selector"))?.1, Type::Map(..));
+    let exact: &[&str] = if is_plain { &["spec", "selector"] } else { &["spec", "selector", "matchLabels"] };
+    let map = |path: &[&str]| object.at(path).and_then(Value::as_map).filter(|map| !map.is_empty());
+    match path {
+        "spec.selector" => {
+            let any = Value::map([("a", Value::from("a"))]);
+            let labels = map(&LABELS).map_or(any, |labels| Value::Map(labels.clone()));
+            put(object, &parse(&exact.join(".")), labels)
+        }
+        "spec.template.metadata.labels" => {
+            let mut labels = map(&LABELS).cloned().unwrap_or_default();
+            let before = Value::Map(labels.clone());
+            for (key, value) in map(exact)?.iter() {
+                labels.insert(key.clone(), value.clone());
+            }
+            let labels = Value::Map(labels);
+            if labels.json_eq(&before) { None } else { put(object, &parse(path), labels) }
+        }
+        _ => None,
+    }
 }
 
 /// The type that has the field at the end of a path, or a list in it, and the type of what is there.
@@ -64,6 +96,22 @@ fn type_at<'t>(types: &'t Types, kind: &[Str; 3], path: &[PathPart]) -> Option<(
         };
     }
     Some((def, ty?))
+}
+
+/// The object with a value at the end of a path; what is missing on the way are maps.
+fn put(object: &Value, path: &[PathPart], value: Value) -> Option<Value> {
+    match path.split_first() {
+        Some((PathPart::Key(key), rest)) if !rest.is_empty() => {
+            let none = Value::Map(Default::default());
+            let below = object.as_map()?.get(key).filter(|below| !below.is_null()).unwrap_or(&none);
+            Some(object.with(key, put(below, rest, value)?))
+        }
+        Some((PathPart::Index(at), rest)) if !rest.is_empty() => {
+            let below = put(object.as_list()?.get(*at)?, rest, value)?;
+            with(object, &[PathPart::Index(*at)], Some(below))
+        }
+        _ => with(object, path, Some(value)),
+    }
 }
 
 /// The least value of a field. `at`: the how-manieth it is, so that texts differ.
@@ -167,6 +215,28 @@ mod tests {
         let names: Vec<&str> = ports.iter().filter_map(|port| port.get("name")?.as_str()).collect();
         assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
         assert_eq!(ports[1].get("port"), Some(&Value::Int(32000)));
+    }
+
+    #[test]
+    fn controllers_find_the_pods_of_their_template() {
+        let of = |kind: &str, version: &str, selector: &str, labels: &str| {
+            let text = format!(
+                "{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{selector: {selector}, template: {{metadata: {{labels: {labels}}}, spec: {{containers: [{{name: a, image: a}}]}}}}}}}}"
+            );
+            let spec = mended(&yaml(&text)).unwrap().get("spec").cloned().unwrap();
+            let labels = spec.at(&["template", "metadata", "labels"]).map(crate::value::print::json).unwrap();
+            (spec.get("selector").map(crate::value::print::json).unwrap(), labels)
+        };
+        let both = |selector: &str, labels: &str| (selector.to_string(), labels.to_string());
+        assert_eq!(of("ReplicationController", "v1", "{a: a}", "{}"), both(r#"{"a":"a"}"#, r#"{"a":"a"}"#));
+        assert_eq!(
+            of("Deployment", "apps/v1", "{matchLabels: {a: a}}", "{a: b, c: d}"),
+            both(r#"{"matchLabels":{"a":"a"}}"#, r#"{"a":"a","c":"d"}"#)
+        );
+        assert_eq!(
+            of("DaemonSet", "apps/v1", "{matchLabels: {}}", "{c: d}"),
+            both(r#"{"matchLabels":{"c":"d"}}"#, r#"{"c":"d"}"#)
+        );
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::engine::outcome::Effect as Done;
 use crate::engine::{Profile, Request, RuleOutcome, Status, action};
 use crate::ir::facts::Stage;
+use crate::ir::matcher::Filter;
+use crate::ir::policy::KindRules;
 use crate::ir::rule::Body;
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
@@ -187,18 +189,39 @@ impl Side {
     }
 }
 
-/// An admission policy of Kubernetes with its own constraints: those of the command line accept every operation.
+/// A policy as a cluster evaluates it. Those of the API server have their own constraints: those of the command line accept every
+/// operation. Rules that change the object of the request get creations and updates, unless a filter names other operations.
 fn in_cluster(policy: Arc<Policy>) -> Arc<Policy> {
-    let of = |rule: &Arc<Rule>| match rule.bound.as_ref().and_then(|bound| bound.constraints.clone()) {
-        Some(own) => Arc::new(Rule { when: Matcher::Constraints(Box::new(own)), ..(**rule).clone() }),
-        None => Arc::clone(rule),
+    let of = |rule: &Arc<Rule>| {
+        let own = rule.bound.as_ref().and_then(|bound| bound.constraints.clone());
+        let when = match (&rule.when, own.filter(|_| policy.stage == Stage::ApiServer)) {
+            (_, Some(own)) => Matcher::Constraints(Box::new(own)),
+            (Matcher::Any(filters), None) if is_change(rule) => Matcher::Any(with_operations(filters)),
+            (Matcher::All(filters), None) if is_change(rule) => Matcher::All(with_operations(filters)),
+            _ => return Arc::clone(rule),
+        };
+        Arc::new(Rule { when, ..(**rule).clone() })
     };
-    match policy.stage {
-        Stage::ApiServer => {
-            Arc::new(Policy { rules: policy.rules.iter().map(of).collect(), ..(*policy).clone() })
-        }
-        _ => policy,
-    }
+    let all = |rules: &[Arc<Rule>]| rules.iter().map(of).collect();
+    let by_kind = policy.by_kind.iter();
+    Arc::new(Policy {
+        rules: all(&policy.rules),
+        by_kind: by_kind.map(|own| KindRules { rules: all(&own.rules), ..own.clone() }).collect(),
+        ..(*policy).clone()
+    })
+}
+
+/// Whether a rule changes the object of the request.
+fn is_change(rule: &Rule) -> bool {
+    matches!(&rule.body, Body::Mutate(change) if change.targets.is_none() && change.existing.is_none())
+}
+
+fn with_operations(filters: &[Filter]) -> Box<[Filter]> {
+    let of = |filter: &Filter| match filter.operations.is_empty() && !filter.kinds.is_empty() {
+        true => Filter { operations: ["CREATE", "UPDATE"].map(Str::from).into(), ..filter.clone() },
+        false => filter.clone(),
+    };
+    filters.iter().map(of).collect()
 }
 
 /// The gravest result of an engine's policies; of equally grave ones the first.

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::value::Value;
-use crate::value::number::float_v;
-use crate::value::print::display;
+use crate::value::print::{display, go_syntax};
 use crate::value::quote::quote;
 
 use super::lexer::Kind;
@@ -207,27 +206,8 @@ fn close(out: &mut String, indent: usize) {
     let _ = writeln!(out, "{}}}", " ".repeat(indent));
 }
 
-/// The bounds of a slice. The reference shows the addresses at which it keeps them.
+/// The bounds of a slice. Kyverno shows the addresses at which it keeps them.
 fn slice_bounds(bounds: &[Option<i64>; 3]) -> String {
     let shown = bounds.map(|b| b.map_or("(*int)(nil)".to_string(), |n| n.to_string()));
     format!("[]*int{{{}}}", shown.join(", "))
-}
-
-/// A literal in Go syntax (`%#v`).
-fn go_syntax(v: &Value) -> String {
-    match v {
-        Value::Null => "interface {}(nil)".into(),
-        Value::Str(s) => quote(s),
-        Value::Float(f) => float_v(*f),
-        Value::List(l) => {
-            let items: Vec<String> = l.iter().map(go_syntax).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
-        }
-        Value::Map(m) => {
-            let items: Vec<String> =
-                m.sorted().into_iter().map(|(k, v)| format!("{}:{}", quote(k), go_syntax(v))).collect();
-            format!("map[string]interface {{}}{{{}}}", items.join(", "))
-        }
-        other => display(other),
-    }
 }

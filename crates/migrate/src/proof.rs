@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Chosen, Comparison, Difference, DifferenceKind, Effect, Judgement, Observer, Options, Side,
-    SideError, Universe, Verdict, compare, compare_observed,
+    Answer, Chosen, Comparison, Difference, Effect, Judgement, Observer, Options, Side, SideError, Universe,
+    Verdict, compare, compare_observed,
 };
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
@@ -79,8 +79,6 @@ pub struct Proof {
 pub enum Apart {
     /// One finds a violation where the other one fails.
     Errors,
-    /// A mutation changes something else with a request that adds ephemeral containers.
-    Ephemeral,
     /// A mutation that fails changes nothing, but may be reported or denied otherwise.
     Failing,
     /// A generation that fails is reported otherwise.
@@ -94,9 +92,6 @@ impl Apart {
             Apart::Errors => {
                 "violations because of an error: on some objects one policy is violated, and the other one fails"
             }
-            Apart::Ephemeral => {
-                "requests to `pods/ephemeralcontainers`: the old rule changes other fields of the pod, too, which an API server drops"
-            }
             Apart::Failing => {
                 "mutations that fail: neither changes anything; the old rule reports an error, the new policy denies the request where it fails (`failurePolicy`)"
             }
@@ -109,9 +104,6 @@ impl Apart {
 
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
 pub(crate) const LEFT: &str = "ReplicationController";
-
-/// The field that requests to the subresource of its name change, and nothing else.
-const EPHEMERAL: &str = "ephemeralContainers";
 
 /// The policies of a text.
 fn policies(name: &str, text: &str) -> Policies {
@@ -210,31 +202,13 @@ pub fn usable(file: &str, old: &str, new: &str, why: String) -> Result<Proof, Si
     Ok(Proof::without(Answer::Incomparable(why)))
 }
 
-/// Whether both leave the same ephemeral containers.
-fn has_same_ephemeral(one: &Difference) -> bool {
-    let of = |own: &Judgement| {
-        own.changed.as_ref().unwrap_or(&one.object).at(&["spec", EPHEMERAL]).cloned().unwrap_or_default()
-    };
-    of(&one.old) == of(&one.new)
-}
-
 /// Counts apart what is no difference in practice.
 fn judged(found: Comparison, old: &Side, selects_deletions: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
     let mut existing = found.existing.is_some();
-    let mut apart = Vec::new();
     for one in found.differences {
         match one.universe {
             Universe::Files => in_files += 1,
-            // What else a mutation changes then is dropped by the API server.
-            _ if one.kind == DifferenceKind::Result
-                && &*one.environment.subresource == "ephemeralcontainers"
-                && has_same_ephemeral(&one) =>
-            {
-                if apart.is_empty() {
-                    apart.push(Apart::Ephemeral);
-                }
-            }
             _ if one.environment.operation == "DELETE" && !selects_deletions => deletions = true,
             _ if allows_existing(old, &one) => existing = true,
             _ => differences.push(one),
@@ -257,7 +231,7 @@ fn judged(found: Comparison, old: &Side, selects_deletions: bool) -> Proof {
         deletions,
         existing,
         controllers: false,
-        apart,
+        apart: Vec::new(),
         objects: found.objects,
         boundary: Vec::new(),
     }

@@ -6,7 +6,7 @@
 //! structured-merge-diff, which collects all errors. Semantics: `docs/admission.md`, "Answers".
 
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
-use crate::value::print::display;
+use crate::value::print::{display, go_syntax};
 use crate::value::{List, Map, Str, Value, budget, stack};
 
 /// How deeply changes may nest.
@@ -26,6 +26,17 @@ pub enum Part {
 }
 
 impl Part {
+    /// A value with all that is in it.
+    pub fn whole(value: &Value) -> Part {
+        match value {
+            Value::Map(map) => stack::deep(|| {
+                Part::Fields(map.iter().map(|(key, value)| (key.clone(), Part::whole(value))).collect())
+            }),
+            Value::List(items) => stack::deep(|| Part::Items(items.iter().map(Part::whole).collect())),
+            other => Part::Scalar(other.clone()),
+        }
+    }
+
     fn value(&self) -> Value {
         match self {
             Part::Scalar(v) => v.clone(),
@@ -314,7 +325,7 @@ impl Check<'_> {
                 if value.is_none_or(|v| v.as_str().is_none()) {
                     let shown = match part {
                         Part::Opaque(text) => format!("&{{{text}}}"),
-                        other => format!("&value.valueUnstructured{{Value:{}}}", display(&other.value())),
+                        other => format!("&value.valueUnstructured{{Value:{}}}", go_syntax(&other.value())),
                     };
                     self.expected(at, "string", shown);
                 }

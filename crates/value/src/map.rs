@@ -43,6 +43,11 @@ impl Map {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Where the entries are. Two objects that live have the same address when they are one object, shared.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.items.len()

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::Value;
 use super::number::{float_json, float_v};
+use super::quote::quote;
+use super::{Str, Value, stack};
 
 /// The display text (`%v`): strings raw, `<nil>` for null, `[a b]` for lists, `map[k:v]` with
 /// sorted keys for objects, doubles as [`float_v`].
@@ -31,6 +32,24 @@ pub fn display_s(v: &Value) -> String {
         out.push(')');
     });
     out
+}
+
+/// The value in Go syntax (`%#v`).
+pub fn go_syntax(v: &Value) -> String {
+    match v {
+        Value::Null => "interface {}(nil)".into(),
+        Value::Str(s) => quote(s),
+        Value::List(l) => stack::deep(|| {
+            let items: Vec<String> = l.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }),
+        Value::Map(m) => stack::deep(|| {
+            let entry = |(k, v): (&Str, &Value)| format!("{}:{}", quote(k), go_syntax(v));
+            let entries: Vec<String> = m.sorted().into_iter().map(entry).collect();
+            format!("map[string]interface {{}}{{{}}}", entries.join(", "))
+        }),
+        other => display(other),
+    }
 }
 
 /// Appends the display text of `v`; see [`display`].

@@ -67,6 +67,8 @@ pub struct Shown {
     pub file: Option<String>,
     /// The file with who sends the request, where that counts.
     pub user_file: Option<String>,
+    /// The file with the operation and the labels of the namespace, where these count.
+    pub values_file: Option<String>,
 }
 
 /// What decided on a side.
@@ -96,6 +98,7 @@ impl Compared {
             difference,
             file: None,
             user_file: None,
+            values_file: None,
         };
         Compared {
             answer: found.answer,

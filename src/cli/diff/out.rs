@@ -20,8 +20,14 @@ use super::sides::Loaded;
 /// The file with who sends the request.
 const USER_FILE: &str = "user-info.yaml";
 
+/// The file with the operation and the labels of the namespace.
+const VALUES_FILE: &str = "values.yaml";
+
 /// Fields that a policy has when who makes a request counts.
 const USERS: [&str; 4] = ["userInfo", "subjects", "clusterRoles", "serviceAccountName"];
+
+/// Fields that a policy has when the namespace counts.
+const NAMESPACES: [&str; 2] = ["namespaceObject", "namespaceSelector"];
 
 /// Writes a folder for each difference, and notes the files of the objects.
 ///
@@ -40,9 +46,11 @@ pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Resu
             let own = temporary.path().join(&name);
             of_difference(&own, loaded, compared, shown).map_err(failed)?;
             let shown_folder = folder.trim_end_matches('/');
-            let user = own.join(USER_FILE).exists();
-            shown.user_file = user.then(|| format!("{shown_folder}/{name}/{USER_FILE}"));
-            shown.file = Some(format!("{shown_folder}/{name}/object.yaml"));
+            let shown_file =
+                |file: &str| own.join(file).exists().then(|| format!("{shown_folder}/{name}/{file}"));
+            shown.user_file = shown_file(USER_FILE);
+            shown.values_file = shown_file(VALUES_FILE);
+            shown.file = shown_file("object.yaml");
             names.push(name);
         }
         compared.differences = differences;
@@ -69,15 +77,17 @@ fn of_difference(
     if let Some(old) = &difference.old_object {
         std::fs::write(folder.join("object-before-update.yaml"), to_string(old, Style::Block))?;
     }
-    let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
-    let reads_user =
-        !difference.around.is_usual() || texts.any(|text| USERS.iter().any(|field| text.contains(field)));
+    let reads = |fields: &[&str]| {
+        let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
+        texts.any(|text| fields.iter().any(|field| text.contains(field)))
+    };
+    let reads_user = !difference.around.is_usual() || reads(&USERS);
     if reads_user {
         std::fs::write(folder.join(USER_FILE), user(&difference.around))?;
     }
-    let values = values(difference);
+    let values = values(difference, reads(&NAMESPACES));
     if let Some(values) = &values {
-        std::fs::write(folder.join("values.yaml"), values)?;
+        std::fs::write(folder.join(VALUES_FILE), values)?;
     }
     let sides = ["old", "new"].into_iter().zip(loaded).zip(&compared.policies);
     for ((side, loaded), policies) in sides {
@@ -97,7 +107,7 @@ fn of_difference(
             test.push_str("exceptions:\n  - exceptions.yaml\n");
         }
         if values.is_some() {
-            test.push_str("variables: ../values.yaml\n");
+            let _ = writeln!(test, "variables: ../{VALUES_FILE}");
         }
         if reads_user {
             let _ = writeln!(test, "userinfo: ../{USER_FILE}");
@@ -115,18 +125,23 @@ fn of_difference(
     Ok(())
 }
 
-/// The values with which commands evaluate another operation than creations, or know the labels of the namespace.
-fn values(difference: &Difference) -> Option<String> {
+/// The values with which commands evaluate another operation than creations, or know the namespace.
+fn values(difference: &Difference, reads_namespace: bool) -> Option<String> {
     let operation = difference.environment.operation;
     let [labels, _] = &difference.around.namespace;
-    let namespace = difference.object.text_at(&["metadata", "namespace"]);
     let mut fields = named("Values", "values");
     let usual = fields.len();
     if operation != "CREATE" {
         fields.push(("globalValues", Value::map([("request.operation", Value::from(operation))])));
     }
-    if !labels.is_empty() && !namespace.is_empty() {
-        let one = [("name", Value::from(namespace)), ("labels", Value::Map(labels.clone()))];
+    if difference.environment.resource.namespaced && (reads_namespace || !labels.is_empty()) {
+        let namespace = match difference.object.text_at(&["metadata", "namespace"]) {
+            "" => "default",
+            own => own,
+        };
+        let mut labels = labels.clone();
+        labels.insert("kubernetes.io/metadata.name", Value::from(namespace));
+        let one = [("name", Value::from(namespace)), ("labels", Value::Map(labels))];
         fields.push(("namespaceSelector", Value::list(vec![Value::map(one)])));
     }
     (fields.len() > usual).then(|| document(fields))

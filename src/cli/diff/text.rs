@@ -233,9 +233,10 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
 fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool) {
     let indent = "    ";
     let object = shown.file.as_ref().map_or_else(|| "-".to_string(), |file| shell(file));
-    let operation = match shown.difference.environment.operation {
-        "CREATE" => String::new(),
-        other => format!(" --set request.operation={other}"),
+    let operation = match (&shown.values_file, shown.difference.environment.operation) {
+        (Some(file), _) => format!(" --values-file {}", shell(file)),
+        (None, "CREATE") => String::new(),
+        (None, other) => format!(" --set request.operation={other}"),
     };
     let user = shown.user_file.as_ref().map(|file| format!(" --userinfo {}", shell(file)));
     let operation = operation + &user.unwrap_or_default();

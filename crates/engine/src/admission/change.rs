@@ -11,20 +11,21 @@ use crate::patch::structured::{self, Atomic};
 use crate::value::{Object, Str, Value};
 
 use super::LiteralError;
-use super::literal::{check_names, json, part};
+use super::literal::{Data, check_names, json, part};
 
-/// Merges an `Object` literal into an object by the schema of its kind.
+/// Merges an `Object` literal, which may have parts of `data`, into an object by the schema of its kind.
 ///
 /// # Errors
 /// The literal does not fit the schema.
 pub fn merge_literal(
     object: &Value,
     value: &Value,
+    data: &Data,
     def: &TypeDef,
     types: &Types,
     atomics: Atomic,
 ) -> Result<Value, LiteralError> {
-    let mut change = part(value);
+    let mut change = part(value, data);
     if let structured::Part::Fields(fields) = &mut change {
         fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
     }

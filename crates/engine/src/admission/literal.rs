@@ -3,6 +3,8 @@
 //! In: values of expressions. Out: what they change. The type's name of a literal must be the path at
 //! which it stands; what the API server cannot convert stays in the form in which it prints it.
 
+use std::collections::HashSet;
+
 use crate::patch::structured::Part;
 use crate::value::print::display;
 use crate::value::{Map, Object, Str, Value};
@@ -48,30 +50,61 @@ fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     }
 }
 
+/// Maps and lists that are data: they are converted with all that is in them, other than those that expressions write.
+#[derive(Debug, Default)]
+pub struct Data(HashSet<usize>);
+
+impl Data {
+    /// All that is in the objects that expressions see.
+    pub fn of(root: &Value) -> Data {
+        let mut found = HashSet::new();
+        let names = ["object", "oldObject", "params", "namespaceObject"];
+        let mut open: Vec<&Value> = names.iter().filter_map(|name| root.get(name)).collect();
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Map(map) if found.insert(map.address()) => open.extend(map.values()),
+                Value::List(items) if found.insert(items.address()) => open.extend(items.iter()),
+                _ => {}
+            }
+        }
+        Data(found)
+    }
+
+    fn has(&self, value: &Value) -> bool {
+        match value {
+            Value::Map(map) => self.0.contains(&map.address()),
+            Value::List(items) => self.0.contains(&items.address()),
+            _ => false,
+        }
+    }
+}
+
 /// An `Object` literal as a change.
-pub fn part(v: &Value) -> Part {
+pub fn part(v: &Value, data: &Data) -> Part {
     if let Some((_, fields)) = literal(v) {
-        return Part::Fields(fields.iter().map(|(k, v)| (k.clone(), part(v))).collect());
+        return Part::Fields(fields.iter().map(|(k, v)| (k.clone(), part(v, data))).collect());
     }
     match v {
-        Value::List(items) => Part::Items(items.iter().map(item).collect()),
-        Value::Map(m) => Part::Fields(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
-        other => plain(other),
+        _ if data.has(v) => Part::whole(v),
+        Value::List(items) => Part::Items(items.iter().map(|v| item(v, data)).collect()),
+        Value::Map(m) => Part::Fields(m.iter().map(|(k, v)| (k.clone(), plain(v, data))).collect()),
+        other => plain(other, data),
     }
 }
 
-/// An item of a list: a literal or a value without parts.
-fn item(v: &Value) -> Part {
-    if literal(v).is_some() { part(v) } else { plain(v) }
+/// An item of a list: a literal, data or a value without parts.
+fn item(v: &Value, data: &Data) -> Part {
+    if literal(v).is_some() { part(v, data) } else { plain(v, data) }
 }
 
-/// A value below a plain map: only those without parts are converted.
-fn plain(v: &Value) -> Part {
+/// A value below a plain map: only data and those without parts are converted.
+fn plain(v: &Value, data: &Data) -> Part {
     match v {
+        _ if data.has(v) => Part::whole(v),
         Value::Null => Part::Opaque("NULL_VALUE".into()),
         Value::List(_) | Value::Map(_) => Part::Opaque(display(&without_type_names(v))),
         Value::Object(_) => match literal(v) {
-            Some(_) => part(v),
+            Some(_) => part(v, data),
             None => Part::Opaque(v.cel_type().to_string()),
         },
         Value::UInt(u) => Part::Scalar(i64::try_from(*u).map_or(Value::UInt(*u), Value::Int)),
@@ -205,8 +238,25 @@ mod tests {
     fn below_a_plain_map_only_scalars_are_converted() {
         let map = |v: Value| Value::Map([(Str::from("a"), v)].into_iter().collect());
         let nested = literal_of("Object", &[("labels", map(map("b".into())))]);
-        let Part::Fields(fields) = part(&nested) else { panic!("no fields") };
+        let Part::Fields(fields) = part(&nested, &Data::default()) else { panic!("no fields") };
         let Part::Fields(labels) = &fields[0].1 else { panic!("no labels") };
         assert!(matches!(&labels[0].1, Part::Opaque(text) if text == "map[a:b]"));
+    }
+    #[test]
+    fn data_is_converted_with_all_that_is_in_it() {
+        let volume =
+            Value::map([("name", "v".into()), ("emptyDir", Value::map([("medium", "Memory".into())]))]);
+        let root = Value::map([("object", Value::map([("volumes", Value::list(vec![volume.clone()]))]))]);
+        let change = literal_of("Object", &[("volumes", Value::list(vec![volume]))]);
+        let of = |data: &Data| match part(&change, data) {
+            Part::Fields(fields) => match &fields[0].1 {
+                Part::Items(items) => items[0].clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(of(&Data::default()), Part::Opaque(_)));
+        let Part::Fields(fields) = of(&Data::of(&root)) else { panic!("not converted") };
+        assert!(matches!(&fields[1].1, Part::Fields(inner) if inner.len() == 1));
     }
 }

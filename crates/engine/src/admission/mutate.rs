@@ -16,7 +16,7 @@ use crate::patch::structured::Atomic;
 use super::bound::{BoundPolicy, Run, Step, steps};
 use super::change::{apply_literals, merge_literal};
 use super::converted;
-use super::literal::check_names;
+use super::literal::{Data, check_names};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{ClusterView, Denial, Review};
 use crate::expressions::Scope;
@@ -268,13 +268,18 @@ impl<'w> Passes<'w> {
             })
         })?;
         match patch.patch_type {
-            PatchType::ApplyConfiguration => self.applied(object, &value, kind).map(Some),
+            PatchType::ApplyConfiguration => self.applied(object, (&value, root), kind).map(Some),
             PatchType::JsonPatch => self.patched(object, &value, kind),
             PatchType::Unknown => Err(MutationError::Policy("unsupported patch type".into())),
         }
     }
 
-    fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
+    fn applied(
+        &self,
+        object: &Value,
+        (value, root): (&Value, &Value),
+        kind: &[Str; 3],
+    ) -> Result<Value, MutationError> {
         check_names(value).map_err(|error| MutationError::Policy(error.to_string()))?;
         let [group, version, name] = kind;
         let types = self.cluster.types();
@@ -287,7 +292,7 @@ impl<'w> Passes<'w> {
                  for {api_version}, Kind={name}"
             )));
         };
-        let merged = merge_literal(object, value, def, types, Atomic::Refused)
+        let merged = merge_literal(object, value, &Data::of(root), def, types, Atomic::Refused)
             .map_err(|error| MutationError::Policy(error.to_string()))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }

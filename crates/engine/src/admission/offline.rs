@@ -18,7 +18,7 @@ use crate::{Request, RuleOutcome, Status};
 
 use super::bound::{patches, validations};
 use super::change::apply_literals;
-use super::literal::{check_names, part};
+use super::literal::{Data, check_names, part};
 use super::validate::{BUDGET, CONDITIONS, Decision, decided};
 use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
@@ -153,7 +153,9 @@ fn changed(
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).map_err(|_| MutationFailure::Change)?;
-                merge_freely(&object, &part(&value)).map(Some).map_err(|_| MutationFailure::Change)
+                merge_freely(&object, &part(&value, &Data::of(&root)))
+                    .map(Some)
+                    .map_err(|_| MutationFailure::Change)
             }
             PatchType::JsonPatch => apply_literals(&object, &value).map_err(|_| MutationFailure::Change),
             PatchType::Unknown => Ok(None),

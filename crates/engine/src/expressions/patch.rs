@@ -7,7 +7,7 @@
 use std::fmt::Display;
 
 use crate::admission::change::{apply_literals, merge_literal};
-use crate::admission::literal::check_names;
+use crate::admission::literal::{Data, check_names};
 use crate::ir::expressions::{Expressions, PatchType};
 use crate::ir::mutate::{Change, Mutation};
 use crate::kubernetes::Types;
@@ -48,7 +48,7 @@ pub(crate) fn run(
             Ok(value) => value,
             Err(failure) => return failed(&failure),
         };
-        match changed(patch.patch_type, &object, &value, &kind, (types, atomics)) {
+        match changed(patch.patch_type, &object, (&value, &root), &kind, (types, atomics)) {
             Ok(Some(next)) => object = next,
             Ok(None) => {}
             Err(error) => return failed(&error),
@@ -69,7 +69,7 @@ pub(crate) fn run(
 fn changed(
     patch_type: PatchType,
     object: &Value,
-    value: &Value,
+    (value, root): (&Value, &Value),
     kind: &[Str; 3],
     (types, atomics): (&Types, Atomic),
 ) -> Result<Option<Value>, PatchError> {
@@ -80,7 +80,7 @@ fn changed(
             let Some(def) = types.of_kind(kind) else {
                 return Err(PatchError::NoType);
             };
-            let merged = merge_literal(object, value, def, types, atomics);
+            let merged = merge_literal(object, value, &Data::of(root), def, types, atomics);
             merged.map(Some).map_err(PatchError::Literal)
         }
     }

@@ -1,0 +1,71 @@
+//! What clusters do with requests and objects: which operations rules see, what is stored, in which form objects are shown.
+
+use ephor_compare::{Answer, DifferenceKind, Universe, Verdict};
+use ephor_value::print::json;
+
+use super::compared;
+
+fn changing(resources: &str, mutate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
+spec:
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{{resources}}}}}]}}
+    mutate: {mutate}
+"
+    )
+}
+
+#[test]
+fn rules_that_change_objects_see_no_deletions_unless_they_name_them() {
+    // On a deletion there is no object to patch, which is an error.
+    let patch = "{patchesJson6902: '[{op: add, path: /metadata/labels/a, value: b}]'}";
+    let policy = |operations: &str| changing(&format!("kinds: [ConfigMap]{operations}"), patch);
+    let found = compared(&policy(""), &policy(", operations: [CREATE, UPDATE]"));
+    assert_eq!(found.answer, Answer::Proved);
+    let found = compared(&policy(""), &policy(", operations: [CREATE, UPDATE, DELETE]"));
+    let environments: Vec<String> = found.differences.iter().map(|d| d.environment.name()).collect();
+    assert_eq!(environments, ["ConfigMap DELETE"]);
+}
+
+#[test]
+fn of_changes_that_come_with_ephemeral_containers_only_these_are_stored() {
+    let patch = "{patchStrategicMerge: {metadata: {labels: {a: b}}}}";
+    let found =
+        compared(&changing("kinds: [Pod]", patch), &changing("kinds: [Pod], operations: [CREATE]", patch));
+    let environments: Vec<String> = found.differences.iter().map(|d| d.environment.name()).collect();
+    assert_eq!(environments, ["Pod UPDATE"]);
+}
+
+#[test]
+fn objects_in_clusters_have_the_verdicts_of_the_form_that_admission_sees() {
+    let policy = |value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  background: false
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [NetworkPolicy], operations: [CREATE]}}}}]}}
+    validate:
+      message: m
+      deny: {{conditions: {{all: [{{key: '{{{{ request.object.spec.podSelector.keys(@) | length(@) }}}}', operator: Equals, value: {value}}}]}}}}
+"
+        )
+    };
+    // Without `spec` the key is an error; an API server fills it in.
+    let found = compared(&policy("0"), &policy("7"));
+    let difference = found.differences.iter().find(|d| d.universe == Universe::Cluster).unwrap();
+    assert_eq!((difference.kind, difference.old.verdict), (DifferenceKind::Weaker, Verdict::Fail));
+    assert!(
+        json(&difference.object).contains("\"spec\":{\"podSelector\":{}}"),
+        "{}",
+        json(&difference.object)
+    );
+}
