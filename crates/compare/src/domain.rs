@@ -25,6 +25,9 @@ use super::words::Words;
 /// How many objects there are at most when they do not stand for all others.
 const SOME: usize = 2_000;
 
+/// More names of fields are not tried together.
+const MOST_NAMES: usize = 8;
+
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
 
@@ -377,6 +380,19 @@ impl<'d> Domain<'d> {
         others.map(|f| plain(least.with(&f.name, self.minimal(&f.name, &f.ty, depth + 1)))).collect()
     }
 
+    /// An object with nothing but a field that nothing reads: it is there and not empty.
+    fn with_other_field(&self, tree: &Tree, def: &TypeDef, depth: usize) -> Option<Choice> {
+        if def.fields.iter().any(|field| field.required) || !needed(&def.name).is_empty() {
+            // It is never empty.
+            return None;
+        }
+        let is_plain =
+            |ty: &Type| matches!(ty, Type::Leaf(Leaf::String | Leaf::Bool | Leaf::Int32 | Leaf::Int64));
+        let is_other = |name: &str| tree.get(name).is_none() && listed(&def.name, name).is_empty();
+        let other = def.fields.iter().find(|field| is_plain(&field.ty) && is_other(&field.name))?;
+        Some(plain(Value::map([(&*other.name, self.minimal(&other.name, &other.ty, depth + 1))])))
+    }
+
     fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
         // Lists of one item do not stand for each other: it has what the rules say of each of them.
         let is_inside = self.inside > 0;
@@ -438,6 +454,8 @@ impl<'d> Domain<'d> {
                         if tree.whole || tree.items.is_some() {
                             self.not_all("all of an object is read");
                             all.extend(self.with_one_field(&def, depth));
+                        } else if smallest.is_none() && self.at.last() != Some(&Step::Items) {
+                            all.extend(self.with_other_field(tree, &def, depth));
                         }
                     }
                 }
@@ -468,6 +486,19 @@ impl<'d> Domain<'d> {
         found
     }
 
+    /// The same without a schema: the constants that values are compared with may be names.
+    fn with_tested_names(&mut self, tree: &Tree) -> Tree {
+        let mut found = Tree { names: false, ..tree.clone() };
+        let values = self.values();
+        if values.texts.len() > MOST_NAMES {
+            self.not_all("many names of fields");
+        }
+        for name in values.texts.iter().filter(|text| !text.is_empty()).take(MOST_NAMES) {
+            found.add(&[Step::Key(name.clone())], false);
+        }
+        found
+    }
+
     fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let values = self.values();
         let texts = || values.texts.iter().cloned().map(|t| plain(Value::Str(t)));
@@ -488,7 +519,10 @@ impl<'d> Domain<'d> {
     fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let mut all = Vec::new();
         let has_items = tree.items.is_some() || tree.nested.is_some();
-        if !tree.keys.is_empty() || tree.names {
+        if tree.names && !tree.whole {
+            let tree = self.with_tested_names(tree);
+            all.extend(self.fields(&tree, None, None, depth));
+        } else if !tree.keys.is_empty() {
             all.extend(self.fields(tree, None, None, depth));
         }
         if has_items {
@@ -503,6 +537,12 @@ impl<'d> Domain<'d> {
             all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
             all.extend(values.integers.iter().map(|n| plain(Value::Int(*n))));
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
+        }
+        if tree.whole {
+            // Or a list, or an object, of scalars.
+            let of_scalars = Tree { items: Some(Box::default()), ..Tree::default() };
+            all.extend(self.lists(key, &of_scalars, None, false, depth));
+            all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
         }
         self.is_assumed = true;
         all
@@ -615,6 +655,15 @@ impl<'d> Domain<'d> {
                 counted = self.with_entry(counted, &key, &choices, self.items);
             }
             all = counted.into_iter().map(|(choice, _)| choice).collect();
+        } else {
+            // It may have an entry that nothing reads.
+            let amount = matches!(value, Type::Leaf(Leaf::Quantity));
+            let names = if amount { ["memory", "cpu"] } else { ["b", "a"] };
+            let is_read = |name: &str| tree.keys.iter().any(|(key, _)| **key == *name);
+            if let Some(other) = names.into_iter().rfind(|name| !is_read(name)) {
+                let entry = Value::map([(other, self.minimal(other, value, depth + 1))]);
+                all.push(plain(entry));
+            }
         }
         all
     }

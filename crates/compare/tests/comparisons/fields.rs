@@ -1,6 +1,6 @@
 //! What is tested at each field: constants reach the fields that they are compared with, all of them.
 
-use ephor_compare::Answer;
+use ephor_compare::{Answer, Universe};
 use ephor_value::print::json;
 
 use super::compared;
@@ -142,4 +142,30 @@ fn without_a_schema_a_proof_is_relative_to_the_types_that_rules_look_for() {
     let found = compared(&pattern("a | b"), &pattern("b | a"));
     assert_eq!(found.answer, Answer::ProvedRelative(vec!["the types of fields of Widget".into()]));
     assert_eq!(compared(&pattern("a | b"), &pattern("a | c")).answer, Answer::Differs);
+}
+
+#[test]
+fn an_object_that_is_there_and_not_empty_is_tried() {
+    let denying = |field: &str, operation: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod], operations: [{operation}]}}}}]}}\n    validate: {{message: m, pattern: {{spec: {{X({field}): 'null'}}}}}}\n"
+        )
+    };
+    for field in ["nodeSelector", "securityContext"] {
+        let found = compared(&denying(field, "CREATE"), &denying(field, "UPDATE"));
+        let of_creation = found.differences.iter().find(|one| one.environment.operation == "CREATE");
+        assert!(of_creation.is_some_and(|one| one.universe == Universe::Cluster), "{field}");
+    }
+}
+
+#[test]
+fn values_and_names_of_objects_without_a_schema_are_tried() {
+    let deny = |key: &str, value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [example.io/v1/Widget], operations: [CREATE]}}}}]}}\n    validate: {{message: m, deny: {{conditions: {{any: [{{key: \"{{{{ {key} }}}}\", operator: AnyIn, value: [{value}]}}]}}}}}}\n"
+        )
+    };
+    for key in ["request.object.spec.map || `{}` | values(@)", "keys(request.object.spec)"] {
+        assert_eq!(compared(&deny(key, "x"), &deny(key, "y")).answer, Answer::Differs, "{key}");
+    }
 }
