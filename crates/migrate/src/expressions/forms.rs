@@ -122,7 +122,12 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         }
         Val::Optional { node, ty, faults, .. } => {
             let there = || method(node.clone(), "hasValue", Vec::new());
-            let test = falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty));
+            let test = match faults.is_empty() {
+                true => falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty)),
+                // Kyverno's `orValue` would take the default for a failure, too.
+                false => of(method(node.clone(), "value", Vec::new()), ty)
+                    .map(|test| crate::cel::build::all(vec![there(), test])),
+            };
             Test { node: test.unwrap_or_else(there), faults: faults.clone() }
         }
         Val::Count(_) => Test::constant(true),
@@ -214,7 +219,13 @@ fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Fa
         }
         Val::Optional { node, faults: own, .. } if is_falsy_default || never_falsy => {
             faults.extend(own.iter().cloned());
-            or_value(node.clone(), default)
+            match own.is_empty() {
+                true => or_value(node.clone(), default),
+                false => {
+                    let value = method(node.clone(), "value", Vec::new());
+                    choose(method(node.clone(), "hasValue", Vec::new()), value, default)
+                }
+            }
         }
         Val::Loop(_) | Val::Chain(_) if is_falsy_default => {
             let (node, own) = built(&left.clone().rescued(), scope)?;

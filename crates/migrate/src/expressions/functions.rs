@@ -401,14 +401,40 @@ fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// The values of an object.
 fn values(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let ty = ty_of(of).value();
-    let (map, faults) = match of {
-        Val::Or(_) => plain(of, scope)?,
-        other => plain(&strict(other), scope)?,
+    let (map, source) = match of {
+        Val::Path(path) => (path.strict(), keys(of, scope)?),
+        Val::Or(_) => {
+            let (map, faults) = plain(of, scope)?;
+            let map = or_empty(of, map, scope);
+            (map.clone(), Val::Node { node: map, ty: Ty::List(Box::new(Ty::Text)), faults })
+        }
+        other => {
+            let (map, faults) = plain(&strict(other), scope)?;
+            (map.clone(), Val::Node { node: map, ty: Ty::List(Box::new(Ty::Text)), faults })
+        }
     };
-    let source = Val::Node { node: map.clone(), ty: Ty::List(Box::new(Ty::Text)), faults };
     let var = scope.unused("key");
     let body = Val::Node { node: crate::cel::build::index(map, name(&var)), ty, faults: Faults::new() };
     Ok(Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: false, values: false })))
+}
+
+/// An object, the empty one where a value without a schema counts as false.
+fn or_empty(of: &Val, map: Node, scope: &mut Scope<'_>) -> Node {
+    let Val::Or(sides) = of else { return map };
+    let is_empty = matches!(&sides[1], Val::Const(v) if v.is_empty());
+    let Val::Path(path) = &sides[0] else { return map };
+    if !is_empty || path.ty != Ty::Any {
+        return map;
+    }
+    let falsy = [text(""), crate::cel::build::boolean(false), crate::cel::build::list(Vec::new())];
+    // Literals of lists have items of one type.
+    let falsy = falsy.map(|value| function("dyn", vec![value]));
+    let counts_as_false = binary("in", map.clone(), crate::cel::build::list(falsy.to_vec()));
+    let node = crate::cel::build::choose(counts_as_false, crate::cel::build::object(Vec::new()), map);
+    match scope.loops.is_empty() {
+        true => scope.share(path.last().unwrap_or("map"), node, true),
+        false => node,
+    }
 }
 
 /// A method of a text; all arguments are texts.

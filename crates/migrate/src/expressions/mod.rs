@@ -193,6 +193,29 @@ pub fn value(
     Ok(whole(node, &scope))
 }
 
+/// The value of a template as an optional, where it is one of two values that may both be missing.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn optional(
+    own: &Template,
+    rule: &Rule,
+    element: Option<&Element<'_>>,
+    context: &Context,
+) -> Result<Option<String>, Refusal> {
+    let mut scope = scope_of(rule, element, context);
+    let term::Val::Or(sides) = template::template(own, &mut scope)? else { return Ok(None) };
+    let [term::Val::Path(left), term::Val::Path(right)] = &*sides else { return Ok(None) };
+    let is_open = |path: &term::Path| !path.is_required() && path.faults.is_empty();
+    // What counts as false is not there.
+    let is_firm = matches!(left.ty, types::Ty::Int | types::Ty::Quantity | types::Ty::IntOrText);
+    if !is_open(left) || !is_open(right) || !is_firm {
+        return Ok(None);
+    }
+    let node = crate::cel::build::method(left.optional(), "or", vec![right.optional()]);
+    Ok(Some(whole(node, &scope)))
+}
+
 /// Whether conditions of a loop, or of other objects, hold.
 ///
 /// # Errors

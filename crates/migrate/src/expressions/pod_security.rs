@@ -2,7 +2,7 @@
 //!
 //! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows that the engine runs
 //! (`ir::pod_security`). Exclusions of a control for all images leave it out, those for some images leave out the containers with
-//! such an image; exclusions of single values are refused. Semantics: `docs/validate.md`, "Bodies".
+//! such an image, those for values of a field let these pass. Semantics: `docs/validate.md`, "Bodies".
 
 use crate::cel::build::{
     all_safe as all, any_safe as any, boolean, call, equals, has, int, list, method, name, not, or_value,
@@ -10,8 +10,12 @@ use crate::cel::build::{
 };
 use crate::cel_tree::Node;
 use crate::ir::check::PodSecurity;
-use crate::ir::pod_security::{Absent, Annotations, Condition, Field, Form, Of, Placed, Requirement};
+use crate::ir::pod_security::{
+    Absent, Annotations, CONTROLS, Condition, Field, Form, Of, Placed, Requirement,
+};
+use crate::kubernetes::Types;
 use crate::value::Value;
+use crate::value::wildcard::matches;
 
 use super::rule::Checked;
 use super::scope::Scope;
@@ -37,10 +41,17 @@ pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>
     for one in placed {
         let exempt: Vec<&Exclusion> = exclusions.iter().filter(|e| e.control == one.control.name).collect();
         // The pod's own fields are exempt where no image is named, the containers where all are.
-        let pod = exempt.iter().any(|e| e.images.is_none());
+        let (valued, whole): (Vec<&Exclusion>, Vec<&Exclusion>) =
+            exempt.into_iter().partition(|e| e.values.is_some());
+        // There the first requirement says it all.
+        if !valued.is_empty() && one.form.joined.is_none() {
+            return Err(of_values(scope));
+        }
+        let pod = whole.iter().any(|e| e.images.is_none());
         let images: Vec<&str> =
-            exempt.iter().filter_map(|e| e.images.as_deref()).flatten().map(String::as_str).collect();
-        let test = form(one.form, &spec, pod, &images, scope)?;
+            whole.iter().filter_map(|e| e.images.as_deref()).flatten().map(String::as_str).collect();
+        let values: Vec<&Allowed> = valued.iter().filter_map(|e| e.values.as_ref()).collect();
+        let test = form(one.form, &spec, &Exempt { pod, images, values }, scope)?;
         all_of.push(Checked {
             test: Test::safe(test),
             origin: scope.place.clone(),
@@ -63,23 +74,79 @@ struct Exclusion {
     control: String,
     /// The images of the containers that are exempt; none: the pod.
     images: Option<Vec<String>>,
+    /// The values that a field may have; none: the whole control.
+    values: Option<Allowed>,
+}
+
+/// Values that a field may have.
+struct Allowed {
+    /// The list of the containers, of which those with the images are exempt; none: a field of the pod.
+    list: Option<(&'static str, Vec<String>)>,
+    /// The field below the pod's spec, or below the container.
+    field: String,
+    /// Wildcards for the values.
+    values: Vec<String>,
+}
+
+/// What is exempt from a control.
+struct Exempt<'e> {
+    /// The pod's own fields.
+    pod: bool,
+    /// Containers with these images.
+    images: Vec<&'e str>,
+    /// Values of fields.
+    values: Vec<&'e Allowed>,
+}
+
+/// The lists of containers.
+const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
+fn of_values(scope: &Scope<'_>) -> Refusal {
+    scope.refuse(
+        "an exclusion of values from a Pod Security control",
+        "exclude the control, or write its check",
+    )
+}
+
+/// A field as exclusions name it: `volumes[*].hostPath`.
+fn written(field: &Field) -> String {
+    field.path.join(".").replace(".*", "[*]")
+}
+
+/// The values that an exclusion names; it must be about a field of its control, of containers where it names images.
+fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Result<Allowed, Refusal> {
+    let field = one.text_at(&["restrictedField"]);
+    let values = one.get("values").and_then(Value::as_list).unwrap_or_default();
+    let values: Vec<String> = values.iter().filter_map(Value::as_str).map(String::from).collect();
+    let Some(below) = field.strip_prefix("spec.") else { return Err(of_values(scope)) };
+    let of_list =
+        LISTS.iter().find_map(|list| Some((*list, below.strip_prefix(list)?.strip_prefix("[*].")?)));
+    let (list, field) = match (of_list, images) {
+        (Some((list, field)), Some(images)) => (Some((list, images.clone())), field),
+        (None, None) => (None, below),
+        _ => return Err(of_values(scope)),
+    };
+    let is_known = |requirement: &Requirement| requirement.fields.iter().any(|own| written(own) == field);
+    let control = CONTROLS.iter().filter(|control| control.name == one.text_at(&["controlName"]));
+    if !control.flat_map(|c| c.forms).flat_map(|form| form.requirements).any(is_known) {
+        return Err(of_values(scope));
+    }
+    Ok(Allowed { list, field: field.into(), values })
 }
 
 fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
     let mut found = Vec::new();
     for one in written.as_list().unwrap_or_default() {
-        if !one.text_at(&["restrictedField"]).is_empty() {
-            return Err(scope.refuse(
-                "an exclusion of values from a Pod Security control",
-                "exclude the control, or write its check",
-            ));
-        }
         let images = one
             .get("images")
             .and_then(Value::as_list)
             .map(|items| items.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>());
         let images = images.filter(|images| !images.is_empty());
-        found.push(Exclusion { control: one.text_at(&["controlName"]).into(), images });
+        let values = match one.text_at(&["restrictedField"]) {
+            "" => None,
+            _ => Some(allowed(one, images.as_ref(), scope)?),
+        };
+        found.push(Exclusion { control: one.text_at(&["controlName"]).into(), images, values });
     }
     Ok(found)
 }
@@ -104,16 +171,10 @@ fn spec_of(scope: &mut Scope<'_>) -> Result<Path, Refusal> {
     Ok(keys.iter().fold(root::object(scope), |path, key| path.key(key, &types)))
 }
 
-fn form(
-    form: &Form,
-    spec: &Path,
-    pod: bool,
-    images: &[&str],
-    scope: &mut Scope<'_>,
-) -> Result<Node, Refusal> {
+fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
     let mut parts = Vec::new();
     for requirement in form.requirements {
-        parts.push(of_requirement(requirement, spec, pod, images, scope)?);
+        parts.push(of_requirement(requirement, spec, exempt, scope)?);
     }
     let whole = all(parts);
     if !form.unless_windows {
@@ -127,28 +188,61 @@ fn form(
 fn of_requirement(
     own: &Requirement,
     spec: &Path,
-    pod: bool,
-    images: &[&str],
+    exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
 ) -> Result<Node, Refusal> {
+    let Exempt { pod, images, values } = exempt;
     let mut parts = Vec::new();
     if own.of != Of::Containers && !pod {
         for field in own.fields {
-            parts.push(of_field(field, &field.condition, spec, scope));
+            let its = values.iter().find(|a| a.list.is_none() && a.field == written(field));
+            parts.push(match its {
+                Some(its) => of_field_or(field, its, spec, scope)?,
+                None => of_field(field, &field.condition, spec, scope),
+            });
         }
     }
     if own.of != Of::Pod && !images.contains(&"*") {
         let var = scope.item_name(Some("containers"));
-        let (list, item) = containers(spec, &var, scope);
-        scope.loops.push(var.clone());
-        let fields = own.fields.iter().map(|field| of_field(field, &field.condition, &item, scope)).collect();
-        let mut test = all(fields);
-        if !images.is_empty() {
-            let image = item.key("image", &scope.cx.types.clone()).or(text(""));
-            test = any(vec![texts::matches_any(&image, images, &[]), test]);
+        let is_its = |a: &Allowed| own.fields.iter().any(|field| a.field == written(field));
+        let apart = values.iter().any(|a| a.list.is_some() && is_its(a));
+        let types = scope.cx.types.clone();
+        let lists: Vec<(Node, Path, &str)> = match apart {
+            false => vec![containers(spec, &var, scope)].into_iter().map(|(n, p)| (n, p, "")).collect(),
+            // Values are excluded from one of the lists.
+            true => LISTS
+                .iter()
+                .map(|key| {
+                    let path = spec.key(key, &types);
+                    (path.or(list(Vec::new())), Path::of(name(&var), path.ty.item()), *key)
+                })
+                .collect(),
+        };
+        let mut of_lists = Vec::new();
+        for (source, item, key) in lists {
+            scope.loops.push(var.clone());
+            let image = item.key("image", &types).or(text(""));
+            let mut fields = Vec::new();
+            for field in own.fields {
+                let mut either = vec![of_field(field, &field.condition, &item, scope)];
+                for its in values.iter().filter(|a| a.field == written(field)) {
+                    let Some((_, images)) = its.list.as_ref().filter(|(list, _)| *list == key) else {
+                        continue;
+                    };
+                    let images: Vec<&str> = images.iter().map(String::as_str).collect();
+                    let is_meant = texts::matches_any(&image, &images, &[]);
+                    either.push(all(vec![is_meant, of_field_or(field, its, &item, scope)?]));
+                }
+                fields.push(any(either));
+            }
+            let mut test = all(fields);
+            if !images.is_empty() {
+                test = any(vec![texts::matches_any(&image, images, &[]), test]);
+            }
+            scope.loops.pop();
+            of_lists.push(over(source, "all", &var, test));
         }
-        scope.loops.pop();
-        let mut of_containers = over(list, "all", &var, test);
+        let mut of_containers = all(of_lists);
         if let Some(condition) = &own.unless_pod {
             let met = own.fields.iter().map(|field| of_field(field, condition, spec, scope)).collect();
             of_containers = any(vec![any(met), of_containers]);
@@ -171,16 +265,57 @@ fn containers(spec: &Path, var: &str, scope: &mut Scope<'_>) -> (Node, Path) {
 }
 
 fn of_field(field: &Field, condition: &Condition, base: &Path, scope: &mut Scope<'_>) -> Node {
+    each(field, base, scope, &|path, _| of_condition(condition, path))
+}
+
+/// A field that may have other values, too.
+fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+    if matches!(field.condition, Condition::FirstKey(..)) {
+        return Err(of_values(scope));
+    }
+    let values: Vec<&str> = its.values.iter().map(String::as_str).collect();
+    Ok(each(field, base, scope, &|path, types| or_values(&field.condition, path, &values, types)))
+}
+
+/// Whether what stands under a path is as it may be, or is one of some values. What is missing is no value, and passes.
+fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types) -> Node {
+    let usual = of_condition(condition, path);
+    let has = |value: &str| values.iter().any(|pattern| matches(pattern, value));
+    let fits = |node: Node| texts::matches_any(&node, values, &[]);
+    let of_items = |fits: Node| over(path.or(list(Vec::new())), "all", "item", fits);
+    match condition {
+        Condition::Not(b) if has(&b.to_string()) => boolean(true),
+        Condition::NotNumber(n) if has(&n.to_string()) => boolean(true),
+        Condition::Not(_) | Condition::NotNumber(_) | Condition::FirstKey(..) => usual,
+        Condition::Present | Condition::Parent => boolean(true),
+        Condition::Is(b) => {
+            let mut parent = path.clone();
+            parent.steps.pop();
+            let mut either = vec![usual, not(parent.present())];
+            either.extend(has("nil").then(|| not(path.present())));
+            either.extend(has(&(!b).to_string()).then(|| path.present()));
+            any(either)
+        }
+        Condition::Unset => any(vec![usual, fits(path.key("path", types).or(text("")))]),
+        Condition::Number(n) => any(vec![usual, fits(call("string", vec![path.or(int(*n))]))]),
+        Condition::Texts(..) => any(vec![usual, fits(path.or(text("")))]),
+        Condition::Items(allowed) => of_items(texts::matches_any(&name("item"), values, allowed)),
+        Condition::Holds(_) => any(vec![usual, of_items(fits(name("item")))]),
+    }
+}
+
+/// What is said of a field, or of every item of the list that it walks.
+fn each(field: &Field, base: &Path, scope: &mut Scope<'_>, say: &dyn Fn(&Path, &Types) -> Node) -> Node {
     let types = scope.cx.types.clone();
     let at = |path: &Path, keys: &[&str]| keys.iter().fold(path.clone(), |path, key| path.key(key, &types));
     let mut parts = field.path.split(|key| *key == "*");
     let first = parts.next().unwrap_or_default();
-    let Some(rest) = parts.next() else { return of_condition(condition, &at(base, first)) };
+    let Some(rest) = parts.next() else { return say(&at(base, first), &types) };
     // Every item of a list.
     let source = at(base, first);
     let var = scope.item_name(source.last());
     let item = Path::of(name(&var), source.ty.item());
-    let test = of_condition(condition, &at(&item, rest));
+    let test = say(&at(&item, rest), &types);
     over(source.or(list(Vec::new())), "all", &var, test)
 }
 

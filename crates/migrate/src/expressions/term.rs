@@ -263,6 +263,11 @@ impl Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
             Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
+            // An object that is missing has no values.
+            Val::Loop(own) if matches!(own.source, Val::Keys(..) | Val::Loop(_)) => {
+                let own = *own;
+                Val::Loop(Box::new(Loop { source: own.source.rescued(), ..own }))
+            }
             Val::Optional { node, ty, faults, rescued: Some(rescued) } => {
                 let _ = (node, faults);
                 Val::Optional { node: rescued, ty, faults: Faults::new(), rescued: None }

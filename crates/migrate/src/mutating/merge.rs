@@ -76,7 +76,12 @@ pub struct Chosen<'c> {
     pub var: &'c str,
     /// Which elements count; `None` = all.
     pub test: Option<String>,
+    /// A text with variables as an optional, where its value may be null.
+    pub optional: Optional<'c>,
 }
+
+/// What fills texts with variables in that may have no value.
+pub type Optional<'f> = &'f dyn Fn(&str) -> Result<Option<String>, Refusal>;
 
 /// What a patch becomes for objects of a kind.
 ///
@@ -152,6 +157,14 @@ impl Writer<'_> {
                 Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
             };
             let own = place.key(key, self.types);
+            if let Some(optional) = self.optional(value, &own)? {
+                let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
+                out.push(match own.is_there().filter(|_| absent) {
+                    Some(test) => format!("?{written}: {test} ? optional.none() : {optional}"),
+                    None => format!("?{written}: {optional}"),
+                });
+                continue;
+            }
             let field = match self.types_say(&own, value) {
                 true => self.field(value, &own, &format!("{name}.{key}"))?,
                 false => None,
@@ -183,6 +196,15 @@ impl Writer<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// The value of an element's field as an optional, where it may be null: a merge leaves out a field that was not there then.
+    fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>, Refusal> {
+        let text = value.as_str().filter(|text| text.contains("{{") && place.is_there().is_some());
+        match (self.element, text) {
+            (Some(element), Some(text)) if is_scalar(place.ty.as_ref()) => (element.optional)(text),
+            _ => Ok(None),
+        }
     }
 
     /// Whether the schema says how a value is merged.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::constraints::cel::literal;
 use crate::expressions::each::{InLoop, Reading};
-use crate::expressions::{Context, Element, Refusal, holds, value};
+use crate::expressions::{Context, Element, Refusal, holds, optional, value};
 use crate::ir::Rule;
 use crate::ir::mutate::PatchLoop;
 use crate::lower::template::text;
@@ -61,7 +61,9 @@ pub fn mutations(
         let element = Element { var: ELEMENT, list: &keys, bindings: &own.bindings };
         let test = own.admit.as_ref().map(|admit| holds(admit, rule, Some(&element), context)).transpose()?;
         let fill = |written: &str| value(&text(&written.into(), &names), rule, Some(&element), context);
-        let chosen = merge::Chosen { list: &place, var: ELEMENT, test };
+        let optional =
+            |written: &str| optional(&text(&written.into(), &names), rule, Some(&element), context);
+        let chosen = merge::Chosen { list: &place, var: ELEMENT, test, optional: &optional };
         match merge::merged(patch, object, types, &origin, &fill, Some(&chosen)) {
             // Nothing but the list may depend on the element.
             Ok(found) if found.is_of_elements && found.condition.is_none() => {
