@@ -539,9 +539,11 @@ impl<'d> Domain<'d> {
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
         }
         if tree.whole {
-            // Or a list, or an object, of scalars.
+            // Or an object of scalars, or a list where something is looked for in it.
             let of_scalars = Tree { items: Some(Box::default()), ..Tree::default() };
-            all.extend(self.lists(key, &of_scalars, None, false, depth));
+            if self.tested.at(&self.at).constants.contains("*") {
+                all.extend(self.lists(key, &of_scalars, None, false, depth));
+            }
             all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
         }
         self.is_assumed = true;

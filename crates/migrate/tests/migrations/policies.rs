@@ -74,7 +74,7 @@ spec:
     validate: {message: m, cel: {expressions: [{expression: '!has(object.data)'}]}}
 ";
     let (text, words) = migrated(text, &Options::default());
-    assert_eq!(words, ["tested"]);
+    assert_eq!(words, ["proved"]);
     assert!(text.contains("name: p-enforce\n") && text.contains("name: p-audit\n"), "{text}");
     assert!(text.contains("operator: NotIn\n          values: [prod]\n"), "{text}");
 }
