@@ -619,7 +619,9 @@ fn stored_policies_migrate_without_what_servers_add() {
     assert!(text.starts_with("apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata:\n  annotations:\n    a: b\n  name: no-data\nspec:\n"), "{text}");
     assert!(text.contains("resources: [widgets]") && !ran.out.contains("guess"), "{text}{}", ran.out);
     assert!(
-        ran.out.contains("cluster/clusterpolicy/no-data.yaml:1: no-data: tested (a field without a schema)"),
+        ran.out.contains(
+            "cluster/clusterpolicy/no-data.yaml:1: no-data: proved relative (the types of fields of Widget)"
+        ),
         "{}",
         ran.out
     );

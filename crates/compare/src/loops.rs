@@ -33,7 +33,7 @@ use super::units::has_global_anchor;
 /// Longer lists are not counted.
 const LONGEST: i64 = 8;
 
-/// More parts of a unit are not told apart.
+/// More parts of a unit are not taken out.
 const MOST_LOOPS: usize = 64;
 
 /// A part of a rule that looks at items of lists.

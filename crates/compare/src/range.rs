@@ -1,6 +1,6 @@
 //! Lists of the object that an expression walks item by item.
 //!
-//! In: an expression. Out: [`Range`]: the expression is the items of these lists, one list after the other, each item kept, left out or
+//! In: an expression. Out: [`Range`]: the expression is the items of these lists, one list after the other, each item as it is, left out or
 //! replaced by what is computed of it alone. So what it gives for a list is put together from what it gives for each item. Lists in
 //! the items of lists, which are taken apart, are such lists, too.
 
@@ -181,7 +181,7 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
         locals.pop();
         found
     };
-    // Each item is kept, left out or replaced.
+    // Each item stays, is left out or is replaced.
     let changed = |source: &Expr, keep: Option<&Expr>, body: Option<&Expr>, locals: &mut Vec<Given>| {
         let source = items(given(source, locals, around, depth + 1));
         let of_items = keep.into_iter().chain(body).all(|part| is_local(part, 1));

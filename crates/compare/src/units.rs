@@ -68,7 +68,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Its parts that look at the items of lists, in requests of the environment that it was made for.
+    /// Its parts that look at the items of lists, in requests of its environment.
     pub(crate) fn loops(&self, kind: &str, is_deletion: bool) -> &Loops {
         self.loops.get_or_init(|| Loops::of(&self.engine, kind, is_deletion))
     }

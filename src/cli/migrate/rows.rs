@@ -72,7 +72,7 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Status::Proved => "proved",
-            Status::Relative => "proved relative to external data",
+            Status::Relative => "proved relative",
             Status::Tested => "tested",
             Status::NotCompared => "not compared",
             Status::Differs => "differs",
