@@ -29,7 +29,6 @@ const MOST_NAMES: usize = 16;
 
 /// Both sides with inputs, and what these are; `None`: they load nothing, or not the same.
 pub(crate) fn with_inputs(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let entries = sides.map(|side| {
         let rules = side.policies().iter().flat_map(|policy| policy.all_rules());
         let entries: Option<BTreeSet<String>> = rules
@@ -45,9 +44,7 @@ pub(crate) fn with_inputs(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Stri
     if old.is_empty() || old != new {
         return None;
     }
-    for (at, entry) in old.into_iter().enumerate() {
-        known.insert(entry, at);
-    }
+    let known: BTreeMap<String, usize> = old.into_iter().enumerate().map(|(at, entry)| (entry, at)).collect();
     let names = sides.iter().flat_map(|side| side.policies()).flat_map(|policy| external(policy)).collect();
     Some((sides.map(|side| of_side(side, &known)), names))
 }

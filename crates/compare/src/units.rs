@@ -210,10 +210,7 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
             let of = |only: Placed| {
                 let is_own = |entry: &&Value| entry.text_at(&["controlName"]) == only.control.name;
                 let exclude = all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned();
-                let exclude = match exclude.collect::<Vec<Value>>() {
-                    none if none.is_empty() => Value::Null,
-                    some => Value::list(some),
-                };
+                let exclude = Value::list(exclude.collect());
                 let only = Some(Str::from(only.control.id));
                 Check::PodSecurity(PodSecurity { only, exclude, ..all.clone() })
             };
