@@ -3,14 +3,14 @@
 //! In: units, and the items of each class of a list. Out: lists. What a loop says of a list follows from what it says of the list without
 //! its last item, and of a list of this item alone. So items about which all loops say the same have one item that stands for
 //! them, and it is enough to add such items to lists until the loops say nothing new: the lists that were found stand for
-//! those of any length (`docs/diff.md`, "Lists").
+//! those of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::analysis::reads::Step;
 use crate::kubernetes::admitted::{required_item, smallest};
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
 use super::loops::Loop;
@@ -27,7 +27,10 @@ const MOST_LISTS: usize = 4_096;
 const LONGEST: usize = 64;
 
 /// For more answers of loops it takes too long.
-const MOST_ANSWERS: usize = 4_000;
+const MOST_ANSWERS: usize = 10_000;
+
+/// So many names stand for any number of them that are alike.
+pub(crate) const LIKE_NAMES: usize = 3;
 
 /// What is said of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +78,11 @@ impl Classes {
         (!lists.is_empty()).then(|| Classes { environment: environment.clone(), around, lists })
     }
 
+    /// Whether the members of a field are looked at by loops alone.
+    pub fn has(&self, field: &[Step]) -> bool {
+        self.lists.contains_key(field)
+    }
+
     /// The lists of a field that stand for all lists of these items but the empty one; `next` gives an item its name at a
     /// position. `None`: they are not known.
     pub fn lists(
@@ -84,44 +92,52 @@ impl Classes {
         next: &dyn Fn(&Value, usize) -> Value,
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
-        if items.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
+        if loops.iter().any(|one| one.by_key)
+            || items.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS
+        {
             return None;
         }
         let base = self.base(field);
-        let said = |items: &[Value]| self.said(field, loops, base.as_ref(), items);
+        let said = |items: &[Value]| self.said(field, loops, base.as_ref(), &Value::list(items.to_vec()));
         let empty = said(&[])?;
-        if empty.as_written.contains(&Verdict::Error) {
-            // It would hide what is said of items.
-            return None;
-        }
         let mut classes: BTreeMap<Said, Value> = BTreeMap::new();
         for item in items {
             classes.entry(said(&[next(item, 0)])?).or_insert_with(|| item.clone());
         }
-        let mut known: BTreeMap<Said, Vec<Value>> = BTreeMap::from([(empty.clone(), Vec::new())]);
-        let mut found = Vec::new();
-        let mut left = std::collections::VecDeque::from([empty]);
-        while let Some(before) = left.pop_front() {
-            let list = known.get(&before)?.clone();
-            if list.len() >= LONGEST {
-                return None;
-            }
-            for item in classes.values() {
-                let mut longer = list.clone();
-                longer.push(next(item, list.len()));
-                let said = said(&longer)?;
-                if known.contains_key(&said) {
-                    continue;
-                }
-                if found.len() >= MOST_LISTS {
-                    return None;
-                }
-                found.push(Value::list(longer.clone()));
-                known.insert(said.clone(), longer);
-                left.push_back(said);
-            }
+        let longer = |list: &Vec<Value>, item: &Value| {
+            Some(Some(list.iter().cloned().chain([next(item, list.len())]).collect()))
+        };
+        let found = closed(empty, Vec::new(), classes.values(), &|list: &Vec<Value>| said(list), &longer)?;
+        Some(found.into_iter().map(Value::list).collect())
+    }
+
+    /// The maps of a field that stand for all maps of these entries but the empty one. Of a name of which many others are like it there
+    /// are [`LIKE_NAMES`]. `None`: they are not known.
+    pub fn maps(&self, field: &[Step], entries: &[(Str, Value)]) -> Option<Vec<Value>> {
+        let loops = self.lists.get(field)?;
+        if entries.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
+            return None;
         }
-        Some(found)
+        let base = self.base(field);
+        let said = |map: &Map| self.said(field, loops, base.as_ref(), &Value::Map(map.clone()));
+        let empty = said(&Map::new())?;
+        // Of each name the first entry of those about which all loops say the same.
+        let mut classes: BTreeMap<Said, BTreeMap<&Str, &Value>> = BTreeMap::new();
+        for (name, value) in entries {
+            let alone = Map::from_unique(vec![(name.clone(), value.clone())]);
+            classes.entry(said(&alone)?).or_default().entry(name).or_insert(value);
+        }
+        let longer = |map: &Map, class: &BTreeMap<&Str, &Value>| {
+            let Some((name, value)) = class.iter().find(|(name, _)| map.get(name).is_none()) else {
+                // Either it has all names that there are, or more of them may be wanted.
+                return (class.len() < LIKE_NAMES).then_some(None);
+            };
+            let mut longer = map.clone();
+            longer.insert::<Str>((*name).clone(), (*value).clone());
+            Some(Some(longer))
+        };
+        let found = closed(empty, Map::new(), classes.values(), &said, &longer)?;
+        Some(found.into_iter().map(Value::Map).collect())
     }
 
     /// The smallest object in which a list can be placed; `None` where it is not known.
@@ -145,31 +161,22 @@ impl Classes {
     }
 
     /// What is said of a list; `base`: the object that an API server is sent with it.
-    fn said(
-        &self,
-        field: &[Step],
-        loops: &[Arc<Loop>],
-        base: Option<&Value>,
-        items: &[Value],
-    ) -> Option<Said> {
+    fn said(&self, field: &[Step], loops: &[Arc<Loop>], base: Option<&Value>, items: &Value) -> Option<Said> {
         let as_written = self.each(field, loops, items)?;
-        let list = Value::list(items.to_vec());
-        let object = base.map_or(Value::Null, |base| placed(base, field, list));
+        let empty = if items.as_map().is_some() { Value::Map(Map::new()) } else { Value::list(Vec::new()) };
+        let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
         let in_clusters = match seen_in_clusters(&case) {
             Seen::Unknown => Ok(as_written.clone()),
             Seen::Refused => Err(String::new()),
             Seen::Without(path) => Err(path),
-            Seen::As(seen) => {
-                let shown = at(&seen.object, field).and_then(Value::as_list).unwrap_or_default();
-                Ok(self.each(field, loops, shown)?)
-            }
+            Seen::As(seen) => Ok(self.each(field, loops, at(&seen.object, field).unwrap_or(&empty))?),
         };
-        Some(Said { is_empty: items.is_empty(), as_written, in_clusters })
+        Some(Said { is_empty: *items == empty, as_written, in_clusters })
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
-    fn each(&self, field: &[Step], loops: &[Arc<Loop>], items: &[Value]) -> Option<Vec<Verdict>> {
+    fn each(&self, field: &[Step], loops: &[Arc<Loop>], items: &Value) -> Option<Vec<Verdict>> {
         let of = |one: &Arc<Loop>| {
             let mut object = Value::map([
                 ("apiVersion", Value::from(&*self.environment.api_version())),
@@ -180,12 +187,50 @@ impl Classes {
             for list in one.lists.iter().filter(is_other) {
                 object = placed(&object, list, Value::list(Vec::new()));
             }
-            object = placed(&object, field, Value::list(items.to_vec()));
+            object = placed(&object, field, items.clone());
             let case = Case { object, old: None, around: Arc::clone(&self.around) };
             Some(judge(&one.engine, &request(&self.environment, &case)?).verdict)
         };
         loops.iter().map(of).collect()
     }
+}
+
+/// What can be made of something empty by adding members of classes until nothing new is said; `longer`: something with one more
+/// member of a class, nothing where there is none, `None` where that is not known. `None`: there are too many.
+fn closed<T: Clone, C>(
+    said_of_empty: Said,
+    empty: T,
+    classes: impl Iterator<Item = C> + Clone,
+    said: &dyn Fn(&T) -> Option<Said>,
+    longer: &dyn Fn(&T, C) -> Option<Option<T>>,
+) -> Option<Vec<T>> {
+    if said_of_empty.as_written.contains(&Verdict::Error) {
+        // It would hide what is said of items.
+        return None;
+    }
+    let mut known: BTreeMap<Said, (T, usize)> = BTreeMap::from([(said_of_empty.clone(), (empty, 0))]);
+    let mut found = Vec::new();
+    let mut left = std::collections::VecDeque::from([said_of_empty]);
+    while let Some(before) = left.pop_front() {
+        let (list, length) = known.get(&before)?.clone();
+        if length >= LONGEST {
+            return None;
+        }
+        for class in classes.clone() {
+            let Some(longer) = longer(&list, class)? else { continue };
+            let said = said(&longer)?;
+            if known.contains_key(&said) {
+                continue;
+            }
+            if found.len() >= MOST_LISTS {
+                return None;
+            }
+            found.push(longer.clone());
+            known.insert(said.clone(), (longer, length + 1));
+            left.push_back(said);
+        }
+    }
+    Some(found)
 }
 
 /// The value at the end of some steps; of lists the first item.
@@ -237,7 +282,7 @@ mod tests {
         let same = |item: &Value, _: usize| item.clone();
         let lists = classes.lists(&field, &items, &same)?;
         let loops = &classes.lists[&field];
-        let said = |list: &[Value]| classes.each(&field, loops, list).unwrap();
+        let said = |list: &[Value]| classes.each(&field, loops, &Value::list(list.to_vec())).unwrap();
         let mut known: BTreeSet<Vec<Verdict>> =
             lists.iter().map(|list| said(list.as_list().unwrap())).collect();
         known.insert(said(&[]));

@@ -275,7 +275,8 @@ impl Run<'_> {
         let reads = &unit.reads;
         let mut near: Vec<&Unit> = others.iter().collect();
         let overlap = |other: &Unit| shared(reads, &other.reads);
-        near.sort_by_key(|other| std::cmp::Reverse(overlap(other)));
+        // What reads the same and little else comes first.
+        near.sort_by_key(|other| (std::cmp::Reverse(overlap(other)), shared(&other.reads, &other.reads)));
         let close: Vec<&Unit> = near.iter().copied().filter(|o| overlap(o) > 0).take(TOGETHER).collect();
         let singles = near.iter().take(3).map(|one| vec![*one]);
         let mut attempts: Vec<Vec<&Unit>> = singles.collect();
@@ -292,17 +293,31 @@ impl Run<'_> {
         let mut witnesses: Vec<Case> = Vec::new();
         // Whether it is covered, and why that is no proof.
         let mut covered: Option<Option<String>> = None;
-        for others in &attempts {
-            let found = self.cover(environment, (unit, at), others);
-            let why = found.open.clone().or(found.open_in_clusters);
+        let mut refused: Vec<&Vec<&Unit>> = Vec::new();
+        let mut note = |found: Uncovered| {
+            let why = found.open.or(found.open_in_clusters);
             if found.in_clusters.is_empty() && covered.as_ref().is_none_or(Option::is_some) {
                 covered = Some(why);
             }
-            if found.in_clusters.is_empty() && found.in_files.is_empty() {
-                break;
-            }
+            let is_covered = found.in_clusters.is_empty() && found.in_files.is_empty();
             for of in [found.in_clusters, found.in_files] {
                 witnesses.extend(of.into_iter().take(MOST_WITNESSES / 2));
+            }
+            is_covered
+        };
+        for others in &attempts {
+            let found = self.cover(environment, (unit, at), others, false);
+            if found.open.is_none() && found.open_in_clusters.is_some() && found.in_clusters.is_empty() {
+                refused.push(others);
+            } else if note(found) {
+                refused.clear();
+                break;
+            }
+        }
+        // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
+        for others in refused {
+            if note(self.cover(environment, (unit, at), others, true)) {
+                break;
             }
         }
         // Each is looked at: the best of them is shown.
@@ -324,7 +339,14 @@ impl Run<'_> {
         }
     }
 
-    fn cover(&mut self, environment: &Environment, from: (&Unit, usize), others: &[&Unit]) -> Uncovered {
+    /// `is_thorough`: objects near those that an API server refuses are looked at, too.
+    fn cover(
+        &mut self,
+        environment: &Environment,
+        from: (&Unit, usize),
+        others: &[&Unit],
+        is_thorough: bool,
+    ) -> Uncovered {
         let (unit, _) = from;
         let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
@@ -341,10 +363,10 @@ impl Run<'_> {
             why = why.or_else(|| other.items.open.clone());
         }
         items += usize::from(has_more);
-        let mut found = Uncovered { open: open(&reads, &tested).or(why), ..Uncovered::default() };
-        if items > MOST_ITEMS {
-            found.open.get_or_insert_with(|| "many statements about items of lists".into());
-        }
+        let mut found = Uncovered { open: open(&reads, &tested), ..Uncovered::default() };
+        // Lists whose items are looked at one after the other need no number.
+        let uncounted =
+            why.or_else(|| (items > MOST_ITEMS).then(|| "many statements about items of lists".into()));
         let items = items.clamp(1, MOST_ITEMS);
         let further = if self.looked > 1 { SPARSE[1] } else { 1 };
         let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
@@ -355,6 +377,7 @@ impl Run<'_> {
         let is_open = found.open.is_some();
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all()).filter(|_| !is_open);
+        domain.uncounted = uncounted;
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
@@ -393,7 +416,7 @@ impl Run<'_> {
                 break;
             }
         }
-        if found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
+        if is_thorough && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
             let pool = Pool { cases, texts, integers, few };
             self.explore((environment, from, others), &reads, pool, &mut found);

@@ -1,7 +1,7 @@
 //! Functions and nodes of rules that classes of values describe.
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-pub(crate) const DESCRIBED: [&str; 48] = [
+pub(crate) const DESCRIBED: [&str; 49] = [
     "matches",
     "regex_match",
     "to_upper",
@@ -48,6 +48,7 @@ pub(crate) const DESCRIBED: [&str; 48] = [
     "length",
     "not_null",
     "to_number",
+    "items",
     "keys",
     "values",
 ];

@@ -10,11 +10,13 @@ use std::rc::Rc;
 
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, required_item, smallest};
-use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use crate::kubernetes::admitted::{
+    instead_of, is_shown_as_null, listed, needed, one_of, required_item, smallest,
+};
+use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
-use super::classes::Classes;
+use super::classes::{Classes, LIKE_NAMES};
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
 use super::inputs::INPUTS;
@@ -27,6 +29,9 @@ const SOME: usize = 2_000;
 
 /// More names of fields are not tried together.
 const MOST_NAMES: usize = 8;
+
+/// More fields of which an API server takes one are not tried all together.
+const FEW_SOURCES: usize = 4;
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -54,6 +59,8 @@ pub struct Domain<'d> {
     later: Option<Value>,
     /// Lists whose items are looked at one after the other.
     pub classes: Option<Classes>,
+    /// Why it is not known how many items of other lists matter.
+    pub uncounted: Option<String>,
     /// Whether fields without a schema have the types that rules look for.
     pub is_assumed: bool,
     /// Why the objects do not stand for all others.
@@ -126,6 +133,7 @@ impl<'d> Domain<'d> {
             inside: 0,
             later: None,
             classes: None,
+            uncounted: None,
             is_assumed: false,
             open: None,
         }
@@ -299,6 +307,12 @@ impl<'d> Domain<'d> {
         depth: usize,
     ) -> Vec<Choice> {
         let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
+        // Of fields of which an API server takes one there are up to two, where they are many.
+        let mut group: Vec<&str> = def.map(|def| one_of(&def.name)).unwrap_or_default().to_vec();
+        group.retain(|name| tree.get(name).is_some());
+        if group.len() <= FEW_SOURCES {
+            group.clear();
+        }
         for (key, below) in &tree.keys {
             let field = def.and_then(|def| def.field(key));
             if def.is_some_and(|def| !def.open) && field.is_none() {
@@ -322,7 +336,7 @@ impl<'d> Domain<'d> {
             self.path.pop();
             self.at.pop();
             self.later = later;
-            all = self.product(all, key, &choices);
+            all = self.product(all, key, &choices, if group.contains(&&**key) { &group } else { &[] });
         }
         let mut others: Vec<(Str, Value)> = Vec::new();
         let fixed = smallest.and_then(Value::as_map).into_iter().flat_map(Map::iter);
@@ -393,11 +407,19 @@ impl<'d> Domain<'d> {
         Some(plain(Value::map([(&*other.name, self.minimal(&other.name, &other.ty, depth + 1))])))
     }
 
-    fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice]) -> Vec<Choice> {
+    /// Choices with one more field; `group`: fields of which two are enough.
+    fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice], group: &[&str]) -> Vec<Choice> {
         // Lists of one item do not stand for each other: it has what the rules say of each of them.
         let is_inside = self.inside > 0;
         let sum = |a: usize, b: usize| if is_inside { a.max(b) } else { a + b };
-        let fits = |choice: usize, before: usize| sum(all[before].items, choices[choice].items) <= self.items;
+        let is_one_more = |before: usize| match &all[before].value {
+            Some(Value::Map(map)) => group.iter().filter(|name| map.get(**name).is_some()).count() < 2,
+            _ => true,
+        };
+        let fits = |choice: usize, before: usize| {
+            sum(all[before].items, choices[choice].items) <= self.items
+                && (choices[choice].value.is_none() || is_one_more(before))
+        };
         let (pairs, is_all) = pairs(choices.len(), all.len(), self.limit, fits);
         if !is_all {
             self.not_all("too many combinations of fields");
@@ -445,7 +467,7 @@ impl<'d> Domain<'d> {
                 };
                 match def.leaf {
                     Some(leaf) => all.extend(self.scalars(leaf, key, tree, depth)),
-                    None if tree.names && !tree.whole && tree.items.is_none() => {
+                    None if !tree.whole && self.is_counted(tree) => {
                         let tree = self.with_names(tree, &def);
                         all.extend(self.fields(&tree, Some(&def), smallest, depth));
                     }
@@ -464,6 +486,18 @@ impl<'d> Domain<'d> {
         all
     }
 
+    /// Whether of an object at most its keys are read, and how many there are.
+    fn is_counted(&mut self, tree: &Tree) -> bool {
+        let is_only_counted = |below: &Tree| *below == Tree::default();
+        match tree.items.as_deref() {
+            None => tree.names,
+            Some(below) if is_only_counted(below) && self.items <= 2 => {
+                self.below(Step::Items, |own| !own.tested.has(&own.at))
+            }
+            Some(_) => false,
+        }
+    }
+
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         let languages = self.tested.at(&self.at);
@@ -477,12 +511,20 @@ impl<'d> Domain<'d> {
         tested.for_each(|field| add(&mut found, &field.name));
         // The other fields are all alike: whether there is one counts.
         let is_other = |name: &str| !is_tested(name) && found.get(name).is_none();
-        let other = def.fields.iter().find(|field| {
-            !field.required && is_other(&field.name) && matches!(field.ty, Type::Leaf(Leaf::String))
-        });
-        if let Some(other) = other {
-            add(&mut found, &other.name);
-        }
+        let others = || def.fields.iter().filter(|field| !field.required && is_other(&field.name));
+        let is_text = |field: &&Field| matches!(field.ty, Type::Leaf(Leaf::String));
+        let counted = if tree.items.is_some() { 2 } else { 1 };
+        let some: Vec<Str> = match counted {
+            1 => others()
+                .find(is_text)
+                .or_else(|| others().next())
+                .map(|field| field.name.clone())
+                .into_iter()
+                .collect(),
+            _ => others().take(counted + 1).map(|field| field.name.clone()).collect(),
+        };
+        some.iter().for_each(|name| add(&mut found, name));
+        found.items = None;
         found
     }
 
@@ -539,12 +581,15 @@ impl<'d> Domain<'d> {
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
         }
         if tree.whole {
-            // Or an object of scalars, or a list where something is looked for in it.
+            // Or an object of scalars where no constant says what it is, or a list where something is looked for in it.
             let of_scalars = Tree { items: Some(Box::default()), ..Tree::default() };
-            if self.tested.at(&self.at).constants.contains("*") {
+            let is_searched = self.tested.at(&self.at).constants.contains("*");
+            if is_searched {
                 all.extend(self.lists(key, &of_scalars, None, false, depth));
             }
-            all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
+            if is_searched || !self.tested.has(&self.at) {
+                all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
+            }
         }
         self.is_assumed = true;
         all
@@ -604,6 +649,7 @@ impl<'d> Domain<'d> {
             all.extend(lists.into_iter().map(plain));
             return all;
         }
+        self.count();
         let most = longest(items.len(), self.items, 8 * self.limit);
         if most < self.items {
             self.not_all("too many combinations of items");
@@ -639,7 +685,7 @@ impl<'d> Domain<'d> {
         for (key, below) in &tree.keys {
             let choices = self
                 .below(Step::Key(key.clone()), |own| own.of(key, below, Some(value), false, None, depth + 1));
-            all = self.product(all, key, &choices);
+            all = self.product(all, key, &choices, &[]);
         }
         if tree.whole || tree.names || tree.items.is_some() {
             let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
@@ -648,6 +694,13 @@ impl<'d> Domain<'d> {
             let texts =
                 values.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
             let keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
+            if known.is_empty()
+                && let Some(maps) = self.maps_of_classes(tree, &below, value, depth)
+            {
+                all.extend(maps.into_iter().map(plain));
+                return all;
+            }
+            self.count();
             // For statements about entries as many are enough as for items of lists.
             let mut counted: Vec<(Choice, usize)> = all.into_iter().map(|choice| (choice, 0)).collect();
             for key in keys {
@@ -668,6 +721,43 @@ impl<'d> Domain<'d> {
             }
         }
         all
+    }
+
+    /// The maps that stand for all others where their entries are looked at one after the other.
+    fn maps_of_classes(
+        &mut self,
+        tree: &Tree,
+        below: &Tree,
+        value: &Type,
+        depth: usize,
+    ) -> Option<Vec<Value>> {
+        if self.open.is_some() || !self.classes.as_ref()?.has(&self.at) {
+            return None;
+        }
+        let languages = self.below(Step::Items, |own| own.tested.at(&own.at).languages());
+        let texts = self.words.of(languages, LIKE_NAMES)?;
+        let mut names: Vec<Str> = texts.iter().filter(|text| !text.is_empty()).cloned().collect();
+        names.extend(texts.iter().filter_map(|text| as_key(text)));
+        let mut entries = Vec::new();
+        for name in names {
+            if !tree.whole && tree.items.is_none() {
+                // Only names are read.
+                entries.push((name.clone(), self.minimal(&name, value, depth + 1)));
+                continue;
+            }
+            let values = self.below(Step::Key(name.clone()), |own| {
+                own.of(&name, below, Some(value), true, None, depth + 1)
+            });
+            entries.extend(values.into_iter().filter_map(|choice| Some((name.clone(), choice.value?))));
+        }
+        self.classes.as_ref().filter(|_| self.open.is_none())?.maps(&self.at, &entries)
+    }
+
+    /// Notes that items or entries are counted.
+    fn count(&mut self) {
+        if let Some(why) = self.uncounted.take() {
+            self.not_all(&why);
+        }
     }
 
     /// Objects, with the number of their entries that are counted, and each of them with one more entry.

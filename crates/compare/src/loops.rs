@@ -12,11 +12,12 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
 use crate::engine::Profile;
 use crate::functions::registry::{Language, Operation, find};
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
+use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, Overlays, PodSecurity, Whose};
 use crate::ir::condition::{Operator, Ordering};
 use crate::ir::expr::Missing;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
+use crate::ir::pod_security::{Condition as Allowed, LISTS, annotations_path, pod_spec_path};
 use crate::ir::rule::Body;
 use crate::ir::shape::{Anchor, Pattern};
 use crate::ir::strict::{Comprehension, ComprehensionKind};
@@ -27,7 +28,7 @@ use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
-use super::range::{Around, List, Range, is_closed, is_local, range};
+use super::range::{Around, List, Range, is_closed, is_local, is_of_entry, range};
 use super::units::has_global_anchor;
 
 /// Longer lists are not counted.
@@ -40,8 +41,10 @@ const MOST_LOOPS: usize = 64;
 pub(crate) struct Loop {
     /// It alone, as a rule.
     pub engine: Engine,
-    /// The lists.
+    /// The lists, or maps.
     pub lists: Vec<List>,
+    /// Whether it reads a map at the names that it walks.
+    pub by_key: bool,
 }
 
 /// The parts of a unit that look at items of lists.
@@ -85,7 +88,7 @@ impl Level {
         let [rule] = &*policy.rules else { return None };
         let Body::Validate { check, message } = &rule.body else { return None };
         let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
-        let mut cutter = Cutter { variables, is_deletion, is_inner, around: None, found: Vec::new() };
+        let mut cutter = Cutter { variables, kind, is_deletion, is_inner, around: None, found: Vec::new() };
         let check = cutter.check(check);
         let admit = rule.admit.as_ref().map(|admit| cutter.conditions(admit));
         let expressions = rule.expressions.as_ref().map(|shared| {
@@ -100,14 +103,14 @@ impl Level {
         let rest = Rule { admit, expressions, body, ..(**rule).clone() };
         let rest = Policy { admit: conditions, rules: [Arc::new(rest)].into(), ..(**policy).clone() };
         let rest = tested_by_policy(&rest, kind, set.exceptions(), &[], LATE, is_deletion);
-        let alone = |(check, lists): (Check, Vec<List>)| {
+        let alone = |Found { check, lists, by_key }: Found| {
             let policy = alone(policy, rule, check);
             let (reads, _) = tested_by_policy(&policy, kind, &[], &[], LATE, is_deletion).ok()?;
             if !is_of(&reads, &lists, is_deletion) {
                 return None;
             }
             let set = PolicySet::new(vec![Arc::new(policy)], Vec::new());
-            Some(Arc::new(Loop { engine: Engine::new(set).with_profile(Profile::cluster()), lists }))
+            Some(Arc::new(Loop { engine: Engine::new(set).with_profile(Profile::cluster()), lists, by_key }))
         };
         let all: Option<Vec<Arc<Loop>>> = cutter.found.into_iter().map(alone).collect();
         Some(Level { all: all?, rest: rest.ok().map(|(reads, _)| reads) })
@@ -209,13 +212,21 @@ enum Outer {
 /// Takes the loops out of a rule.
 struct Cutter<'r> {
     variables: &'r [Variable],
+    kind: &'r str,
     /// Whether requests delete the object.
     is_deletion: bool,
     /// Whether loops inside of others are taken out, else the others.
     is_inner: bool,
     /// The loop around, with what its items may be.
     around: Option<(Outer, Vec<List>)>,
-    found: Vec<(Check, Vec<List>)>,
+    found: Vec<Found>,
+}
+
+/// A part that is taken out.
+struct Found {
+    check: Check,
+    lists: Vec<List>,
+    by_key: bool,
 }
 
 impl Cutter<'_> {
@@ -253,6 +264,7 @@ impl Cutter<'_> {
                 let of = |one: &Validation| Validation { check: self.source(&one.check), ..one.clone() };
                 Check::Assert(validations.iter().map(of).collect())
             }
+            Check::PodSecurity(own) => self.control(own).unwrap_or_else(|| check.clone()),
             Check::ForEach(loops) => match &**loops {
                 [one] => self.for_each(one).unwrap_or_else(|| check.clone()),
                 _ => check.clone(),
@@ -261,13 +273,61 @@ impl Cutter<'_> {
         }
     }
 
+    /// Takes out a field of the items of a list, about which a Pod Security control says the same of each.
+    fn control(&mut self, own: &PodSecurity) -> Option<Check> {
+        let is_by_item = |entry: &Value| {
+            entry.get("images").and_then(Value::as_list).is_some_and(|images| !images.is_empty())
+        };
+        let excluded = own.exclude.as_list().unwrap_or_default();
+        let part = own
+            .field()
+            .filter(|_| excluded.iter().all(is_by_item) && !(self.is_inner && !excluded.is_empty()))?;
+        let lists = match part.of {
+            Whose::Annotations if self.is_inner => return None,
+            Whose::Annotations => vec![annotations_path(self.kind).iter().map(|key| step(key)).collect()],
+            Whose::Nobody => return None,
+            Whose::Pod | Whose::Containers(_) => self.of_control(own, part)?,
+        };
+        let with = |part: FieldPart| {
+            let only = own.only.clone().map(|only| ControlPart { field: Some(part), ..only });
+            Check::PodSecurity(PodSecurity { only, ..own.clone() })
+        };
+        let check = with(FieldPart { exempts: false, ..part });
+        self.found.push(Found { check, lists, by_key: false });
+        Some(with(FieldPart { of: Whose::Nobody, ..part }))
+    }
+
+    /// The lists that lead to a field of a control.
+    fn of_control(&self, own: &PodSecurity, part: FieldPart) -> Option<Vec<List>> {
+        let placed = own.controls()?.next()?;
+        let field = placed.form.requirements.get(part.requirement)?.fields.get(part.field)?;
+        let mut path: List = pod_spec_path(self.kind)?.iter().map(|key| step(key)).collect();
+        if let Whose::Containers(at) = part.of {
+            path.extend([step(LISTS.get(at)?), Step::Items]);
+        }
+        path.extend(field.path.iter().map(|key| step(key)));
+        if matches!(field.condition, Allowed::Items(_) | Allowed::Holds(_)) {
+            path.push(Step::Items);
+        }
+        let mut lists = (0..path.len()).filter(|at| path.get(*at) == Some(&Step::Items));
+        let outer = path.get(..lists.next()?)?.to_vec();
+        Some(match self.is_inner {
+            true => vec![path.get(..lists.next()?)?.to_vec(), outer],
+            false => vec![outer],
+        })
+    }
+
     fn add(&mut self, check: Check, range: &Range) {
+        self.add_part(check, range, false);
+    }
+
+    fn add_part(&mut self, check: Check, range: &Range, by_key: bool) {
         let check = match &self.around {
             Some((Outer::Each(l), _)) => Check::ForEach([ForEach { check, ..l.clone() }].into()),
             _ => check,
         };
-        if !self.found.iter().any(|(known, _)| *known == check) {
-            self.found.push((check, range.all()));
+        if !self.found.iter().any(|known| known.check == check) {
+            self.found.push(Found { check, lists: range.all(), by_key });
         }
     }
 
@@ -339,7 +399,7 @@ impl Cutter<'_> {
         if self.is_inner {
             let lists = chain.filter(|lists| lists.len() > 1)?;
             let rest = LATE.pattern(&without_last(&pattern.source, lists.len()))?;
-            self.found.push((again(pattern.clone()), lists));
+            self.found.push(Found { check: again(pattern.clone()), lists, by_key: false });
             return Some(rest);
         }
         let mut lists = Vec::new();
@@ -369,7 +429,7 @@ impl Cutter<'_> {
     }
 
     /// Adds an expression of CEL.
-    fn add_cel(&mut self, expr: Expr, cells: u32, source: &Source, range: &Range) {
+    fn add_cel(&mut self, expr: Expr, cells: u32, source: &Source, range: &Range, by_key: bool) {
         let expr = match &self.around {
             Some((Outer::All(l), _)) => {
                 Expr::Comprehension(Box::new(Comprehension { body: expr, ..l.clone() }))
@@ -382,7 +442,7 @@ impl Cutter<'_> {
         };
         let check = Source { program: Ok(expr), sharing: Default::default(), ..source.clone() };
         let validation = Validation { check, message: "".into(), message_program: None, reason: "".into() };
-        self.add(Check::Assert([validation].into()), range);
+        self.add_part(Check::Assert([validation].into()), range, by_key);
     }
 
     /// An expression of CEL without its loops.
@@ -392,11 +452,24 @@ impl Cutter<'_> {
             Expr::Comprehension(l)
                 if matches!(l.kind, ComprehensionKind::All | ComprehensionKind::Exists)
                     && !l.two
-                    && is_local(&l.body, 1)
-                    && l.keep.as_ref().is_none_or(|keep| is_local(keep, 1))
                     && is_closed(&l.range, binders) =>
             {
-                let Some(range) = range(&l.range, self.around(variables)) else { return expr.clone() };
+                let Some(range) = range(&l.range, self.around(variables)) else {
+                    return self.cel_below(expr, variables, cells, source);
+                };
+                let all_parts = |is: &dyn Fn(&Expr) -> bool| is(&l.body) && l.keep.as_ref().is_none_or(is);
+                let by_key = !all_parts(&|part| is_local(part, 1));
+                if by_key {
+                    let around = self.around(variables);
+                    let is_map =
+                        |map: &Expr| self::range(map, around).is_some_and(|own| own.lists == range.lists);
+                    let of_entries = range.is_plain && range.lists.len() == 1 && self.around.is_none();
+                    if !of_entries || self.is_inner || !all_parts(&|part| is_of_entry(part, 1, &is_map)) {
+                        return self.cel_below(expr, variables, cells, source);
+                    }
+                    self.add_cel(expr.clone(), cells, source, &range, true);
+                    return Expr::Const(Value::Bool(true));
+                }
                 let all = |body: Expr| Comprehension {
                     kind: ComprehensionKind::All,
                     keep: None,
@@ -407,9 +480,9 @@ impl Cutter<'_> {
                     let of_true = all(Expr::Const(Value::Bool(true)));
                     if !range.is_plain {
                         // Whether the list itself has an error.
-                        self.add_cel(Expr::Comprehension(Box::new(of_true)), cells, source, &range);
+                        self.add_cel(Expr::Comprehension(Box::new(of_true)), cells, source, &range, false);
                     }
-                    self.add_cel(expr.clone(), cells, source, &range);
+                    self.add_cel(expr.clone(), cells, source, &range, false);
                     return Expr::Const(Value::Bool(true));
                 }
                 if self.around.is_some() || !range.is_plain {
@@ -429,7 +502,7 @@ impl Cutter<'_> {
                         if let Some(range) = range(list, self.around(variables))
                             && self.is_wanted(&range)
                         {
-                            self.add_cel(expr.clone(), cells, source, &range);
+                            self.add_cel(expr.clone(), cells, source, &range, false);
                             return Expr::Const(Value::Bool(true));
                         }
                     }
@@ -442,7 +515,7 @@ impl Cutter<'_> {
                         {
                             // One more than the number differs from it.
                             for number in 0..=number + 1 {
-                                self.add_cel(with_number(expr, number), cells, source, &range);
+                                self.add_cel(with_number(expr, number), cells, source, &range, false);
                             }
                             return Expr::Const(Value::Bool(true));
                         }
@@ -576,6 +649,10 @@ impl Cutter<'_> {
             _ => e,
         })
     }
+}
+
+fn step(key: &str) -> Step {
+    if key == "*" { Step::Items } else { Step::Key(key.into()) }
 }
 
 /// The body of a binder with its value in place.

@@ -211,8 +211,11 @@ impl Predicates {
                 return;
             }
             ("Selector" | "Requirement", _) => return,
-            // What they test is known; they are too many for all combinations.
-            ("PodSecurity", _) => return self.open("Pod Security controls"),
+            // What they test is known (`analysis::reads`); together they are too many for all combinations.
+            ("PodSecurity", _) => {
+                let is_one = matches!(node.get("only"), Some(Tree::Node(only)) if matches!(only.get("field"), Some(Tree::Node(_))));
+                return if is_one { () } else { self.open("Pod Security controls") };
+            }
             _ => {}
         }
         const SKIPPED: [&str; 12] = [

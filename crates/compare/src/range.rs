@@ -9,7 +9,7 @@ use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::Variable;
-use crate::ir::strict::{ComprehensionKind, Make, Step as Walked};
+use crate::ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use crate::ir::walk::children;
 use crate::value::{Str, Value};
 
@@ -89,6 +89,40 @@ pub(crate) fn is_local(expr: &Expr, binders: u32) -> bool {
             children(expr, &mut |e, child| is = is && is_local(e, binders + child.binders));
             is
         }
+    }
+}
+
+/// The same, or nothing but the value of the outermost of these binders in a map.
+pub(crate) fn is_of_entry(expr: &Expr, binders: u32, is_map: &dyn Fn(&Expr) -> bool) -> bool {
+    if let Expr::Walk(walk) = expr {
+        let at = walk.steps.iter().position(|step| matches!(step, Walked::At { .. }));
+        if let Some(Walked::At { index, .. }) = at.and_then(|at| walk.steps.get(at)) {
+            let map = Walk {
+                steps: walk.steps.iter().take(at.unwrap_or_default()).cloned().collect(),
+                ..(**walk).clone()
+            };
+            let is_entry = matches!(unwrapped(index), Expr::Local(n) if n + 1 == binders);
+            let are_keys = |step: &Walked| matches!(step, Walked::Key { .. });
+            let rest = walk.steps.iter().skip(at.unwrap_or_default() + 1);
+            return is_entry && rest.clone().all(are_keys) && is_map(&Expr::Walk(Box::new(map)));
+        }
+    }
+    match expr {
+        Expr::Root | Expr::Variable(_) => false,
+        Expr::Local(n) => *n < binders,
+        expr => {
+            let mut is = true;
+            children(expr, &mut |e, child| is = is && is_of_entry(e, binders + child.binders, is_map));
+            is
+        }
+    }
+}
+
+/// An expression without steps around it that read nothing.
+fn unwrapped(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Walk(walk) if walk.steps.is_empty() => unwrapped(&walk.base),
+        expr => expr,
     }
 }
 
@@ -201,6 +235,20 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
             at.and_then(|at| locals.get(at)).cloned().unwrap_or(Given::Other)
         }
         Expr::Const(Value::List(list)) if list.is_empty() => Given::Empty,
+        Expr::Const(Value::Map(map)) if map.is_empty() => Given::Empty,
+        // The names of the entries of a map, or objects with their names and values.
+        Expr::Call { function, args }
+            if function.operation() == Some(Operation::Keys) || function.name == "items" =>
+        {
+            match &**args {
+                [map, names @ ..] if names.iter().all(|name| matches!(name, Expr::Const(_))) => {
+                    items(given(map, locals, around, depth + 1))
+                        .filter(|range| range.is_plain && around.item.is_empty())
+                        .map_or(Given::Other, |range| Given::Items(Range { is_plain: false, ..range }, None))
+                }
+                _ => Given::Other,
+            }
+        }
         Expr::Make(make) if matches!(&**make, Make::List(items, _) if items.is_empty()) => Given::Empty,
         Expr::Path { base, keys, .. } => below(given(base, locals, around, depth + 1), keys, around),
         Expr::Walk(walk) => {
@@ -260,6 +308,10 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
                 sum.args.iter().map(|one| given(one, locals, around, depth + 1)).collect();
             together(parts.into_iter()).map_or(Given::Other, |range| Given::Items(range, None))
         }
+        Expr::Invoke(same) if same.function.name == "dyn" => match &*same.args {
+            [one] => given(one, locals, around, depth + 1),
+            _ => Given::Other,
+        },
         Expr::Variable(n) => {
             let at = *n as usize;
             // A variable sees those before it alone.

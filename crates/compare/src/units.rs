@@ -7,7 +7,7 @@
 //! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
 //! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
 //!   what must hold of all items of several lists, one after the other, must hold of those of each;
-//! - each loop of `foreach` is one, and each Pod Security control.
+//! - each loop of `foreach` is one, and each field of each Pod Security control.
 //!
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
 //! of something else.
@@ -20,11 +20,11 @@ use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::engine::Profile;
 use crate::functions::registry::Operation;
-use crate::ir::check::{Check, ForEach, Overlay, PodSecurity};
-use crate::ir::expr::{Comprehension, ComprehensionKind};
+use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
+use crate::ir::expr::{Comprehension, ComprehensionKind, Invoke};
 use crate::ir::expressions::{Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
-use crate::ir::pod_security::Placed;
+use crate::ir::pod_security::{LISTS, Of, Placed};
 use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
@@ -43,7 +43,10 @@ use super::side::Side;
 use super::tested::Tested;
 
 /// More parts of one check are left together.
-const MOST_PARTS: usize = 64;
+const MOST_PARTS: usize = 128;
+
+/// Alternatives of more parts together are left as they are.
+const MOST_DISTRIBUTED: usize = 16;
 
 /// A rule that checks one thing.
 pub struct Unit {
@@ -167,14 +170,27 @@ fn unsaid(body: &Body) -> Body {
     let Body::Validate { check, message } = body else { return body.clone() };
     let none = Template::Const(Value::from(""));
     let message = Message { text: "".into(), template: none, passed: "".into(), ..message.clone() };
-    let check = match check {
+    Body::Validate { check: without_messages(check), message }
+}
+
+fn without_messages(check: &Check) -> Check {
+    let condition = |one: &Condition| Condition { message: "".into(), ..one.clone() };
+    let each = |all: &[Condition]| all.iter().map(condition).collect::<Box<[_]>>();
+    match check {
         Check::Assert(all) => {
             let of = |v: &Validation| Validation { message_program: None, ..v.clone() };
             Check::Assert(all.iter().map(of).collect())
         }
+        Check::Deny(all) => {
+            let any = all.any.as_deref().map(each);
+            Check::Deny(Conditions { any, all: each(&all.all), ..all.clone() })
+        }
+        Check::ForEach(loops) => {
+            let of = |l: &ForEach| ForEach { check: without_messages(&l.check), ..l.clone() };
+            Check::ForEach(loops.iter().map(of).collect())
+        }
         other => other.clone(),
-    };
-    Body::Validate { check, message }
+    }
 }
 
 /// The parts of a rule.
@@ -206,16 +222,10 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
             let each = validations.iter().flat_map(|v| conjuncts(v, variables));
             each.map(|validation| Check::Assert(Box::new([validation]))).collect()
         }
-        Check::PodSecurity(all) => {
-            let of = |only: Placed| {
-                let is_own = |entry: &&Value| entry.text_at(&["controlName"]) == only.control.name;
-                let exclude = all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned();
-                let exclude = Value::list(exclude.collect());
-                let only = Some(Str::from(only.control.id));
-                Check::PodSecurity(PodSecurity { only, exclude, ..all.clone() })
-            };
-            all.controls().map_or_else(|| vec![check.clone()], |controls| controls.map(of).collect())
-        }
+        Check::PodSecurity(all) => match all.controls() {
+            Some(controls) => controls.flat_map(|placed| of_control(all, &placed)).collect(),
+            None => vec![check.clone()],
+        },
         Check::ForEach(loops) => {
             let of = |l: &ForEach| {
                 let inner = parts(&l.check, variables);
@@ -226,6 +236,42 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
         }
         other => vec![other.clone()],
     }
+}
+
+/// A control, in parts where a pod violates it when it violates one of them.
+fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
+    let is_own = |entry: &&Value| entry.text_at(&["controlName"]) == placed.control.name;
+    let exclude: Vec<Value> =
+        all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned().collect();
+    let has_exclusions = !exclude.is_empty();
+    let exclude = Value::list(exclude);
+    let of = |field: Option<FieldPart>| {
+        let only = Some(ControlPart { control: placed.control.id.into(), field });
+        Check::PodSecurity(PodSecurity { only, exclude: exclude.clone(), ..all.clone() })
+    };
+    let mut parts = Vec::new();
+    for (requirement, row) in placed.form.requirements.iter().enumerate() {
+        let is_whole = row.annotations.is_some_and(|annotations| annotations.of_containers);
+        // Errors are excluded: where there are none, or those of a later requirement are not listed, parts depend on each other.
+        let is_joint = has_exclusions && (!row.shows_fields || placed.form.joined.is_none());
+        if is_whole || is_joint {
+            return vec![of(None)];
+        }
+        let mut whose: Vec<Whose> = Vec::new();
+        whose.extend((row.of != Of::Containers).then_some(Whose::Pod));
+        if row.of != Of::Pod {
+            whose.extend((0..LISTS.len()).map(Whose::Containers));
+        }
+        for (field, _) in row.fields.iter().enumerate() {
+            let part = |of: Whose| FieldPart { requirement, field, of, exempts: true };
+            parts.extend(whose.iter().map(|one| of(Some(part(*one)))));
+        }
+        if row.annotations.is_some() {
+            let part = FieldPart { requirement, field: 0, of: Whose::Annotations, exempts: true };
+            parts.push(of(Some(part)));
+        }
+    }
+    parts
 }
 
 /// Conditions of which one suffices to deny, each with those that must hold as well.
@@ -283,46 +329,93 @@ fn conjuncts(validation: &Validation, variables: &[Variable]) -> Vec<Validation>
     ands(expr, variables).into_iter().map(of).collect()
 }
 
+/// What must all be true for an expression to be true. `&&` is the least and `||` the greatest of its sides where an error is between
+/// false and true, so one distributes over the other, and negation exchanges them.
 fn ands(expr: &Expr, variables: &[Variable]) -> Vec<Expr> {
+    split_at(expr, variables, true)
+}
+
+/// The parts of which an expression is the conjunction (`all`), or the disjunction.
+fn split_at(expr: &Expr, variables: &[Variable], all: bool) -> Vec<Expr> {
+    let whole = || vec![expr.clone()];
     match expr {
-        Expr::Decide { all: true, sides } => sides.iter().flat_map(|e| ands(e, variables)).collect(),
+        Expr::Decide { all: own, sides } if *own == all => {
+            sides.iter().flat_map(|e| split_at(e, variables, all)).collect()
+        }
+        Expr::Decide { all: own, sides } => {
+            let [left, right] = [&sides[0], &sides[1]].map(|side| split_at(side, variables, all));
+            if left.len() * right.len() > MOST_DISTRIBUTED {
+                return whole();
+            }
+            let both = |left: &Expr, right: &Expr| Expr::Decide {
+                all: *own,
+                sides: Box::new([left.clone(), right.clone()]),
+            };
+            left.iter().flat_map(|left| right.iter().map(move |right| both(left, right))).collect()
+        }
         Expr::Cells { count, body } => {
             let around = |body: Expr| Expr::Cells { count: *count, body: Box::new(body) };
-            ands(body, variables).into_iter().map(around).collect()
+            split_at(body, variables, all).into_iter().map(around).collect()
         }
-        Expr::Comprehension(l) if l.kind == ComprehensionKind::All && l.keep.is_none() => {
+        Expr::Invoke(not) if not.function.operation() == Some(Operation::Not) => {
+            let [inner] = &*not.args else { return whole() };
+            let negated =
+                |part: Expr| Expr::Invoke(Box::new(Invoke { args: [part].into(), ..(**not).clone() }));
+            split_at(inner, variables, !all).into_iter().map(negated).collect()
+        }
+        Expr::Walk(walk) if walk.steps.is_empty() => match split_at(&walk.base, variables, all) {
+            parts if parts.len() > 1 => parts,
+            _ => whole(),
+        },
+        Expr::Variable(n) => {
+            let at = *n as usize;
+            // A variable sees those before it alone.
+            match (variables.get(at).map(|v| &v.program), variables.get(..at)) {
+                (Some(Ok(program)), Some(earlier)) => match split_at(program, earlier, all) {
+                    parts if parts.len() > 1 => parts,
+                    _ => whole(),
+                },
+                _ => whole(),
+            }
+        }
+        Expr::Comprehension(l)
+            if l.kind == if all { ComprehensionKind::All } else { ComprehensionKind::Exists }
+                && l.keep.is_none() =>
+        {
             let ranges = if l.two { vec![l.range.clone()] } else { addends(&l.range, variables) };
             let around = |range: &Expr, body: &Expr| {
                 let (range, body) = (range.clone(), body.clone());
                 Expr::Comprehension(Box::new(Comprehension { range, body, ..(**l).clone() }))
             };
-            let bodies = ands(&l.body, variables);
+            let bodies = split_at(&l.body, variables, all);
             ranges.iter().flat_map(|range| bodies.iter().map(move |body| around(range, body))).collect()
         }
-        other => vec![other.clone()],
+        _ => whole(),
     }
 }
 
 /// The lists that a list is put together of, also under the name of a variable.
 fn addends(range: &Expr, variables: &[Variable]) -> Vec<Expr> {
-    let is_sum = |expr: &Expr| matches!(expr, Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) && sum.args.len() == 2);
-    match range {
-        Expr::Invoke(sum) if is_sum(range) => sum.args.iter().flat_map(|e| addends(e, variables)).collect(),
-        Expr::Walk(walk) if walk.steps.is_empty() => match addends(&walk.base, variables) {
-            parts if parts.len() > 1 => parts,
-            _ => vec![range.clone()],
+    let parts = match range {
+        Expr::Invoke(sum) => match (sum.function.operation(), sum.function.name, &*sum.args) {
+            (Some(Operation::Add), _, all @ [_, _]) => {
+                all.iter().flat_map(|e| addends(e, variables)).collect()
+            }
+            (_, "dyn", [one]) => addends(one, variables),
+            _ => Vec::new(),
         },
+        Expr::Walk(walk) if walk.steps.is_empty() => addends(&walk.base, variables),
         Expr::Variable(n) => {
-            match usize::try_from(*n).ok().and_then(|n| variables.get(n)).map(|v| &v.program) {
-                // A variable sees those before it alone.
-                Some(Ok(sum)) if is_sum(sum) => {
-                    addends(sum, variables.get(..*n as usize).unwrap_or_default())
-                }
-                _ => vec![range.clone()],
+            let at = *n as usize;
+            // A variable sees those before it alone.
+            match (variables.get(at).map(|v| &v.program), variables.get(..at)) {
+                (Some(Ok(list)), Some(earlier)) => addends(list, earlier),
+                _ => Vec::new(),
             }
         }
-        other => vec![other.clone()],
-    }
+        _ => Vec::new(),
+    };
+    if parts.len() > 1 { parts } else { vec![range.clone()] }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::value::{Str, Value};
 
 use super::expressions::Validation;
 use super::late::Late;
-use super::pod_security::{Placed, of_level, version};
+use super::pod_security::{LISTS, Placed, of_level, version};
 use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
@@ -134,17 +134,69 @@ pub struct PodSecurity {
     pub version: Str,
     /// The `exclude` list as written.
     pub exclude: Value,
-    /// The only check that counts, by its id; `None`: all of the level.
+    /// The part that counts; `None`: all controls of the level.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub only: Option<Str>,
+    pub only: Option<ControlPart>,
+}
+
+/// A part of a control. A pod violates a control when it violates a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ControlPart {
+    /// The id of the control's check.
+    pub control: Str,
+    /// The field; `None`: all.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub field: Option<FieldPart>,
+}
+
+/// What a requirement of a control says of one field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldPart {
+    /// The position of the requirement.
+    pub requirement: usize,
+    /// The position of the field in it.
+    pub field: usize,
+    /// Whose field.
+    pub of: Whose,
+    /// Whether what exempts a pod counts: its operating system, its own field in place of those of containers.
+    pub exempts: bool,
+}
+
+/// Whose fields count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Whose {
+    /// The pod's.
+    Pod,
+    /// Those of the items of the list of containers at this position ([`LISTS`]).
+    Containers(usize),
+    /// Annotations.
+    Annotations,
+    /// None: what exempts a pod is looked at, nothing else.
+    Nobody,
+}
+
+impl Whose {
+    /// Whether the fields of a list of containers count.
+    pub fn has_list(self, list: &str) -> bool {
+        matches!(self, Whose::Containers(at) if LISTS.get(at) == Some(&list))
+    }
 }
 
 impl PodSecurity {
     /// The controls of the level in the form of the version: fields and what they may hold. `None` for a version that
     /// is none.
     pub fn controls(&self) -> Option<impl Iterator<Item = Placed> + '_> {
-        let counts = |placed: &Placed| self.only.as_ref().is_none_or(|only| **only == *placed.control.id);
+        let counts =
+            |placed: &Placed| self.only.as_ref().is_none_or(|only| *only.control == *placed.control.id);
         version(&self.version).map(|version| of_level(&self.level, version).filter(counts))
+    }
+
+    /// The field that counts; `None`: all.
+    pub fn field(&self) -> Option<FieldPart> {
+        self.only.as_ref().and_then(|only| only.field)
     }
 }
 

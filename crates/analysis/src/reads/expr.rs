@@ -77,12 +77,24 @@ const MOST_NODES: u32 = 1 << 20;
 
 /// Whether a value is a scalar: what it is compared with is then read by its shape.
 fn is_scalar(e: &Expr) -> bool {
-    let v = match e {
-        Expr::Const(v) => v,
-        Expr::Folded(folded) => &folded.value,
-        _ => return false,
-    };
-    !matches!(v, Value::List(_) | Value::Map(_))
+    constant(e).is_some_and(|v| !matches!(v, Value::List(_) | Value::Map(_)))
+}
+
+/// Whether an expression is a list or map without items.
+fn is_empty(e: &Expr) -> bool {
+    match constant(e) {
+        Some(Value::List(list)) => list.is_empty(),
+        Some(Value::Map(map)) => map.is_empty(),
+        _ => matches!(e, Expr::Make(make) if matches!(&**make, Make::List(items, _) if items.is_empty())),
+    }
+}
+
+fn constant(e: &Expr) -> Option<&Value> {
+    match e {
+        Expr::Const(v) => Some(v),
+        Expr::Folded(folded) => Some(&folded.value),
+        _ => None,
+    }
 }
 
 impl Reader {
@@ -441,6 +453,19 @@ impl Reader {
                 let values = self.expr(one, a)?;
                 self.read_shape(&values)?;
                 Ok(NOTHING)
+            }
+            // The same value for the checker of types.
+            (_, [one]) if invoke.function.name == "dyn" => self.expr(one, a),
+            // Whether it has no items.
+            (Some(Operation::Equal | Operation::Unequal), [one, other])
+                if is_empty(one) || is_empty(other) =>
+            {
+                for side in [one, other] {
+                    let values = self.expr(side, a)?;
+                    self.read_shape(&values)?;
+                    self.items(&values)?;
+                }
+                Ok(self.computed())
             }
             // What is added is a scalar, or a list of the items of both.
             (Some(Operation::Add), [one, other]) => {

@@ -3,8 +3,8 @@
 //! In: a check, the kind of the objects. Out: the fields that the rows of its controls name (`ir::pod_security`), and what these
 //! may hold. Objects are of their type: whether one decodes depends on all of it, which is not counted here.
 
-use crate::ir::check::PodSecurity;
-use crate::ir::pod_security::{Condition, LISTS, Of, Requirement, annotations_path, pod_spec_path};
+use crate::ir::check::{PodSecurity, Whose};
+use crate::ir::pod_security::{Condition, Field, LISTS, Of, annotations_path, pod_spec_path};
 use crate::value::Value;
 
 use super::Step;
@@ -27,21 +27,38 @@ impl Reader {
     pub(super) fn pod_security(&mut self, check: &PodSecurity, kind: &str) {
         let Some(spec) = pod_spec_path(kind) else { return };
         let spec = place(spec);
-        let containers = LISTS.map(|list| below(&spec, &[list, "*"]));
+        let only = check.field();
+        let has = |whose: Whose| only.is_none_or(|only| only.of == whose);
+        let has_exemptions = only.is_none_or(|only| only.exempts);
+        let containers: Vec<Place> = LISTS
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| has(Whose::Containers(*at)))
+            .map(|(_, list)| below(&spec, &[list, "*"]))
+            .collect();
         // A control that is excluded for some images, fields or values.
         let excluded = check.exclude.as_list().unwrap_or_default();
         for placed in check.controls().into_iter().flatten() {
-            if placed.form.unless_windows {
+            if placed.form.unless_windows && has_exemptions {
                 self.control_field(&below(&spec, &["os", "name"]), &[Value::from("windows")]);
             }
-            for requirement in placed.form.requirements {
-                if requirement.of != Of::Containers || requirement.unless_pod.is_some() {
-                    self.requirement(requirement, &spec);
+            for (at, requirement) in placed.form.requirements.iter().enumerate() {
+                if only.is_some_and(|only| only.requirement != at) {
+                    continue;
+                }
+                let fields: Vec<&Field> = match only {
+                    Some(only) => requirement.fields.get(only.field).into_iter().collect(),
+                    None => requirement.fields.iter().collect(),
+                };
+                let of_pod = requirement.of != Of::Containers && has(Whose::Pod);
+                let in_place = requirement.unless_pod.is_some() && !has(Whose::Pod) && has_exemptions;
+                if of_pod || in_place || (requirement.unless_pod.is_some() && only.is_none()) {
+                    self.fields(&fields, requirement.unless_pod, &spec);
                 }
                 if requirement.of != Of::Pod {
-                    containers.iter().for_each(|base| self.requirement(requirement, base));
+                    containers.iter().for_each(|base| self.fields(&fields, None, base));
                 }
-                if let Some(annotations) = requirement.annotations {
+                if let Some(annotations) = requirement.annotations.filter(|_| has(Whose::Annotations)) {
                     let of_pod = place(annotations_path(kind));
                     let items = below(&of_pod, &["*"]);
                     let mut known: Vec<Value> =
@@ -68,11 +85,12 @@ impl Reader {
         }
     }
 
-    fn requirement(&mut self, requirement: &Requirement, base: &[Step]) {
-        for field in requirement.fields {
+    /// The fields of a requirement; `instead`: what they may hold in place of that.
+    fn fields(&mut self, fields: &[&Field], instead: Option<Condition>, base: &[Step]) {
+        for field in fields {
             let at = below(base, field.path);
             let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>();
-            match field.condition {
+            match instead.unwrap_or(field.condition) {
                 Condition::Not(_)
                 | Condition::Is(_)
                 | Condition::Present

@@ -299,7 +299,9 @@ impl Reader {
     /// Any of the items of a list, lists among them taken apart.
     pub fn flat(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
         let items = self.items(values)?;
-        let mut out = items.clone();
+        // What is a list is always taken apart.
+        let mut out: ValueSet =
+            items.iter().filter(|one| !matches!(one, AbstractValue::List(_))).cloned().collect();
         for one in &items {
             let found = match one {
                 AbstractValue::At(part, steps) => {

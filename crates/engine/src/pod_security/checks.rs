@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::ir::check::PodSecurity;
+use crate::ir::check::{FieldPart, PodSecurity, Whose};
 use crate::ir::pod_security::{Annotations, Condition, Field, Found, Of, Placed, Requirement};
 use crate::ir::pod_security::{present, texts, whole};
 use crate::value::Value;
@@ -14,15 +14,18 @@ use crate::value::quote::quote;
 use super::finding::{Bad, FieldError, Finding, plural, quoted, sorted};
 use super::pod::Pod;
 
-/// What a pod has that a control does not allow.
-pub fn run(placed: &Placed, pod: &Pod<'_>) -> Option<Finding> {
+/// What a pod has that a control, or one field of it, does not allow.
+pub fn run(placed: &Placed, pod: &Pod<'_>, only: Option<FieldPart>) -> Option<Finding> {
     let Placed { control, form, .. } = placed;
-    if form.unless_windows && pod.is_windows() {
+    if form.unless_windows && pod.is_windows() && only.is_none_or(|only| only.exempts) {
         return None;
     }
     let (mut sentences, mut errors, mut many) = (Vec::new(), Vec::new(), false);
-    for requirement in form.requirements {
-        let Some(mut refused) = Violation::of(requirement, pod) else { continue };
+    for (at, requirement) in form.requirements.iter().enumerate() {
+        if only.is_some_and(|only| only.requirement != at) {
+            continue;
+        }
+        let Some(mut refused) = Violation::of(requirement, pod, only) else { continue };
         many |= refused.sorted(None).len() != 1;
         sentences.push(refused.render(requirement.sentence, None));
         errors.append(&mut refused.errors);
@@ -43,7 +46,7 @@ pub fn run(placed: &Placed, pod: &Pod<'_>) -> Option<Finding> {
 /// What the controls of a name find.
 pub fn of_control(name: &str, pod: &Pod<'_>, check: &PodSecurity) -> Vec<Finding> {
     let controls = check.controls().into_iter().flatten();
-    controls.filter(|p| p.control.name == name).filter_map(|p| run(&p, pod)).collect()
+    controls.filter(|p| p.control.name == name).filter_map(|p| run(&p, pod, check.field())).collect()
 }
 
 /// What does not meet a requirement.
@@ -60,11 +63,19 @@ struct Violation<'a> {
 }
 
 impl<'a> Violation<'a> {
-    fn of(requirement: &'static Requirement, pod: &Pod<'a>) -> Option<Violation<'a>> {
+    fn of(
+        requirement: &'static Requirement,
+        pod: &Pod<'a>,
+        only: Option<FieldPart>,
+    ) -> Option<Violation<'a>> {
+        let fields = || {
+            let all = requirement.fields.iter().enumerate();
+            all.filter(|(n, _)| only.is_none_or(|only| only.field == *n))
+        };
         let (names, values, errors) = (Vec::new(), Vec::new(), Vec::new());
         let mut all = Violation { requirement, pod: false, names, values, annotations: Vec::new(), errors };
-        if requirement.of != Of::Containers {
-            for (n, field) in requirement.fields.iter().enumerate() {
+        if requirement.of != Of::Containers && only.is_none_or(|only| only.of == Whose::Pod) {
+            for (n, field) in fields() {
                 field.each(pod.spec, &mut |item, found| {
                     let Some((bad, tail)) = all.refuse(n, field, item, found) else { return };
                     match item {
@@ -75,10 +86,14 @@ impl<'a> Violation<'a> {
                 });
             }
         }
-        if requirement.of != Of::Pod && !all.is_met_by(pod) {
+        let is_met = || only.is_none_or(|only| only.exempts) && all.is_met_by(pod);
+        if requirement.of != Of::Pod && !is_met() {
             for container in pod.containers() {
+                if only.is_some_and(|only| !only.of.has_list(container.list())) {
+                    continue;
+                }
                 let before = all.values.len();
-                for (n, field) in requirement.fields.iter().enumerate() {
+                for (n, field) in fields() {
                     field.each(container.value(), &mut |item, found| {
                         let Some((bad, tail)) = all.refuse(n, field, item, found) else { return };
                         if requirement.shows_fields {
@@ -91,7 +106,9 @@ impl<'a> Violation<'a> {
                 }
             }
         }
-        if let Some(annotations) = requirement.annotations {
+        if let Some(annotations) =
+            requirement.annotations.filter(|_| only.is_none_or(|only| only.of == Whose::Annotations))
+        {
             all.annotations = bad_annotations(annotations, pod);
             for (key, value) in &all.annotations {
                 all.values.push((usize::MAX, vec![format!("{key}={}", quote(value)).into()]));

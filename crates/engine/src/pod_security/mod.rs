@@ -16,8 +16,6 @@ pub mod pod;
 pub mod report;
 pub mod seen;
 
-use std::borrow::Cow;
-
 use crate::ir::check::PodSecurity;
 use crate::ir::{Exception, Rule};
 use crate::trace::{self, EventKind};
@@ -52,7 +50,7 @@ pub fn rule(
         return Some(outcome(Status::Error, text.into()));
     };
     let pod = seen.pod();
-    let found = seen.found(controls).into_iter().map(Cow::Borrowed).collect();
+    let found = seen.found(controls, check.field());
     let mut found = exclude::apply(found, &check.exclude, &pod, check);
     if found.is_empty() {
         return Some(outcome(Status::Pass, format!("Validation rule '{}' passed.", rule.name).into()));

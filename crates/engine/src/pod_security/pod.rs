@@ -54,6 +54,11 @@ impl<'a> Container<'a> {
         self.value.text_at(&["name"])
     }
 
+    /// The list that it is in.
+    pub fn list(&self) -> &'static str {
+        self.list
+    }
+
     /// What it says.
     pub fn value(&self) -> &'a Value {
         self.value

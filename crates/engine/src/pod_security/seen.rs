@@ -3,8 +3,10 @@
 //! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding of each
 //! form of each check, computed when a rule first needs it.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use crate::ir::check::FieldPart;
 use crate::ir::pod_security::{FORMS, Placed, annotations_path, pod_spec_path};
 use crate::kubernetes::decode::decode;
 use crate::kubernetes::schema::{TypeDef, Types};
@@ -101,18 +103,28 @@ impl DecodedObject {
         Pod::new(spec, annotations)
     }
 
-    /// What controls find, in their order.
-    pub fn found(&self, controls: impl Iterator<Item = Placed>) -> Vec<&WordedFinding> {
+    /// What controls find, or one field of them, in their order.
+    pub fn found(
+        &self,
+        controls: impl Iterator<Item = Placed>,
+        only: Option<FieldPart>,
+    ) -> Vec<Cow<'_, WordedFinding>> {
         let pod = self.pod();
         let shown = |finding: Finding| {
             let mut text = String::new();
             finding::write(&mut text, &finding, self.origin);
-            Box::new(WordedFinding { finding, text: Some(text) })
+            WordedFinding { finding, text: Some(text) }
         };
+        if only.is_some() {
+            return controls
+                .filter_map(|placed| Some(Cow::Owned(shown(checks::run(&placed, &pod, only)?))))
+                .collect();
+        }
         controls
             .filter_map(|placed| {
                 let found = self.found.get(placed.position)?;
-                found.get_or_init(|| checks::run(&placed, &pod).map(shown)).as_deref()
+                let found = found.get_or_init(|| checks::run(&placed, &pod, None).map(shown).map(Box::new));
+                found.as_deref().map(Cow::Borrowed)
             })
             .collect()
     }

@@ -136,7 +136,7 @@ proptest::proptest! {
         for version in [0, 19, 23, 27, pod_security::LATEST] {
             for placed in pod_security::of_level("restricted", version) {
                 let met = placed.form.requirements.iter().all(|r| meets(r, &spec));
-                proptest::prop_assert_eq!(checks::run(&placed, &pod).is_none(), met, "{} {:?}", placed.control.id, spec);
+                proptest::prop_assert_eq!(checks::run(&placed, &pod, None).is_none(), met, "{} {:?}", placed.control.id, spec);
             }
         }
     }

@@ -33,7 +33,7 @@ use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use smallest::{required_item, smallest};
-pub use table::{instead_of, listed, may_be, needed};
+pub use table::{instead_of, listed, may_be, needed, one_of};
 
 /// Where and why an API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -120,6 +120,16 @@ pub fn instead_of(name: &str, field: &str) -> &'static [&'static str] {
     group.map_or(&[], |words| words)
 }
 
+/// The fields of which an object of a type has one, never two.
+pub fn one_of(name: &str) -> &'static [&'static str] {
+    let rules = all().get(name).and_then(|rules| rules.of("*")).unwrap_or_default();
+    let group = rules.iter().find_map(|rule| match rule {
+        Rule::OneOf(words) => Some(words),
+        _ => None,
+    });
+    group.map_or(&[], |words| words)
+}
+
 /// Whether objects of a type are recorded.
 pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)
