@@ -274,7 +274,8 @@ fn the_first_command_of_the_readme_shows_each_violation_once_with_all_forms_of_i
     // Those of Kubernetes have policies of their own for what makes pods.
     let kubernetes = policies_of("ValidatingAdmissionPolicy");
     let whole = |name: &&str| {
-        let name = name.strip_suffix("-controllers").or_else(|| name.strip_suffix("-cronjobs")).unwrap_or(name);
+        let name =
+            name.strip_suffix("-controllers").or_else(|| name.strip_suffix("-cronjobs")).unwrap_or(name);
         classic.contains(name)
     };
     assert!(!kubernetes.is_empty() && kubernetes.iter().all(whole), "{kubernetes:?}");
