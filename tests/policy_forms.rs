@@ -71,11 +71,7 @@ fn all_forms_of_a_policy_give_the_same_verdict_on_the_same_objects() {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let classic = engine(&folder.join(format!("{name}.yaml")));
         let review = engine(&folder.join(format!("{name}.vpol.yaml")));
-        let admission = folder.join(format!("{name}.vap.yaml"));
-        let kubernetes = engine(&admission);
-        // Kubernetes' own policies have no variants for what makes pods: the pods are checked when they come.
-        let only_pods = std::fs::read_to_string(&admission).unwrap().contains("resources: [pods]\n")
-            && !std::fs::read_to_string(&admission).unwrap().contains("cronjobs");
+        let kubernetes = engine(&folder.join(format!("{name}.vap.yaml")));
         let text = std::fs::read_to_string(folder.join(".kyverno-test/resources.yaml")).unwrap();
         for found in document::resources(name, &text, ResourceOptions { float_numbers: true }).unwrap() {
             let object = &found.value;
@@ -83,10 +79,8 @@ fn all_forms_of_a_policy_give_the_same_verdict_on_the_same_objects() {
                 format!("{name}: {} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
             let expected = verdict(&classic, object);
             assert_same(&verdict(&review, object), &expected, &format!("ValidatingPolicy {shown}"));
-            if !only_pods || object.text_at(&["kind"]) == "Pod" {
-                let found = verdict(&kubernetes, object);
-                assert_same(&found, &expected, &format!("ValidatingAdmissionPolicy {shown}"));
-            }
+            let found = verdict(&kubernetes, object);
+            assert_same(&found, &expected, &format!("ValidatingAdmissionPolicy {shown}"));
             objects += 1;
             violations += usize::from(expected.0 == Verdict::Fail);
         }
