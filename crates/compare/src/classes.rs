@@ -5,7 +5,9 @@
 //! them, and it is enough to add such items to lists until the loops say nothing new: the lists that were found stand for
 //! those of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another name.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::analysis::reads::Step;
@@ -27,7 +29,10 @@ const MOST_LISTS: usize = 4_096;
 const LONGEST: usize = 64;
 
 /// For more answers of loops it takes too long.
-const MOST_ANSWERS: usize = 10_000;
+const MOST_ANSWERS: usize = 30_000;
+
+/// More of what API servers show is not remembered.
+const MOST_SHOWN: usize = 50_000;
 
 /// So many names stand for any number of them that are alike.
 pub(crate) const LIKE_NAMES: usize = 3;
@@ -42,8 +47,25 @@ struct Said {
     in_clusters: Result<Vec<Verdict>, String>,
 }
 
+/// How an API server shows what is in a field of the smallest object.
+#[derive(Clone)]
+enum Shown {
+    /// It is not known.
+    Unknown,
+    /// It refuses it, for want of this field where that is known.
+    Refused(String),
+    As(Value),
+}
+
+/// What API servers show, each found once.
+#[derive(Default)]
+pub(crate) struct Memory {
+    known: RefCell<HashMap<([Str; 3], List, Value), Shown>>,
+}
+
 /// Lists whose items are looked at by loops alone.
 pub(crate) struct Classes {
+    memory: Rc<Memory>,
     environment: Environment,
     around: Arc<Surroundings>,
     /// The loops over each list; they are those of units, which hold them.
@@ -55,6 +77,7 @@ impl Classes {
     pub fn of<'u>(
         environment: &Environment,
         units: impl Iterator<Item = &'u Unit> + Clone,
+        memory: &Rc<Memory>,
     ) -> Option<Classes> {
         if !environment.is_of_resource() {
             return None;
@@ -75,7 +98,17 @@ impl Classes {
             }
         }
         let around = Arc::default();
-        (!lists.is_empty()).then(|| Classes { environment: environment.clone(), around, lists })
+        (!lists.is_empty()).then(|| Classes {
+            memory: Rc::clone(memory),
+            environment: environment.clone(),
+            around,
+            lists,
+        })
+    }
+
+    /// How many loops look at a field.
+    pub fn count(&self, field: &[Step]) -> usize {
+        self.lists.get(field).map_or(0, Vec::len)
     }
 
     /// Whether the members of a field are looked at by loops alone.
@@ -163,16 +196,43 @@ impl Classes {
     /// What is said of a list; `base`: the object that an API server is sent with it.
     fn said(&self, field: &[Step], loops: &[Arc<Loop>], base: Option<&Value>, items: &Value) -> Option<Said> {
         let as_written = self.each(field, loops, items)?;
-        let empty = if items.as_map().is_some() { Value::Map(Map::new()) } else { Value::list(Vec::new()) };
+        let is_empty = match items {
+            Value::Map(map) => map.is_empty(),
+            items => items.as_list().is_some_and(<[Value]>::is_empty),
+        };
+        let in_clusters = match self.shown(field, items, base) {
+            Shown::Unknown => Ok(as_written.clone()),
+            Shown::Refused(path) => Err(path),
+            Shown::As(shown) => Ok(self.each(field, loops, &shown)?),
+        };
+        Some(Said { is_empty, as_written, in_clusters })
+    }
+
+    /// How an API server shows what is in a field.
+    fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> Shown {
+        let key = (self.environment.object.clone(), field.to_vec(), items.clone());
+        if let Some(known) = self.memory.known.borrow().get(&key) {
+            return known.clone();
+        }
         let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
-        let in_clusters = match seen_in_clusters(&case) {
-            Seen::Unknown => Ok(as_written.clone()),
-            Seen::Refused => Err(String::new()),
-            Seen::Without(path) => Err(path),
-            Seen::As(seen) => Ok(self.each(field, loops, at(&seen.object, field).unwrap_or(&empty))?),
+        let shown = match seen_in_clusters(&case) {
+            Seen::Unknown => Shown::Unknown,
+            Seen::Refused => Shown::Refused(String::new()),
+            Seen::Without(path) => Shown::Refused(path),
+            Seen::As(seen) => {
+                let none = || match items {
+                    Value::Map(_) => Value::Map(Map::new()),
+                    _ => Value::list(Vec::new()),
+                };
+                Shown::As(at(&seen.object, field).cloned().unwrap_or_else(none))
+            }
         };
-        Some(Said { is_empty: *items == empty, as_written, in_clusters })
+        let mut known = self.memory.known.borrow_mut();
+        if known.len() < MOST_SHOWN {
+            known.insert(key, shown.clone());
+        }
+        shown
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
@@ -189,7 +249,9 @@ impl Classes {
             }
             object = placed(&object, field, items.clone());
             let case = Case { object, old: None, around: Arc::clone(&self.around) };
-            Some(judge(&one.engine, &request(&self.environment, &case)?).verdict)
+            let said = judge(&one.engine, &request(&self.environment, &case)?).verdict;
+            // What is not evaluated says nothing of items.
+            (said != Verdict::Skip || !one.is_expression).then_some(said)
         };
         loops.iter().map(of).collect()
     }
@@ -210,6 +272,7 @@ fn closed<T: Clone, C>(
     }
     let mut known: BTreeMap<Said, (T, usize)> = BTreeMap::from([(said_of_empty.clone(), (empty, 0))]);
     let mut found = Vec::new();
+    let mut answers = 0;
     let mut left = std::collections::VecDeque::from([said_of_empty]);
     while let Some(before) = left.pop_front() {
         let (list, length) = known.get(&before)?.clone();
@@ -219,6 +282,10 @@ fn closed<T: Clone, C>(
         for class in classes.clone() {
             let Some(longer) = longer(&list, class)? else { continue };
             let said = said(&longer)?;
+            answers += 2 * said.as_written.len() + 2;
+            if answers > MOST_ANSWERS {
+                return None;
+            }
             if known.contains_key(&said) {
                 continue;
             }
@@ -276,7 +343,7 @@ mod tests {
         let (all, _) = environments([&side, &side]);
         let environment = all.into_iter().find(|one| one.operation == "CREATE").unwrap();
         let units = units(&side, &environment);
-        let classes = Classes::of(&environment, units.iter())?;
+        let classes = Classes::of(&environment, units.iter(), &Rc::default())?;
         let field: List = field.split('.').map(step).collect();
         let items = yaml(items).as_list().unwrap().to_vec();
         let same = |item: &Value, _: usize| item.clone();

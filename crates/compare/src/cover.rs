@@ -16,7 +16,7 @@ use crate::kubernetes::Types;
 use crate::value::Value;
 
 use super::answer::{Answer, Comparison, Difference};
-use super::classes::Classes;
+use super::classes::{Classes, Memory};
 use super::differences::Key;
 use super::domain::Domain;
 use super::environment::{Environment, environments};
@@ -90,7 +90,7 @@ const MOST_ITEMS: usize = 16;
 const SOME_ITEMS: usize = 4;
 
 /// How many units of the other side are taken together.
-const TOGETHER: usize = 12;
+const TOGETHER: usize = 32;
 
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
@@ -166,6 +166,7 @@ fn of_sides<'s>(
         relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
         words: Rc::default(),
+        memory: Rc::default(),
         alike: BTreeSet::new(),
         looked: 0,
         share: 1,
@@ -196,6 +197,8 @@ pub(crate) struct Run<'s> {
     pub found: BTreeMap<Key, Difference>,
     /// The texts of languages that were met.
     pub words: Rc<Words>,
+    /// What API servers show of lists and maps.
+    memory: Rc<Memory>,
     /// The environments that were looked at, by what decides in them.
     alike: BTreeSet<String>,
     /// How many environments were looked at.
@@ -376,7 +379,7 @@ impl Run<'_> {
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
         let is_open = found.open.is_some();
         let all = || std::iter::once(unit).chain(others.iter().copied());
-        domain.classes = Classes::of(environment, all()).filter(|_| !is_open);
+        domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
         domain.uncounted = uncounted;
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);

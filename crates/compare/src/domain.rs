@@ -33,6 +33,9 @@ const MOST_NAMES: usize = 8;
 /// More fields of which an API server takes one are not tried all together.
 const FEW_SOURCES: usize = 4;
 
+/// Of more loops lists of one item are looked at instead, where that is enough.
+const FEW_LOOPS: usize = 8;
+
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
 
@@ -59,6 +62,8 @@ pub struct Domain<'d> {
     later: Option<Value>,
     /// Lists whose items are looked at one after the other.
     pub classes: Option<Classes>,
+    /// Fields of the object that is built next of which only counts whether they are there.
+    only_there: BTreeSet<Str>,
     /// Why it is not known how many items of other lists matter.
     pub uncounted: Option<String>,
     /// Whether fields without a schema have the types that rules look for.
@@ -133,6 +138,7 @@ impl<'d> Domain<'d> {
             inside: 0,
             later: None,
             classes: None,
+            only_there: BTreeSet::new(),
             uncounted: None,
             is_assumed: false,
             open: None,
@@ -307,9 +313,11 @@ impl<'d> Domain<'d> {
         depth: usize,
     ) -> Vec<Choice> {
         let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
+        let only_there = std::mem::take(&mut self.only_there);
         // Of fields of which an API server takes one there are up to two, where they are many.
-        let mut group: Vec<&str> = def.map(|def| one_of(&def.name)).unwrap_or_default().to_vec();
-        group.retain(|name| tree.get(name).is_some());
+        let sources = def.map(|def| one_of(&def.name)).unwrap_or_default().iter();
+        let mut group: Vec<(&str, Option<Value>)> =
+            sources.filter(|name| tree.get(name).is_some()).map(|name| (*name, None)).collect();
         if group.len() <= FEW_SOURCES {
             group.clear();
         }
@@ -329,14 +337,26 @@ impl<'d> Domain<'d> {
             let is_null =
                 !is_needed && def.zip(field).is_some_and(|(def, field)| is_shown_as_null(def, field));
             self.later = later.as_ref().and_then(|later| later.get(key)).cloned();
-            let mut choices = self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1);
+            let mut choices = match field.filter(|_| only_there.contains(key)) {
+                Some(field) => {
+                    let value = own.cloned().unwrap_or_else(|| self.minimal(key, &field.ty, depth + 1));
+                    let absent = (!is_required).then_some(ABSENT);
+                    absent.into_iter().chain([plain(value)]).collect()
+                }
+                None => self.of(key, below, field.map(|field| &field.ty), is_required, own, depth + 1),
+            };
             let texts = &self.values().texts;
             choices.extend(def.into_iter().flat_map(|def| unlisted(&def.name, key, texts)));
             choices.extend(is_null.then(|| plain(Value::Null)));
             self.path.pop();
             self.at.pop();
             self.later = later;
-            all = self.product(all, key, &choices, if group.contains(&&**key) { &group } else { &[] });
+            let own = group.iter_mut().find(|(name, _)| **name == **key);
+            let is_source = own.is_some();
+            if let Some((_, first)) = own {
+                *first = choices.iter().find_map(|choice| choice.value.clone());
+            }
+            all = self.product(all, key, &choices, if is_source { &group } else { &[] });
         }
         let mut others: Vec<(Str, Value)> = Vec::new();
         let fixed = smallest.and_then(Value::as_map).into_iter().flat_map(Map::iter);
@@ -407,18 +427,33 @@ impl<'d> Domain<'d> {
         Some(plain(Value::map([(&*other.name, self.minimal(&other.name, &other.ty, depth + 1))])))
     }
 
-    /// Choices with one more field; `group`: fields of which two are enough.
-    fn product(&mut self, all: Vec<Choice>, key: &Str, choices: &[Choice], group: &[&str]) -> Vec<Choice> {
+    /// Choices with one more field; `group`: fields of which two are enough, each with the value that stands for all of its values
+    /// where there is another one.
+    fn product(
+        &mut self,
+        all: Vec<Choice>,
+        key: &Str,
+        choices: &[Choice],
+        group: &[(&str, Option<Value>)],
+    ) -> Vec<Choice> {
         // Lists of one item do not stand for each other: it has what the rules say of each of them.
         let is_inside = self.inside > 0;
         let sum = |a: usize, b: usize| if is_inside { a.max(b) } else { a + b };
-        let is_one_more = |before: usize| match &all[before].value {
-            Some(Value::Map(map)) => group.iter().filter(|name| map.get(**name).is_some()).count() < 2,
-            _ => true,
+        let is_first = |name: &str, value: &Value| {
+            group.iter().any(|(own, first)| *own == name && first.as_ref() == Some(value))
+        };
+        let goes_with = |value: &Value, before: usize| {
+            let others =
+                || group.iter().filter_map(|(name, _)| Some((*name, all[before].value.as_ref()?.get(name)?)));
+            match others().count() {
+                0 => true,
+                1 => is_first(key, value) && others().all(|(name, other)| is_first(name, other)),
+                _ => false,
+            }
         };
         let fits = |choice: usize, before: usize| {
             sum(all[before].items, choices[choice].items) <= self.items
-                && (choices[choice].value.is_none() || is_one_more(before))
+                && choices[choice].value.as_ref().is_none_or(|value| goes_with(value, before))
         };
         let (pairs, is_all) = pairs(choices.len(), all.len(), self.limit, fits);
         if !is_all {
@@ -501,29 +536,27 @@ impl<'d> Domain<'d> {
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         let languages = self.tested.at(&self.at);
-        if !languages.regexes.is_empty() || languages.globs.iter().any(|glob| glob.contains(['*', '?'])) {
+        if !languages.regexes.is_empty()
+            || languages.globs.iter().any(|glob| glob != "*" && glob.contains(['*', '?']))
+        {
             self.not_all("names of fields are compared with patterns");
         }
         let is_tested = |name: &str| languages.globs.contains(name);
         let mut found = Tree { names: false, ..tree.clone() };
         let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
         let tested = def.fields.iter().filter(|field| is_tested(&field.name));
-        tested.for_each(|field| add(&mut found, &field.name));
+        let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
         // The other fields are all alike: whether there is one counts.
-        let is_other = |name: &str| !is_tested(name) && found.get(name).is_none();
+        let is_other = |name: &str| !is_tested(name) && tree.get(name).is_none();
         let others = || def.fields.iter().filter(|field| !field.required && is_other(&field.name));
         let is_text = |field: &&Field| matches!(field.ty, Type::Leaf(Leaf::String));
-        let counted = if tree.items.is_some() { 2 } else { 1 };
-        let some: Vec<Str> = match counted {
-            1 => others()
-                .find(is_text)
-                .or_else(|| others().next())
-                .map(|field| field.name.clone())
-                .into_iter()
-                .collect(),
-            _ => others().take(counted + 1).map(|field| field.name.clone()).collect(),
-        };
+        match tree.items.is_some() {
+            true => some.extend(others().take(3).map(|field| field.name.clone())),
+            false => some.extend(others().find(is_text).or_else(|| others().next()).map(|f| f.name.clone())),
+        }
+        some.retain(|name| tree.get(name).is_none());
         some.iter().for_each(|name| add(&mut found, name));
+        self.only_there = some;
         found.items = None;
         found
     }
@@ -644,7 +677,10 @@ impl<'d> Domain<'d> {
         }
         let values = || items.iter().filter_map(|item| item.value.clone()).collect::<Vec<Value>>();
         let next = |item: &Value, at: usize| named(key, item, &below, at);
-        let classes = self.classes.as_ref().filter(|_| self.open.is_none());
+        // Where one item decides, lists of one item are enough.
+        let is_one = self.items == 1 && self.uncounted.is_none();
+        let is_better = |own: &&Classes| !is_one || own.count(&self.at) <= FEW_LOOPS;
+        let classes = self.classes.as_ref().filter(|_| self.open.is_none()).filter(is_better);
         if let Some(lists) = classes.and_then(|own| own.lists(&self.at, &values(), &next)) {
             all.extend(lists.into_iter().map(plain));
             return all;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
 use crate::engine::Profile;
 use crate::functions::registry::{Language, Operation, find};
+use crate::ir::admission::Bound;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, Overlays, PodSecurity, Whose};
 use crate::ir::condition::{Operator, Ordering};
 use crate::ir::expr::Missing;
@@ -45,6 +46,8 @@ pub(crate) struct Loop {
     pub lists: Vec<List>,
     /// Whether it reads a map at the names that it walks.
     pub by_key: bool,
+    /// Whether it always says something: it is an expression.
+    pub is_expression: bool,
 }
 
 /// The parts of a unit that look at items of lists.
@@ -104,13 +107,19 @@ impl Level {
         let rest = Policy { admit: conditions, rules: [Arc::new(rest)].into(), ..(**policy).clone() };
         let rest = tested_by_policy(&rest, kind, set.exceptions(), &[], LATE, is_deletion);
         let alone = |Found { check, lists, by_key }: Found| {
+            let is_expression = matches!(check, Check::Assert(_));
             let policy = alone(policy, rule, check);
             let (reads, _) = tested_by_policy(&policy, kind, &[], &[], LATE, is_deletion).ok()?;
             if !is_of(&reads, &lists, is_deletion) {
                 return None;
             }
             let set = PolicySet::new(vec![Arc::new(policy)], Vec::new());
-            Some(Arc::new(Loop { engine: Engine::new(set).with_profile(Profile::cluster()), lists, by_key }))
+            Some(Arc::new(Loop {
+                engine: Engine::new(set).with_profile(Profile::cluster()),
+                lists,
+                by_key,
+                is_expression,
+            }))
         };
         let all: Option<Vec<Arc<Loop>>> = cutter.found.into_iter().map(alone).collect();
         Some(Level { all: all?, rest: rest.ok().map(|(reads, _)| reads) })
@@ -192,7 +201,11 @@ fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
         bindings: Box::default(),
         admit: None,
         expressions,
-        bound: None,
+        // Without bindings it is evaluated by itself.
+        bound: rule.bound.as_ref().map(|bound| {
+            let (bindings, params) = (Box::default(), Arc::new([]));
+            Arc::new(Bound { bindings, params, param_kind: None, ..(**bound).clone() })
+        }),
         properties: None,
         body: Body::Validate { check, message: message.clone() },
         ..rule.clone()

@@ -122,3 +122,72 @@ fn entries_of_many_keys_are_proved() {
     let found = compared(&old, &pattern("=(profile.io/*)", "a | b/*"));
     assert_eq!(found.answer, Answer::Differs);
 }
+
+/// A policy of Kubernetes for Pods with this expression, and its binding.
+fn of_kubernetes(expression: &str) -> String {
+    let on = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}";
+    let kind = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy";
+    format!(
+        "{kind}\nmetadata: {{name: p}}\nspec:\n  {on}\n  validations:\n  - expression: \"{expression}\"\n---\n{kind}Binding\nmetadata: {{name: p}}\nspec: {{policyName: p, validationActions: [Audit]}}\n"
+    )
+}
+
+/// A ClusterPolicy for Pods that are created, which reports only.
+fn of_pods(check: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}\n    validate: {{message: m, failureAction: Audit, {check}}}\n"
+    )
+}
+
+#[test]
+fn what_policies_of_kubernetes_say_of_items_counts() {
+    let old = of_pods("pattern: {spec: {containers: [{=(securityContext): {=(privileged): false}}]}}");
+    let containers = |body: &str| of_kubernetes(&format!("dyn(object.spec.containers).all(c, {body})"));
+    let same = compared(&old, &containers("c.?securityContext.?privileged.orValue(false) == false"));
+    assert_eq!(same.answer, Answer::Proved, "{:?}", same.reasons);
+    let other = compared(&old, &containers("c.?securityContext.?procMount.orValue('') != 'x'"));
+    assert_eq!(other.answer, Answer::Differs);
+}
+
+#[test]
+fn a_field_that_no_rule_names_is_tried_where_names_of_fields_are_looked_at() {
+    let names = "name, configMap, secret";
+    let old = of_pods(&format!(
+        "deny: {{conditions: {{any: [{{key: \"{{{{ request.object.spec.volumes[].keys(@)[] || `[]` }}}}\", operator: AnyNotIn, value: [{names}]}}]}}}}"
+    ));
+    let new = of_kubernetes("object.spec.?volumes.orValue([]).all(v, !has(v.azureFile))");
+    let found = compared(&old, &new);
+    assert_eq!(found.answer, Answer::Differs);
+    assert!(found.differences.iter().any(|one| one.universe == Universe::Cluster));
+}
+
+#[test]
+fn entries_of_maps_are_looked_at_one_after_the_other() {
+    let old = of_pods(
+        "deny: {conditions: {all: [{key: \"{{ request.object.metadata.annotations.keys(@)[?contains(@, 'x.io/')] }}\", operator: AnyNotIn, value: [x.io/a, x.io/b]}]}}",
+    );
+    let new = |names: &str| {
+        of_kubernetes(&format!(
+            "!object.metadata.?annotations.orValue({{}}).exists(k, k.contains('x.io/') && !(k in [{names}]))"
+        ))
+    };
+    let same = compared(&old, &new("'x.io/a', 'x.io/b'"));
+    assert_eq!(same.answer, Answer::Proved, "{:?}", same.reasons);
+    assert_eq!(compared(&old, &new("'x.io/a'")).answer, Answer::Differs);
+}
+
+#[test]
+fn values_of_maps_are_read_at_the_names_that_are_walked() {
+    let old = of_pods(
+        "deny: {conditions: {any: [{key: \"{{ items(request.object.metadata.annotations || `{}`, 'k', 'v')[?starts_with(k, 'x/') && v != 'a'] | length(@) }}\", operator: GreaterThan, value: 0}]}}",
+    );
+    let new = |value: &str| {
+        let other = format!("object.metadata.annotations[k] == '{value}'");
+        of_kubernetes(&format!(
+            "object.metadata.?annotations.orValue({{}}).all(k, !k.startsWith('x/') || {other})"
+        ))
+    };
+    let same = compared(&old, &new("a"));
+    assert_eq!(same.answer, Answer::Proved, "{:?}", same.reasons);
+    assert_eq!(compared(&old, &new("b")).answer, Answer::Differs);
+}

@@ -479,6 +479,21 @@ fn a_text_with_a_wildcard_is_a_text_where_equality_counts() {
 }
 
 #[test]
+fn pod_security_controls_of_two_versions_are_proved_equal_field_by_field() {
+    let level = |version: &str, exclude: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}\n    validate: {{podSecurity: {{level: baseline, version: {version}{exclude}}}}}\n"
+        )
+    };
+    let same = compared(&level("v1.24", ""), &level("v1.25", ""));
+    assert_eq!(same.answer, Answer::Proved, "{:?}", same.reasons);
+    // Safe sysctls were added.
+    assert_eq!(compared(&level("v1.26", ""), &level("v1.27", "")).answer, Answer::Differs);
+    let images = ", exclude: [{controlName: Capabilities, images: ['x/*']}]";
+    assert_eq!(compared(&level("v1.25", ""), &level("v1.25", images)).answer, Answer::Differs);
+}
+
+#[test]
 fn violations_of_pod_security_controls_are_tried() {
     let level = |kind: &str, action: &str| {
         format!(
