@@ -95,6 +95,9 @@ const TOGETHER: usize = 32;
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
 
+/// The best of so many objects on which sides differ is shown.
+const ENOUGH: usize = 8;
+
 /// Where nothing can be proved, one object of so many is evaluated, and fewer by the second factor for further kinds and operations.
 const SPARSE: [usize; 2] = [20, 4];
 
@@ -170,6 +173,7 @@ fn of_sides<'s>(
         alike: BTreeSet::new(),
         looked: 0,
         share: 1,
+        units: 1,
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
         by_effect: false,
         effects: Default::default(),
@@ -205,12 +209,23 @@ pub(crate) struct Run<'s> {
     looked: usize,
     /// Among how many units the objects are shared that are evaluated where nothing can be proved.
     share: usize,
+    /// Among how many those near objects that an API server refuses.
+    units: usize,
     /// Whether what follows from violations is known.
     pub has_effects: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
     pub by_effect: bool,
     /// What followed from violations of either side in an environment.
     pub effects: [BTreeSet<Effect>; 2],
+}
+
+/// What is known of a unit after others were looked at.
+#[derive(Default)]
+struct Attempts {
+    /// Whether it is covered, and why that is no proof.
+    covered: Option<Option<String>>,
+    /// Whether the sides differ on an object that violates it.
+    is_real: bool,
 }
 
 /// On which objects units do not cover one.
@@ -245,6 +260,7 @@ impl Run<'_> {
         self.looked += 1;
         let is_open = |unit: &&Unit| open(&unit.reads, &unit.predicates).is_some();
         self.share = (sides.iter().flatten().filter(is_open).count() / FEW_UNITS).max(1);
+        self.units = (sides.iter().flatten().count() / FEW_UNITS).max(1);
         self.effects = Default::default();
         self.units(environment, &sides);
         // Where all violations of both sides have one consequence, what is covered is covered in this, too.
@@ -282,52 +298,36 @@ impl Run<'_> {
         near.sort_by_key(|other| (std::cmp::Reverse(overlap(other)), shared(&other.reads, &other.reads)));
         let close: Vec<&Unit> = near.iter().copied().filter(|o| overlap(o) > 0).take(TOGETHER).collect();
         let singles = near.iter().take(3).map(|one| vec![*one]);
-        let mut attempts: Vec<Vec<&Unit>> = singles.collect();
+        let mut partners: Vec<Vec<&Unit>> = singles.collect();
         if close.len() > 1 {
             // What cannot be proved is looked at once.
             if open(reads, &unit.predicates).is_some() {
-                attempts.clear();
+                partners.clear();
             }
-            attempts.push(close);
+            partners.push(close);
         }
-        if attempts.is_empty() {
-            attempts.push(Vec::new());
+        if partners.is_empty() {
+            partners.push(Vec::new());
         }
-        let mut witnesses: Vec<Case> = Vec::new();
-        // Whether it is covered, and why that is no proof.
-        let mut covered: Option<Option<String>> = None;
+        let mut attempts = Attempts::default();
         let mut refused: Vec<&Vec<&Unit>> = Vec::new();
-        let mut note = |found: Uncovered| {
-            let why = found.open.or(found.open_in_clusters);
-            if found.in_clusters.is_empty() && covered.as_ref().is_none_or(Option::is_some) {
-                covered = Some(why);
-            }
-            let is_covered = found.in_clusters.is_empty() && found.in_files.is_empty();
-            for of in [found.in_clusters, found.in_files] {
-                witnesses.extend(of.into_iter().take(MOST_WITNESSES / 2));
-            }
-            is_covered
-        };
-        for others in &attempts {
+        for others in &partners {
             let found = self.cover(environment, (unit, at), others, false);
             if found.open.is_none() && found.open_in_clusters.is_some() && found.in_clusters.is_empty() {
                 refused.push(others);
-            } else if note(found) {
+            } else if self.is_decided(environment, found, &mut attempts) {
                 refused.clear();
                 break;
             }
         }
         // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
         for others in refused {
-            if note(self.cover(environment, (unit, at), others, true)) {
+            let found = self.cover(environment, (unit, at), others, true);
+            if self.is_decided(environment, found, &mut attempts) {
                 break;
             }
         }
-        // Each is looked at: the best of them is shown.
-        let mut is_real = false;
-        for case in witnesses {
-            is_real |= self.witness(environment, case);
-        }
+        let Attempts { covered, is_real } = attempts;
         match covered {
             Some(None) => {}
             Some(Some(why)) => {
@@ -340,6 +340,33 @@ impl Run<'_> {
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
+    }
+
+    /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.
+    fn is_decided(&mut self, environment: &Environment, found: Uncovered, so_far: &mut Attempts) -> bool {
+        let why = found.open.or(found.open_in_clusters);
+        if found.in_clusters.is_empty() && so_far.covered.as_ref().is_none_or(Option::is_some) {
+            so_far.covered = Some(why);
+        }
+        if found.in_clusters.is_empty() && found.in_files.is_empty() {
+            return true;
+        }
+        let is_real = self.witnesses(environment, found.in_clusters);
+        so_far.is_real |= is_real;
+        so_far.is_real |= self.witnesses(environment, found.in_files);
+        is_real
+    }
+
+    /// Whether the sides differ on one of these objects. Several are looked at: the best of them is shown.
+    fn witnesses(&mut self, environment: &Environment, cases: Vec<Case>) -> bool {
+        let mut real = 0;
+        for case in cases.into_iter().take(MOST_WITNESSES / 2) {
+            real += usize::from(self.witness(environment, case));
+            if real >= ENOUGH {
+                break;
+            }
+        }
+        real > 0
     }
 
     /// `is_thorough`: objects near those that an API server refuses are looked at, too.
@@ -421,6 +448,7 @@ impl Run<'_> {
         }
         if is_thorough && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
+            let few = (few / self.units).max(1);
             let pool = Pool { cases, texts, integers, few };
             self.explore((environment, from, others), &reads, pool, &mut found);
         }
