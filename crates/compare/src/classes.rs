@@ -57,10 +57,13 @@ enum Shown {
     As(Value),
 }
 
+/// A kind of objects, a field, and what is in it.
+type Place = ([Str; 3], List, Value);
+
 /// What API servers show, each found once.
 #[derive(Default)]
 pub(crate) struct Memory {
-    known: RefCell<HashMap<([Str; 3], List, Value), Shown>>,
+    known: RefCell<HashMap<Place, Shown>>,
 }
 
 /// Lists whose items are looked at by loops alone.

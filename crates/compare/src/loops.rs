@@ -294,7 +294,7 @@ impl Cutter<'_> {
         let excluded = own.exclude.as_list().unwrap_or_default();
         let part = own
             .field()
-            .filter(|_| excluded.iter().all(is_by_item) && !(self.is_inner && !excluded.is_empty()))?;
+            .filter(|_| (!self.is_inner || excluded.is_empty()) && excluded.iter().all(is_by_item))?;
         let lists = match part.of {
             Whose::Annotations if self.is_inner => return None,
             Whose::Annotations => vec![annotations_path(self.kind).iter().map(|key| step(key)).collect()],
