@@ -31,7 +31,7 @@ const LONGEST: usize = 64;
 /// For more answers of loops it takes too long.
 const MOST_ANSWERS: usize = 30_000;
 
-/// More of what API servers show is not remembered.
+/// More of what API servers show is found again.
 const MOST_SHOWN: usize = 50_000;
 
 /// So many names stand for any number of them that are alike.
@@ -260,7 +260,7 @@ impl Classes {
     }
 }
 
-/// What can be made of something empty by adding members of classes until nothing new is said; `longer`: something with one more
+/// What something empty becomes by adding members of classes until nothing new is said; `longer`: something with one more
 /// member of a class, nothing where there is none, `None` where that is not known. `None`: there are too many.
 fn closed<T: Clone, C>(
     said_of_empty: Said,

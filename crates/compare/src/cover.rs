@@ -161,6 +161,10 @@ fn of_sides<'s>(
     }
     let mut run = Run {
         sides: [old, new],
+        strict: [old, new]
+            .into_iter()
+            .any(Side::allows_existing)
+            .then(|| [old, new].map(Side::without_existing)),
         options,
         observer,
         left: options.evaluations,
@@ -190,6 +194,8 @@ fn of_sides<'s>(
 
 pub(crate) struct Run<'s> {
     pub sides: [&'s Side; 2],
+    /// The same without what allows updates of violations, where a side does.
+    pub strict: Option<[Side; 2]>,
     pub options: Options,
     observer: Option<&'s dyn Observer>,
     pub left: usize,

@@ -61,7 +61,12 @@ impl Run<'_> {
         case: &Case,
     ) -> Option<(DifferenceKind, Judgement, Judgement)> {
         let request = request(environment, case)?;
-        let [old, new] = self.sides.map(|side| side.judge(&request));
+        // An update of an object about which nothing is known is none of a violation.
+        let is_unknown = environment.operation == "UPDATE" && case.old.is_none();
+        let [old, new] = match &self.strict {
+            Some(strict) if is_unknown => strict.each_ref().map(|side| side.judge(&request)),
+            _ => self.sides.map(|side| side.judge(&request)),
+        };
         // Violations that were there before are a class of their own (`Comparison::existing`).
         let before = before_ephemeral(environment, case);
         if let Some(before) = before.as_ref().and_then(|before| self::request(environment, before))

@@ -7,14 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::Profile;
 use crate::ir::check::{Check, ForEach};
 use crate::ir::expr::{Faults, Missing};
-use crate::ir::policy::KindRules;
 use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
 use crate::ir::template::{Needs, Query};
-use crate::ir::{Expr, Policy, Rule, Template};
-use crate::policies::policy_set::{Engine, PolicySet};
+use crate::ir::{Expr, Rule, Template};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
@@ -46,7 +43,7 @@ pub(crate) fn with_inputs(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Stri
     }
     let known: BTreeMap<String, usize> = old.into_iter().enumerate().map(|(at, entry)| (entry, at)).collect();
     let names = sides.iter().flat_map(|side| side.policies()).flat_map(|policy| external(policy)).collect();
-    Some((sides.map(|side| of_side(side, &known)), names))
+    Some((sides.map(|side| side.with_rules(&|rule| of_rule(rule, &known))), names))
 }
 
 /// What an entry loads, in words that are the same for entries that load the same; `None`: nothing.
@@ -85,20 +82,6 @@ fn named(text: &str, earlier: &[Arc<Binding>], depth: usize) -> String {
 fn loads_in_loop(check: &Check) -> bool {
     let loads = |l: &ForEach| l.bindings.iter().any(|one| loaded(one).is_some()) || loads_in_loop(&l.check);
     matches!(check, Check::ForEach(loops) if loops.iter().any(loads))
-}
-
-fn of_side(side: &Side, known: &BTreeMap<String, usize>) -> Side {
-    let of_rules = |rules: &[Arc<Rule>]| rules.iter().map(|rule| of_rule(rule, known)).collect::<Arc<[_]>>();
-    let of_policy = |policy: &Arc<Policy>| {
-        let by_kind = policy.by_kind.iter();
-        let by_kind = by_kind.map(|own| KindRules { rules: of_rules(&own.rules), ..own.clone() }).collect();
-        Arc::new(Policy { rules: of_rules(&policy.rules), by_kind, ..(**policy).clone() })
-    };
-    let set = side.engine.set();
-    let policies = set.policies().iter().map(of_policy).collect();
-    let set = PolicySet::new(policies, set.exceptions().to_vec())
-        .with_cel_exceptions(set.cel_exceptions().to_vec());
-    Side { engine: Engine::new(set).with_profile(Profile::cluster()) }
 }
 
 fn of_rule(rule: &Arc<Rule>, known: &BTreeMap<String, usize>) -> Arc<Rule> {

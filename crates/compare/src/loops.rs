@@ -298,7 +298,7 @@ impl Cutter<'_> {
         let lists = match part.of {
             Whose::Annotations if self.is_inner => return None,
             Whose::Annotations => vec![annotations_path(self.kind).iter().map(|key| step(key)).collect()],
-            Whose::Nobody => return None,
+            Whose::Around => return None,
             Whose::Pod | Whose::Containers(_) => self.of_control(own, part)?,
         };
         let with = |part: FieldPart| {
@@ -307,7 +307,7 @@ impl Cutter<'_> {
         };
         let check = with(FieldPart { exempts: false, ..part });
         self.found.push(Found { check, lists, by_key: false });
-        Some(with(FieldPart { of: Whose::Nobody, ..part }))
+        Some(with(FieldPart { of: Whose::Around, ..part }))
     }
 
     /// The lists that lead to a field of a control.

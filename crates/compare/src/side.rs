@@ -7,7 +7,7 @@ use crate::engine::{Profile, Request, RuleOutcome, Status, action};
 use crate::ir::facts::Stage;
 use crate::ir::matcher::Filter;
 use crate::ir::policy::KindRules;
-use crate::ir::rule::Body;
+use crate::ir::rule::{Action, Body};
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::policies::load::Policies;
@@ -157,6 +157,30 @@ impl Side {
         let environment = Environment::of_object(object, operation)?;
         let case = Case { object: object.clone(), old: None, around: Arc::default() };
         Some(self.judge(&request(&environment, &case)?))
+    }
+
+    /// The same policies with other rules in place of theirs.
+    pub(crate) fn with_rules(&self, change: &dyn Fn(&Arc<Rule>) -> Arc<Rule>) -> Side {
+        let of_rules = |rules: &[Arc<Rule>]| rules.iter().map(change).collect::<Arc<[_]>>();
+        let of_policy = |policy: &Arc<Policy>| {
+            let by_kind = policy.by_kind.iter();
+            let by_kind =
+                by_kind.map(|own| KindRules { rules: of_rules(&own.rules), ..own.clone() }).collect();
+            Arc::new(Policy { rules: of_rules(&policy.rules), by_kind, ..(**policy).clone() })
+        };
+        let set = self.engine.set();
+        let policies = set.policies().iter().map(of_policy).collect();
+        let set = PolicySet::new(policies, set.exceptions().to_vec())
+            .with_cel_exceptions(set.cel_exceptions().to_vec());
+        Side { engine: Engine::new(set).with_profile(Profile::cluster()) }
+    }
+
+    /// The same policies without what allows updates of objects that are violations already.
+    pub(crate) fn without_existing(&self) -> Side {
+        self.with_rules(&|rule| {
+            let action = Action { allow_existing: false, ..rule.action.clone() };
+            Arc::new(Rule { action, ..(**rule).clone() })
+        })
     }
 
     /// Whether a rule allows updates of objects that are violations already.

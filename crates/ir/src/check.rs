@@ -175,7 +175,7 @@ pub enum Whose {
     /// Annotations.
     Annotations,
     /// None: what exempts a pod is looked at, nothing else.
-    Nobody,
+    Around,
 }
 
 impl Whose {

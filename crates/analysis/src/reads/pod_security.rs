@@ -29,7 +29,7 @@ impl Reader {
         let spec = place(spec);
         let only = check.field();
         let has = |whose: Whose| only.is_none_or(|only| only.of == whose);
-        let has_exemptions = only.is_none_or(|only| only.exempts);
+        let spares = only.is_none_or(|only| only.exempts);
         let containers: Vec<Place> = LISTS
             .iter()
             .enumerate()
@@ -39,7 +39,7 @@ impl Reader {
         // A control that is excluded for some images, fields or values.
         let excluded = check.exclude.as_list().unwrap_or_default();
         for placed in check.controls().into_iter().flatten() {
-            if placed.form.unless_windows && has_exemptions {
+            if placed.form.unless_windows && spares {
                 self.control_field(&below(&spec, &["os", "name"]), &[Value::from("windows")]);
             }
             for (at, requirement) in placed.form.requirements.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Reader {
                     None => requirement.fields.iter().collect(),
                 };
                 let of_pod = requirement.of != Of::Containers && has(Whose::Pod);
-                let in_place = requirement.unless_pod.is_some() && !has(Whose::Pod) && has_exemptions;
+                let in_place = requirement.unless_pod.is_some() && !has(Whose::Pod) && spares;
                 if of_pod || in_place || (requirement.unless_pod.is_some() && only.is_none()) {
                     self.fields(&fields, requirement.unless_pod, &spec);
                 }
