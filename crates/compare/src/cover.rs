@@ -245,6 +245,8 @@ pub(crate) struct Uncovered {
     pub open: Option<String>,
     /// Why those in clusters do not.
     pub open_in_clusters: Option<String>,
+    /// What is read, and where to look, when an API server refuses all of the objects on which they do not.
+    pub near_refused: Option<(Reads, Pool)>,
 }
 
 impl Run<'_> {
@@ -316,19 +318,21 @@ impl Run<'_> {
             partners.push(Vec::new());
         }
         let mut attempts = Attempts::default();
-        let mut refused: Vec<&Vec<&Unit>> = Vec::new();
+        let mut refused: Vec<(&Vec<&Unit>, Uncovered)> = Vec::new();
         for others in &partners {
-            let found = self.cover(environment, (unit, at), others, false);
-            if found.open.is_none() && found.open_in_clusters.is_some() && found.in_clusters.is_empty() {
-                refused.push(others);
+            let found = self.cover(environment, (unit, at), others);
+            if found.near_refused.is_some() {
+                refused.push((others, found));
             } else if self.is_decided(environment, found, &mut attempts) {
                 refused.clear();
                 break;
             }
         }
         // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
-        for others in refused {
-            let found = self.cover(environment, (unit, at), others, true);
+        for (others, mut found) in refused {
+            if let Some((reads, pool)) = found.near_refused.take() {
+                self.explore((environment, (unit, at), others), &reads, pool, &mut found);
+            }
             if self.is_decided(environment, found, &mut attempts) {
                 break;
             }
@@ -375,14 +379,7 @@ impl Run<'_> {
         real > 0
     }
 
-    /// `is_thorough`: objects near those that an API server refuses are looked at, too.
-    fn cover(
-        &mut self,
-        environment: &Environment,
-        from: (&Unit, usize),
-        others: &[&Unit],
-        is_thorough: bool,
-    ) -> Uncovered {
+    fn cover(&mut self, environment: &Environment, from: (&Unit, usize), others: &[&Unit]) -> Uncovered {
         let (unit, _) = from;
         let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
@@ -452,11 +449,10 @@ impl Run<'_> {
                 break;
             }
         }
-        if is_thorough && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
+        if found.open.is_none() && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
             let few = (few / self.units).max(1);
-            let pool = Pool { cases, texts, integers, few };
-            self.explore((environment, from, others), &reads, pool, &mut found);
+            found.near_refused = Some((reads, Pool { cases, texts, integers, few }));
         }
         found
     }

@@ -510,7 +510,7 @@ impl Cutter<'_> {
             Expr::Invoke(invoke) => {
                 match (invoke.function.operation(), &*invoke.args) {
                     (Some(Operation::Member), [one, list])
-                        if constant(one).is_some() && is_closed(list, binders) =>
+                        if one.constant().is_some() && is_closed(list, binders) =>
                     {
                         if let Some(range) = range(list, self.around(variables))
                             && self.is_wanted(&range)
@@ -575,7 +575,7 @@ impl Cutter<'_> {
         let Template::Whole(hole) = side else { return None };
         let list = match query(&hole.query, self.is_deletion)? {
             // What stands for an empty list is known, too.
-            Expr::Or(sides) if constant(&sides[1]).is_some() => &sides[0],
+            Expr::Or(sides) if sides[1].constant().is_some() => &sides[0],
             list => list,
         };
         let range = range(list, self.around(&[]))?;
@@ -641,7 +641,7 @@ impl Cutter<'_> {
         if let Expr::Call { function, args } = expr
             && function.operation() == Some(Operation::Contains)
             && let [list, one] = &**args
-            && constant(one).is_some()
+            && one.constant().is_some()
             && is_closed(list, u32::from(self.around.is_some()))
             && let Some(range) = range(list, self.around(&[]))
             && self.is_wanted(&range)
@@ -744,14 +744,6 @@ fn reads_element(expr: &Expr) -> bool {
     }
 }
 
-fn constant(expr: &Expr) -> Option<&Value> {
-    match expr {
-        Expr::Const(value) => Some(value),
-        Expr::Folded(folded) => Some(&folded.value),
-        _ => None,
-    }
-}
-
 fn is_comparison(operation: Operation) -> bool {
     use Operation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Unequal};
     matches!(operation, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
@@ -760,7 +752,7 @@ fn is_comparison(operation: Operation) -> bool {
 /// The list whose length is one side of a comparison, and the number that is the other.
 fn counted<'e>(one: &'e Expr, other: &'e Expr) -> Option<(&'e Expr, i64)> {
     let Expr::Invoke(size) = one else { return None };
-    match (size.function.operation(), &*size.args, constant(other)) {
+    match (size.function.operation(), &*size.args, other.constant()) {
         (Some(Operation::Size), [list], Some(Value::Int(number))) => Some((list, *number)),
         _ => None,
     }
@@ -768,7 +760,7 @@ fn counted<'e>(one: &'e Expr, other: &'e Expr) -> Option<(&'e Expr, i64)> {
 
 /// A comparison of a length with another number.
 fn with_number(expr: &Expr, number: i64) -> Expr {
-    map_children(expr.clone(), &mut |e, _| match constant(&e) {
+    map_children(expr.clone(), &mut |e, _| match e.constant() {
         Some(Value::Int(_)) => Expr::Const(Value::Int(number)),
         _ => e,
     })

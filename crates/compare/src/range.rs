@@ -81,15 +81,7 @@ pub(crate) fn range(expr: &Expr, around: Around<'_>) -> Option<Range> {
 
 /// Whether an expression reads nothing but the values of so many binders around it.
 pub(crate) fn is_local(expr: &Expr, binders: u32) -> bool {
-    match expr {
-        Expr::Root | Expr::Variable(_) => false,
-        Expr::Local(n) => *n < binders,
-        expr => {
-            let mut is = true;
-            children(expr, &mut |e, child| is = is && is_local(e, binders + child.binders));
-            is
-        }
-    }
+    is_of_entry(expr, binders, &|_| false)
 }
 
 /// The same, or nothing but the value of the outermost of these binders in a map.
@@ -103,8 +95,10 @@ pub(crate) fn is_of_entry(expr: &Expr, binders: u32, is_map: &dyn Fn(&Expr) -> b
             };
             let is_entry = matches!(unwrapped(index), Expr::Local(n) if n + 1 == binders);
             let are_keys = |step: &Walked| matches!(step, Walked::Key { .. });
-            let rest = walk.steps.iter().skip(at.unwrap_or_default() + 1);
-            return is_entry && rest.clone().all(are_keys) && is_map(&Expr::Walk(Box::new(map)));
+            let mut rest = walk.steps.iter().skip(at.unwrap_or_default() + 1);
+            if is_entry && rest.all(are_keys) && is_map(&Expr::Walk(Box::new(map))) {
+                return true;
+            }
         }
     }
     match expr {

@@ -254,6 +254,15 @@ impl Expr {
         }
     }
 
+    /// The value of a constant, also of one that was computed beforehand.
+    pub fn constant(&self) -> Option<&Value> {
+        match self {
+            Expr::Const(value) => Some(value),
+            Expr::Folded(folded) => Some(&folded.value),
+            _ => None,
+        }
+    }
+
     /// A fault with this text.
     pub fn fail(text: impl Into<Str>) -> Expr {
         Expr::Fail { args: Box::default(), text: text.into() }

@@ -77,23 +77,15 @@ const MOST_NODES: u32 = 1 << 20;
 
 /// Whether a value is a scalar: what it is compared with is then read by its shape.
 fn is_scalar(e: &Expr) -> bool {
-    constant(e).is_some_and(|v| !matches!(v, Value::List(_) | Value::Map(_)))
+    e.constant().is_some_and(|v| !matches!(v, Value::List(_) | Value::Map(_)))
 }
 
 /// Whether an expression is a list or map without items.
 fn is_empty(e: &Expr) -> bool {
-    match constant(e) {
+    match e.constant() {
         Some(Value::List(list)) => list.is_empty(),
         Some(Value::Map(map)) => map.is_empty(),
         _ => matches!(e, Expr::Make(make) if matches!(&**make, Make::List(items, _) if items.is_empty())),
-    }
-}
-
-fn constant(e: &Expr) -> Option<&Value> {
-    match e {
-        Expr::Const(v) => Some(v),
-        Expr::Folded(folded) => Some(&folded.value),
-        _ => None,
     }
 }
 
