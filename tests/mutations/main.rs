@@ -92,6 +92,11 @@ fn loaded(policy: &[Value]) -> Policies {
     loaded
 }
 
+/// Whether a server can ask any of these policies.
+fn is_usable(policy: &[Value]) -> bool {
+    loaded(policy).policies.iter().any(|p| p.refused.is_none() && p.uncompiled.is_none())
+}
+
 /// The same, ready for requests.
 fn gate(policy: &[Value]) -> Gate {
     let known = [
@@ -112,7 +117,8 @@ fn deletions(gate: &Gate, object: &Value, totals: &mut Totals) {
 
 /// Loads a changed policy and evaluates it on changed objects.
 fn run(corpus: &Corpus, random: &mut Random, totals: &mut Totals) {
-    let mut policy = random.of(&corpus.policies).clone();
+    let unchanged = random.of(&corpus.policies);
+    let mut policy = unchanged.clone();
     // One of five stays as it is, and is evaluated on changed objects.
     for _ in 0..[0, 1, 1, 1, 2][random.below(5)] {
         let at = random.below(policy.len());
@@ -127,7 +133,11 @@ fn run(corpus: &Corpus, random: &mut Random, totals: &mut Totals) {
     for schedule in policy.iter().map(|v| v.text_at(&["spec", "schedule"])).filter(|s| !s.is_empty()) {
         totals.timed("a schedule", || Cron::parse(schedule).and_then(|cron| cron.next(1_800_000_000)));
     }
-    let gate = totals.timed("loading", || gate(&policy));
+    let mut gate = totals.timed("loading", || gate(&policy));
+    // Half of the changes leave no usable policy: requests then ask the one before the change.
+    if !is_usable(&policy) {
+        gate = totals.timed("loading", || self::gate(unchanged));
+    }
     let before = totals.results;
     for _ in 0..REQUESTS {
         let original = corpus.object(&policy, random).clone();
@@ -223,7 +233,7 @@ fn all_runs() {
     );
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(retained < MOST_RETAINED, "{retained} MiB are retained");
-    assert!(runs - first < 100 || totals.answered * 5 > runs - first, "most policies are unusable");
+    assert!(runs - first < 100 || totals.answered * 4 > runs - first, "most policies are unusable");
 }
 
 #[test]
