@@ -92,7 +92,7 @@ fn loaded(policy: &[Value]) -> Policies {
     loaded
 }
 
-/// Whether a server can ask any of these policies.
+/// Whether a server can use any of these policies.
 fn is_usable(policy: &[Value]) -> bool {
     loaded(policy).policies.iter().any(|p| p.refused.is_none() && p.uncompiled.is_none())
 }
@@ -134,7 +134,7 @@ fn run(corpus: &Corpus, random: &mut Random, totals: &mut Totals) {
         totals.timed("a schedule", || Cron::parse(schedule).and_then(|cron| cron.next(1_800_000_000)));
     }
     let mut gate = totals.timed("loading", || gate(&policy));
-    // Half of the changes leave no usable policy: requests then ask the one before the change.
+    // Half of the changes leave no usable policy: requests then go to the one before the change.
     if !is_usable(&policy) {
         gate = totals.timed("loading", || self::gate(unchanged));
     }
