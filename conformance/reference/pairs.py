@@ -90,24 +90,45 @@ def policies(folder, kinds):
     return found
 
 
-def reverse(value):
-    """Reverses the conditions below a value."""
+def can_fail(conditions, names):
+    """Whether a condition may raise an error: the order counts then, for conditions after the one that decides are not evaluated.
+    What has no default may, and what reads data from outside."""
+    def fails(expression):
+        outside = any(re.search(r"(?<![\w.])" + re.escape(name) + r"(?![\w-])", expression) for name in names)
+        return outside or "||" not in expression
+    found = [one for one in re.findall(r"\{\{(.*?)\}\}", str(conditions), re.DOTALL)]
+    return any(fails(one) for one in found)
+
+
+def reverse(value, names):
+    """Reverses the conditions below a value, where their order has no meaning; `names` are those of data from outside."""
     if isinstance(value, list):
         for one in value:
-            reverse(one)
+            reverse(one, names)
     if not isinstance(value, dict):
         return
     for key, below in value.items():
         if key in ("preconditions", "conditions") and isinstance(below, dict):
             for name in ("any", "all"):
-                if isinstance(below.get(name), list):
+                if isinstance(below.get(name), list) and not can_fail(below[name], names):
                     below[name] = below[name][::-1]
-        reverse(below)
+        reverse(below, names)
+
+
+def context_names(value):
+    """The names of the context entries of a rule and of its loops."""
+    if isinstance(value, list):
+        return [name for one in value for name in context_names(one)]
+    if not isinstance(value, dict):
+        return []
+    entries = value.get("context") if isinstance(value.get("context"), list) else []
+    own = [entry["name"] for entry in entries if isinstance(entry, dict) and "name" in entry]
+    return own + [name for below in value.values() for name in context_names(below)]
 
 
 def reword(rule):
     import yaml
-    reverse(rule)
+    reverse(rule, context_names(rule))
     rule["name"] = (rule["name"] + "-x")[:60]
     check = rule.get("validate") or {}
     if "message" in check and "{{" not in str(check["message"]):
