@@ -2,13 +2,15 @@
 //!
 //! `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
 //! they were proved equal (`false proof`) or no difference was found (`missed`); `(files)`: only as written, not as an API server
-//! shows them to webhooks.
+//! shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
+//! (`docs/diff.md`).
 
 use std::io::BufRead;
 use std::time::Instant;
 
 use ephor_compare::{Answer, Options, Side, compare};
 use ephor_kubernetes::admitted::{admitted, kind_of};
+use ephor_kubernetes::kinds::Kinds;
 use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
@@ -25,8 +27,15 @@ fn objects(path: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split("\n---")
         .filter_map(|one| ephor_document::yaml_value(one).ok())
-        .filter(|v| v.get("kind").is_some())
+        .filter(|v| v.get("kind").is_some() && !is_namesake(v))
         .collect()
+}
+
+/// Whether an object is a custom resource of a kind that Kubernetes has under the same name: comparisons do not look at these.
+fn is_namesake(object: &Value) -> bool {
+    let group = object.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+    let mut named = Kinds::built_in().named(object.text_at(&["kind"])).peekable();
+    named.peek().is_some() && named.all(|kind| *kind.group != *group)
 }
 
 /// An object as an API server shows it to webhooks; the object itself where this is not known; nothing when it is refused.
@@ -61,6 +70,7 @@ fn main() {
     let is_long = std::env::args().any(|arg| arg == "--objects");
     let checked = std::env::args().skip_while(|arg| arg != "--check").nth(1);
     let pool = checked.map(|path| objects(&path)).unwrap_or_default();
+    let as_shown: Vec<Value> = pool.iter().filter_map(shown).collect();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Some((old, new)) = line.split_once(' ') else { continue };
         let start = Instant::now();
@@ -72,16 +82,16 @@ fn main() {
             }
         };
         let found = compare(&old, &new, Options::default());
+        let time = start.elapsed().as_millis();
         if found.answer != Answer::Differs && !pool.is_empty() {
             let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
             let word = if is_proved { "false proof" } else { "missed" };
-            let as_shown: Vec<Value> = pool.iter().filter_map(shown).collect();
             let of_clusters = differing(&old, &new, &as_shown);
-            let of_files = differing(&old, &new, &pool);
+            let of_files = if of_clusters.is_empty() { differing(&old, &new, &pool) } else { Vec::new() };
             for one in of_clusters.iter().take(3) {
                 println!("!! {word}: {line} {one}");
             }
-            for one in of_files.iter().filter(|_| of_clusters.is_empty()).take(3) {
+            for one in of_files.iter().take(3) {
                 println!("!! {word} (files): {line} {one}");
             }
         }
@@ -90,7 +100,6 @@ fn main() {
             Answer::Incomparable(why) => why.clone(),
             Answer::Proved | Answer::Differs => String::new(),
         };
-        let time = start.elapsed().as_millis();
         println!("{line}\t{}\t{time} ms\t{} objects\t{why}", found.answer.name(), found.objects);
         for d in found.differences.iter().filter(|_| is_long) {
             let said = |verdict: ephor_compare::Verdict| verdict.name();
