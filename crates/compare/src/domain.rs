@@ -14,6 +14,7 @@ use crate::kubernetes::admitted::{
     instead_of, is_shown_as_null, listed, needed, one_of, required_item, smallest,
 };
 use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
+use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
 
 use super::classes::{Classes, LIKE_NAMES};
@@ -536,23 +537,31 @@ impl<'d> Domain<'d> {
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         let languages = self.tested.at(&self.at);
-        if !languages.regexes.is_empty()
-            || languages.globs.iter().any(|glob| glob != "*" && glob.contains(['*', '?']))
-        {
-            self.not_all("names of fields are compared with patterns");
+        if !languages.regexes.is_empty() {
+            self.not_all("names of fields are compared with regular expressions");
         }
         let is_tested = |name: &str| languages.globs.contains(name);
         let mut found = Tree { names: false, ..tree.clone() };
         let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
         let tested = def.fields.iter().filter(|field| is_tested(&field.name));
         let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
-        // The other fields are all alike: whether there is one counts.
-        let is_other = |name: &str| !is_tested(name) && tree.get(name).is_none();
-        let others = || def.fields.iter().filter(|field| !field.required && is_other(&field.name));
+        // The other fields that the same patterns match are alike: how many there are counts.
+        self.count();
+        let most = self.items;
+        let patterns = languages.globs.iter().map(|glob| Wildcard::new(glob.as_str()));
+        let patterns: Vec<Wildcard> = patterns.filter(Wildcard::is_wild).collect();
+        let mut alike: BTreeMap<Vec<bool>, Vec<&Field>> = BTreeMap::new();
+        let is_other =
+            |field: &&Field| !field.required && !is_tested(&field.name) && tree.get(&field.name).is_none();
+        for field in def.fields.iter().filter(is_other) {
+            let matched = patterns.iter().map(|pattern| pattern.matches(&field.name)).collect();
+            alike.entry(matched).or_default().push(field);
+        }
         let is_text = |field: &&Field| matches!(field.ty, Type::Leaf(Leaf::String));
-        match tree.items.is_some() {
-            true => some.extend(others().take(3).map(|field| field.name.clone())),
-            false => some.extend(others().find(is_text).or_else(|| others().next()).map(|f| f.name.clone())),
+        for others in alike.values() {
+            let (texts, rest): (Vec<&Field>, Vec<&Field>) = others.iter().copied().partition(is_text);
+            let few = texts.into_iter().chain(rest).take(most.max(if tree.items.is_some() { 3 } else { 1 }));
+            some.extend(few.map(|field| field.name.clone()));
         }
         some.retain(|name| tree.get(name).is_none());
         some.iter().for_each(|name| add(&mut found, name));

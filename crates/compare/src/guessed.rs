@@ -3,12 +3,17 @@
 //! In: a lowered policy. Out: the fields of objects that its texts name, `request.object.spec.a[].b`. Nothing is proved with them: they
 //! say which objects are worth a look.
 
+use std::collections::BTreeSet;
+
 use crate::analysis::reads::{Reads, Step};
 use crate::analysis::tree::Tree;
 use crate::ir::Policy;
 
 /// More characters of one text are not looked at.
 const LONGEST: usize = 64 << 10;
+
+/// More quoted texts of one text are not looked at.
+const MOST_QUOTED: usize = 32;
 
 /// The fields that the texts of a policy name.
 pub(crate) fn guessed(policy: &Policy) -> Reads {
@@ -52,6 +57,15 @@ fn fields(text: &str, reads: &mut Reads) {
     }
 }
 
+/// The texts in single quotes, which values may be compared with; those that variables are part of are none.
+pub(crate) fn quoted(text: &str) -> BTreeSet<String> {
+    if text.len() > LONGEST {
+        return BTreeSet::new();
+    }
+    let parts = text.split('\'').skip(1).step_by(2).take(MOST_QUOTED);
+    parts.filter(|part| !part.contains("{{")).map(Into::into).collect()
+}
+
 /// The steps at the beginning of a text: keys behind dots, keys in quotes, and whatever stands in brackets as items.
 fn steps(mut text: &str) -> Vec<Step> {
     let mut found = Vec::new();
@@ -91,6 +105,13 @@ mod tests {
         wanted.object.add(&[key("spec"), key("a-b"), Step::Items, key("c")], false);
         wanted.old.add(&[key("d")], false);
         assert_eq!((reads.object, reads.old), (wanted.object, wanted.old));
+    }
+
+    #[test]
+    fn quoted_texts_are_those_without_variables() {
+        let found = quoted("{{ regex_match('^a$', '{{ request.object.b || 'c' }}') }}");
+        // Quotes in quotes end and begin.
+        assert!(found.contains("^a$") && !found.iter().any(|text| text.contains("{{")), "{found:?}");
     }
 
     #[test]

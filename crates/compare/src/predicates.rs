@@ -16,6 +16,7 @@ use crate::value::duration;
 use crate::value::quantity::Quantity;
 
 use super::described::{DESCRIBED, DESCRIBED_NODES};
+use super::guessed;
 
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
@@ -188,7 +189,17 @@ impl Predicates {
                 node.fields.iter().for_each(|(_, value)| self.leaf(value));
                 return;
             }
-            ("Template", "rounds" | "text") => self.open("a text is put together from variables"),
+            ("Template", "rounds" | "text") => {
+                self.open("a text is put together from variables");
+                let rounds = node.get("").and_then(Tree::as_node);
+                let source = rounds.and_then(|rounds| rounds.text("source")).unwrap_or_default();
+                let quoted = guessed::quoted(source);
+                if source.contains("regex_match(") {
+                    let patterns = quoted.iter().filter_map(|text| translate(text, Dialect::Perl).ok());
+                    self.regexes.extend(patterns.map(|found| found.pattern));
+                }
+                self.constants.extend(quoted);
+            }
             ("QuerySource" | "Overlay" | "Overlays", "dynamic") => {
                 self.open("a part of a policy is filled in with variables");
             }

@@ -190,11 +190,12 @@ impl Reader {
                 match function.operation() {
                     Some(Operation::Size) => self.counted(args, a),
                     Some(Operation::Keys) => {
+                        let mut all = NOTHING;
                         for arg in args {
                             let values = self.expr(arg, a)?;
-                            self.names(&values)?;
+                            all = either(all, self.names(&values)?)?;
                         }
-                        Ok(self.computed())
+                        Ok(all)
                     }
                     _ => self.called(function.name, args, a),
                 }

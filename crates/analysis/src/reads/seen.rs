@@ -42,6 +42,8 @@ pub enum AbstractValue {
     Constant(Value),
     /// Something computed of what is read already; only where tests are looked for.
     Computed,
+    /// A name of a field of the object at a place; only where tests are looked for.
+    Name(Vec<Step>),
     /// A part of the request that is none of its objects; only where tests are looked for.
     Elsewhere,
 }
@@ -192,29 +194,39 @@ impl Reader {
                 AbstractValue::At(part, steps) => self.read(*part, steps, true),
                 AbstractValue::List(items) => self.read_all(items)?,
                 AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.read_all(v))?,
-                AbstractValue::Constant(_) | AbstractValue::Computed | AbstractValue::Elsewhere => {}
+                AbstractValue::Constant(_)
+                | AbstractValue::Computed
+                | AbstractValue::Name(_)
+                | AbstractValue::Elsewhere => {}
             }
         }
         Ok(())
     }
 
-    /// Something depends on the keys of an object.
-    pub fn names(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+    /// The names of the fields of an object, on which something depends.
+    pub fn names(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
+        let mut names = ValueSet::new();
         for one in values {
-            match one {
+            let found = match one {
                 AbstractValue::At(part, steps) => {
                     if let Some(tree) = self.tree(*part).at(steps) {
                         tree.names = true;
                     }
+                    self.tests.is_some().then(|| AbstractValue::Name(steps.clone())).into_iter().collect()
                 }
                 AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
-                | AbstractValue::Elsewhere => {}
-                other => self.consume(&vec![other.clone()])?,
-            }
+                | AbstractValue::Name(_)
+                | AbstractValue::Elsewhere => self.computed(),
+                other => {
+                    self.consume(&vec![other.clone()])?;
+                    self.computed()
+                }
+            };
+            names = either(names, found)?;
         }
-        Ok(())
+        composed(AbstractValue::List(names))
     }
 
     /// Something depends on the shape of a value.
@@ -229,6 +241,7 @@ impl Reader {
                 | AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => {}
             }
         }
@@ -254,7 +267,7 @@ impl Reader {
                 AbstractValue::Constant(whole) => {
                     whole.get(key).into_iter().cloned().map(AbstractValue::Constant).collect()
                 }
-                AbstractValue::Computed => vec![AbstractValue::Computed],
+                AbstractValue::Computed | AbstractValue::Name(_) => vec![AbstractValue::Computed],
                 AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
                 AbstractValue::Untracked => return Err(Untracked),
             };
@@ -284,9 +297,10 @@ impl Reader {
                     all
                 }
                 // The texts of its items are among its own.
-                AbstractValue::Constant(_) | AbstractValue::Computed | AbstractValue::Elsewhere => {
-                    vec![one.clone()]
-                }
+                AbstractValue::Constant(_)
+                | AbstractValue::Computed
+                | AbstractValue::Name(_)
+                | AbstractValue::Elsewhere => vec![one.clone()],
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
@@ -313,6 +327,7 @@ impl Reader {
                 AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => ValueSet::new(),
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);

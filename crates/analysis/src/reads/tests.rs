@@ -54,6 +54,8 @@ pub struct Tests {
 #[derive(Default)]
 struct Parts<'v> {
     places: Vec<&'v [Step]>,
+    /// The objects whose names of fields are among them.
+    names: Vec<&'v [Step]>,
     constants: Vec<&'v Value>,
     /// Whether it is computed, too.
     is_computed: bool,
@@ -70,6 +72,7 @@ impl<'v> Parts<'v> {
         for one in values {
             match one {
                 AbstractValue::At(_, steps) => self.places.push(steps),
+                AbstractValue::Name(steps) => self.names.push(steps),
                 AbstractValue::Constant(value) => self.constants.push(value),
                 AbstractValue::List(items) => self.add(items),
                 AbstractValue::Map(entries) => entries.iter().for_each(|(_, value)| self.add(value)),
@@ -89,7 +92,7 @@ impl Tests {
         let (one, other) = (Parts::of(one), Parts::of(other));
         for (places, constants) in [(&one, &other), (&other, &one)] {
             for constant in &constants.constants {
-                for place in &places.places {
+                for place in places.places.iter().chain(&places.names) {
                     self.at(place, by, constant);
                 }
                 if places.is_computed {
@@ -97,9 +100,11 @@ impl Tests {
                 }
             }
         }
-        let is_variable = |parts: &Parts<'_>| !parts.places.is_empty() || parts.is_computed;
+        // Fields that are compared with names of fields are none of their relations.
+        let is_computed = |parts: &Parts<'_>| parts.is_computed || !parts.names.is_empty();
+        let is_variable = |parts: &Parts<'_>| !parts.places.is_empty() || is_computed(parts);
         if is_variable(&one) && is_variable(&other) {
-            if one.is_computed || other.is_computed {
+            if is_computed(&one) || is_computed(&other) {
                 self.is_partial = true;
             }
             if by == By::Membership {

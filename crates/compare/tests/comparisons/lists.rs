@@ -107,6 +107,38 @@ fn names_of_fields_that_rules_look_for_are_tried() {
 }
 
 #[test]
+fn names_of_fields_that_are_looked_for_are_tried_and_others_count_alike() {
+    let deny = |name: &str, number: &str| {
+        of_pods(&format!(
+            "foreach: [{{list: request.object.spec.containers, deny: {{conditions: {{all: [{{key: \"{{{{ contains(keys(element), '{name}') }}}}\", operator: Equals, value: true}}, {{key: \"{{{{ element.keys(@) | length(@) }}}}\", operator: GreaterThan, value: {number}}}]}}}}}}]"
+        ))
+    };
+    let one = deny("livenessProbe", "0");
+    let same = compared(&one, &deny("livenessProbe", "1"));
+    assert_eq!(same.answer, Answer::Proved, "{:?}: an item with this key has a name, too", same.reasons);
+    assert_eq!(compared(&one, &deny("readinessProbe", "0")).answer, Answer::Differs);
+    // A part of the name is no name.
+    assert_eq!(compared(&one, &deny("liveness", "0")).answer, Answer::Differs);
+    // Nor do other names count alike where it is looked for, or where there are many.
+    let parts = |part: &str| {
+        of_pods(&format!(
+            "foreach: [{{list: request.object.spec.containers, deny: {{conditions: {{all: [{{key: \"{{{{ keys(element)[?contains(@, '{part}')] | length(@) }}}}\", operator: GreaterThan, value: 0}}]}}}}}}]"
+        ))
+    };
+    assert_eq!(compared(&parts("Probe"), &parts("readinessProbe")).answer, Answer::Differs);
+    let same = compared(&parts("Probe"), &parts("nessProbe"));
+    assert!(same.answer != Answer::Proved, "a startupProbe has another name");
+    let many = |number: &str| {
+        of_pods(&format!(
+            "foreach: [{{list: request.object.spec.containers, deny: {{conditions: {{all: [{{key: \"{{{{ element.keys(@) | length(@) }}}}\", operator: GreaterThan, value: {number}}}]}}}}}}]"
+        ))
+    };
+    // An API server fills in six.
+    assert_eq!(compared(&many("1"), &many("2")).answer, Answer::Proved);
+    assert_eq!(compared(&many("6"), &many("7")).answer, Answer::Differs);
+}
+
+#[test]
 fn entries_of_many_keys_are_proved() {
     let pattern = |key: &str, value: &str| {
         format!(
