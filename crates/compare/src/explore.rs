@@ -11,7 +11,7 @@ use crate::value::Str;
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
 use super::repair::mended;
-use super::seen::{Seen, before_ephemeral, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, before_ephemeral, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -138,6 +138,13 @@ impl Run<'_> {
                         found.in_clusters.push(case);
                         return seen;
                     }
+                }
+                if let Some(completed) = as_if_admitted(&case)
+                    && self.judged(environment, from, others, &completed, false).is_covered
+                {
+                    found.in_files.push(case);
+                    found.in_files.truncate(MOST_WITNESSES);
+                    return seen;
                 }
                 // Another object of the same classes may be admitted.
                 found.open_in_clusters =

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
-use crate::kubernetes::admitted::{Reason, Refusal, admitted, kind_of};
+use crate::kubernetes::admitted::{Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
 use crate::value::Value;
 use crate::value::place::{PathPart, follow, parse};
 
@@ -52,6 +52,17 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
         (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
         _ => Seen::Unknown,
     }
+}
+
+/// The case as webhooks would see it if an API server did not refuse the values in it: every object of the same classes that it
+/// admits has the same fields.
+pub(crate) fn as_if_admitted(case: &Case) -> Option<Case> {
+    let completed = |object: &Value| completed_as_if_admitted(&kind_of(object)?, object);
+    let old = match &case.old {
+        Some(old) => Some(completed(old)?),
+        None => None,
+    };
+    Some(Case { object: completed(&case.object)?, old, around: Arc::clone(&case.around) })
 }
 
 /// Whether there is nothing at a path; a field that is there may lack one of its own.

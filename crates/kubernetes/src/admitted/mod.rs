@@ -101,7 +101,23 @@ pub fn kind_of(object: &Value) -> Option<[Str; 3]> {
     (!version.is_empty() && !kind.is_empty()).then(|| [group.into(), version.into(), kind.into()])
 }
 
+/// The object as admission would see it if the API server did not refuse its values, such as names that repeat; `None` when it
+/// cannot be decoded, or nothing is recorded of its kind. Fields that have defaults are filled in.
+pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value> {
+    let types = Types::built_in();
+    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    let stored = stored(kind, object, def, types).ok()?;
+    Some(encode::shown(&stored, def, types))
+}
+
 fn created(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Result<Value, Refusal> {
+    let stored = stored(kind, object, def, types)?;
+    check::check(kind, &stored, def, types)?;
+    Ok(encode::shown(&stored, def, types))
+}
+
+/// The object with what the API server drops and fills in, before its values are checked.
+fn stored(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Result<Value, Refusal> {
     let map = object.as_map().ok_or_else(|| Refusal::new("", Reason::Type))?;
     let named = named_as(kind, map)?;
     if decode::problems(object, def, types).wrong.is_some() {
@@ -112,9 +128,7 @@ fn created(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Res
     let decoded = encode::without_empty(&pruned(&named, def, types), def, types);
     let decoded = filled::decoded(decoded, def);
     let complete = encode::without_empty(&completed(&decoded, def, types), def, types);
-    let stored = filled::stored(kind, complete)?;
-    check::check(kind, &stored, def, types)?;
-    Ok(encode::shown(&stored, def, types))
+    filled::stored(kind, complete)
 }
 
 /// The object with the kind that it is sent as.
