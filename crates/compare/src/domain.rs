@@ -545,9 +545,12 @@ impl<'d> Domain<'d> {
         let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
         let tested = def.fields.iter().filter(|field| is_tested(&field.name));
         let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
-        // The other fields that the same patterns match are alike: how many there are counts.
-        self.count();
-        let most = self.items;
+        // The other fields that the same patterns match are alike: whether there is one counts, or how many there are.
+        let is_counted = ["length", "size"].iter().any(|name| self.predicates.functions.contains(*name));
+        if is_counted {
+            self.count();
+        }
+        let most = if is_counted { self.items } else { 1 };
         let patterns = languages.globs.iter().map(|glob| Wildcard::new(glob.as_str()));
         let patterns: Vec<Wildcard> = patterns.filter(Wildcard::is_wild).collect();
         let mut alike: BTreeMap<Vec<bool>, Vec<&Field>> = BTreeMap::new();

@@ -58,6 +58,8 @@ pub struct Predicates {
     pub namespace_labels: BTreeSet<String>,
     /// Regular expressions, as the `regex` crate writes them.
     pub regexes: BTreeSet<String>,
+    /// Those of them in texts that are put together: what they are compared with is not known.
+    pub guessed: BTreeSet<String>,
     /// Whether values of two fields are compared with each other.
     pub relates: bool,
     /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
@@ -112,6 +114,7 @@ impl Predicates {
         }
         self.namespace_labels.extend(other.namespace_labels.iter().cloned());
         self.regexes.extend(other.regexes.iter().cloned());
+        self.guessed.extend(other.guessed.iter().cloned());
         self.relates |= other.relates;
         self.are_patterns |= other.are_patterns;
         if let Some(why) = &other.open {
@@ -196,7 +199,8 @@ impl Predicates {
                 let quoted = guessed::quoted(source);
                 if source.contains("regex_match(") {
                     let patterns = quoted.iter().filter_map(|text| translate(text, Dialect::Perl).ok());
-                    self.regexes.extend(patterns.map(|found| found.pattern));
+                    self.guessed.extend(patterns.map(|found| found.pattern));
+                    self.regexes.extend(self.guessed.iter().cloned());
                 }
                 self.constants.extend(quoted);
             }

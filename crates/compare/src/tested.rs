@@ -36,9 +36,8 @@ impl Tested {
             tests.anywhere.iter().for_each(|value| all.add_constant(value));
             found.add(Place::new(), &[all.clone(), all]);
         }
-        if anywhere.open.is_some() && !anywhere.regexes.is_empty() {
-            // Some may be in texts that are put together, whose tests are not known.
-            let all = Predicates { regexes: anywhere.regexes.clone(), ..Predicates::default() };
+        if !anywhere.guessed.is_empty() {
+            let all = Predicates { regexes: anywhere.guessed.clone(), ..Predicates::default() };
             found.add(Place::new(), &[all.clone(), all]);
         }
         for test in &tests.tests {
