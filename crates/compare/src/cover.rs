@@ -89,6 +89,9 @@ const MOST_ITEMS: usize = 16;
 /// Lists of so many items are tried where longer ones are too many.
 const SOME_ITEMS: usize = 4;
 
+/// More objects with what surrounds them are not looked at for one unit, unless these are more alone.
+const MOST_CASES: usize = 40_000;
+
 /// How many units of the other side are taken together.
 const TOGETHER: usize = 32;
 
@@ -495,7 +498,7 @@ pub(crate) fn cases(
         true => domain.objects(environment, &reads.old, false).into_iter().map(Some).collect(),
         false => vec![None],
     };
-    let most = 4 * objects.len().max(before.len()).max(2_000);
+    let most = objects.len().max(before.len()).max(MOST_CASES);
     let mut all: Vec<Case> = Vec::new();
     for around in around {
         for old in &before {

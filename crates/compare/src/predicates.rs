@@ -18,6 +18,9 @@ use crate::value::quantity::Quantity;
 use super::described::{DESCRIBED, DESCRIBED_NODES};
 use super::guessed;
 
+/// The label that an API server gives each namespace: its name.
+pub(super) const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
+
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
 
@@ -370,15 +373,23 @@ impl Predicates {
         }
         for label in list(selector.get("labels")) {
             if let Tree::List(pair) = label {
-                self.namespace_labels.extend(pair.first().and_then(Tree::as_text).map(Into::into));
+                let key = pair.first().and_then(Tree::as_text).unwrap_or_default();
+                self.namespace_label(key, pair.get(1));
             }
         }
         for requirement in list(selector.get("expressions")).iter().filter_map(Tree::as_node) {
-            self.namespace_labels.extend(requirement.text("key").map(Into::into));
+            self.namespace_label(requirement.text("key").unwrap_or_default(), requirement.get("values"));
         }
         for (_, value) in &selector.fields {
             self.constant(value);
         }
+    }
+
+    fn namespace_label(&mut self, key: &str, values: Option<&Tree>) {
+        if key == NAME_OF_NAMESPACE {
+            all_texts(values, &mut self.namespaces);
+        }
+        self.namespace_labels.insert(key.into());
     }
 
     /// Every text and number of a constant.

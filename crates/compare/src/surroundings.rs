@@ -13,7 +13,7 @@ use crate::value::{Map, Str, Value};
 
 use super::domain::Domain;
 use super::environment::Environment;
-use super::predicates::Predicates;
+use super::predicates::{NAME_OF_NAMESPACE, Predicates};
 use super::tested::Tested;
 use super::words::{Languages, Words};
 
@@ -143,7 +143,7 @@ fn without_metadata(object: &Value) -> Value {
 /// A namespace, with the label that every one has.
 fn in_cluster(name: &str, [labels, annotations]: &[Map; 2]) -> Value {
     let mut labels = labels.clone();
-    labels.insert("kubernetes.io/metadata.name", Value::from(name));
+    labels.insert(NAME_OF_NAMESPACE, Value::from(name));
     let namespace = namespace_of_labels(name, labels);
     if annotations.is_empty() {
         return namespace;
@@ -235,7 +235,8 @@ fn users(tested: &Predicates, words: &Words) -> (Vec<UserParts>, Option<String>)
 /// Labels and annotations of a namespace of each class.
 fn namespaces(reads: &Reads, tested: &Predicates, words: &Words, open: &mut Option<String>) -> Vec<[Map; 2]> {
     let mut tree = reads.namespace.clone();
-    for label in &tested.namespace_labels {
+    // The name is known: it is a field of the object.
+    for label in tested.namespace_labels.iter().filter(|label| *label != NAME_OF_NAMESPACE) {
         let steps = ["metadata", "labels", label].map(|key| Step::Key(key.into()));
         tree.add(&steps, true);
     }
