@@ -221,7 +221,7 @@ impl Classes {
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
         let shown = match seen_in_clusters(&case) {
             Seen::Unknown => Shown::Unknown,
-            Seen::Refused => Shown::Refused(String::new()),
+            Seen::Refused | Seen::NoPattern => Shown::Refused(String::new()),
             Seen::Without(path) => Shown::Refused(path),
             Seen::As(seen) => {
                 let none = || match items {

@@ -129,6 +129,7 @@ impl Run<'_> {
             Seen::As(_) => found.in_clusters.push(case),
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
+            Seen::NoPattern => found.in_files.push(case),
             Seen::Without(_) | Seen::Refused => {
                 if let Some(object) = mended(&case.object) {
                     let case = Case { object, ..case.clone() };

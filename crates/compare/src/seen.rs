@@ -9,6 +9,7 @@ use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::admitted::{Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
 use crate::value::Value;
 use crate::value::place::{PathPart, follow, parse};
+use crate::value::wildcard::has_wildcard;
 
 use super::environment::Environment;
 use super::surroundings::Case;
@@ -19,6 +20,8 @@ pub(crate) enum Seen {
     As(Case),
     /// An API server refuses them, and all that lack this field.
     Without(String),
+    /// An API server refuses them, and all that have a text with wildcards there.
+    NoPattern,
     /// An API server refuses them.
     Refused,
     /// Nothing is known of their kind.
@@ -44,6 +47,9 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
                 return Seen::Without(path);
             }
+            Some(Err(Refusal { reason: Reason::Invalid, path, .. })) if is_pattern(object, &path) => {
+                return Seen::NoPattern;
+            }
             Some(Err(_)) => return Seen::Refused,
         }
     }
@@ -63,6 +69,13 @@ pub(crate) fn as_if_admitted(case: &Case) -> Option<Case> {
         None => None,
     };
     Some(Case { object: completed(&case.object)?, old, around: Arc::clone(&case.around) })
+}
+
+/// Whether the text at a path is one that rules may take for a pattern.
+fn is_pattern(object: &Value, path: &str) -> bool {
+    let path = parse(path);
+    let (found, steps) = follow(object, &path);
+    steps == path.len() && found.as_str().is_some_and(has_wildcard)
 }
 
 /// Whether there is nothing at a path; a field that is there may lack one of its own.

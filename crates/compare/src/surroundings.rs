@@ -164,7 +164,7 @@ pub(crate) fn surroundings(
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
     let (users, mut open) = match reads.user {
-        true => users(tested, words),
+        true => users(reads.user_by_expression, tested, words),
         false => (vec![usual.user.clone()], None),
     };
     let namespaces = match environment.resource.namespaced {
@@ -184,12 +184,17 @@ pub(crate) fn surroundings(
     (all, open)
 }
 
-/// A user of each class.
-fn users(tested: &Predicates, words: &Words) -> (Vec<UserParts>, Option<String>) {
+/// A user of each class; `by_expression`: any constant may be the name of one.
+fn users(by_expression: bool, tested: &Predicates, words: &Words) -> (Vec<UserParts>, Option<String>) {
     let mut open = None;
     let mut classes = |own: &BTreeSet<String>, more: &dyn Fn(&str) -> Vec<String>| {
-        let mut languages = Languages { globs: own.clone(), ..tested.languages() };
-        languages.globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
+        let mut languages = match by_expression {
+            true => Languages { globs: own.clone(), ..tested.languages() },
+            false => Languages { globs: own.clone(), ..Languages::default() },
+        };
+        if by_expression {
+            languages.globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
+        }
         match words.of(languages, 1) {
             Some(found) => {
                 found.iter().filter(|text| !text.is_empty()).map(ToString::to_string).collect::<Vec<_>>()

@@ -128,6 +128,8 @@ pub struct Reads {
     pub name: bool,
     /// Who makes the request.
     pub user: bool,
+    /// The same, by an expression: its constants may be names of users, groups and roles.
+    pub user_by_expression: bool,
     /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
     pub external: bool,
 }
@@ -141,6 +143,7 @@ impl Reads {
         self.namespace.merge(&other.namespace);
         self.name |= other.name;
         self.user |= other.user;
+        self.user_by_expression |= other.user_by_expression;
         self.external |= other.external;
     }
 

@@ -353,7 +353,7 @@ impl Reader {
                 Ok(self.computed())
             }
             "serviceAccountName" | "serviceAccountNamespace" => {
-                self.reads.user = true;
+                self.user();
                 Ok(self.elsewhere())
             }
             constant if CONSTANT.contains(&constant) => Ok(self.computed()),
@@ -365,7 +365,7 @@ impl Reader {
         match &**key {
             "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
             "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
-            "userInfo" | "roles" | "clusterRoles" => self.reads.user = true,
+            "userInfo" | "roles" | "clusterRoles" => self.user(),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
                 // Where tests are looked for, these are those of the object.
@@ -382,6 +382,12 @@ impl Reader {
             _ => {}
         }
         Ok(self.elsewhere())
+    }
+
+    /// An expression reads who makes the request.
+    fn user(&mut self) {
+        self.reads.user = true;
+        self.reads.user_by_expression = true;
     }
 
     /// Something computed, where tests are looked for.
