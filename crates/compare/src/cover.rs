@@ -47,6 +47,8 @@ pub struct Options {
     pub errors: bool,
     /// The kinds of objects that are compared.
     pub kinds: Chosen,
+    /// Whether a rule that the other side has, too, is covered without a look at objects.
+    pub same_rules: bool,
 }
 
 /// Which kinds of objects are compared.
@@ -79,6 +81,7 @@ impl Default for Options {
             one_way: false,
             errors: true,
             kinds: Chosen::All,
+            same_rules: true,
         }
     }
 }
@@ -288,7 +291,7 @@ impl Run<'_> {
         for (from, to, at) in [(old, new, 0), (new, old, 1)].into_iter().take(directions) {
             for unit in from {
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
-                match to.iter().any(is_same) {
+                match self.options.same_rules && to.iter().any(is_same) {
                     true => self.relative_to.extend(unit.external.iter().cloned()),
                     false => self.unit(environment, unit, to, at),
                 }

@@ -4,7 +4,8 @@
 //! old policy, in the new one and in the object, and what was accepted by `ephor-diff.yaml`.
 
 use ephor_compare::{
-    Answer, Class, Comparison, Difference, Entry, Ignored, Judgement, PairedBy, Side, Universe, traces,
+    Answer, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
+    Universe, traces,
 };
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::run::Place;
@@ -52,6 +53,8 @@ pub struct Compared {
     pub by: PairedBy,
     /// The policies of both sides.
     pub policies: [Vec<LoadedPolicy>; 2],
+    /// Objects that violate both sides, which say different things; where these were compared.
+    pub messages: Option<Vec<OtherMessages>>,
     /// What was accepted: class, reason, how many.
     pub ignored: Vec<(String, String, usize)>,
 }
@@ -108,6 +111,7 @@ impl Compared {
             kinds: found.kinds,
             by,
             policies: loads.map(|load| load.policies.clone()),
+            messages: None,
             ignored: Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use ephor_compare::{Answer, Judgement, PairedBy, Universe};
+use ephor_compare::{Answer, Judgement, OtherMessages, PairedBy, Said, Universe};
 use ephor_document::json::to_serde;
 use ephor_engine::Status;
 use ephor_report::run::{Counts, Finding, Place, PolicyInfo, ResourceName, Run};
@@ -46,7 +46,22 @@ fn of_pair(answered: &Answered) -> Json {
         "pairedBy": paired_by(c.by),
         "allowsExistingViolations": c.existing,
         "differences": c.differences.iter().map(of_difference).collect::<Vec<_>>(),
+        "messages": c.messages.as_ref().map(|all| all.iter().map(of_messages).collect::<Vec<_>>()),
         "ignored": ignored.collect::<Vec<_>>(),
+    })
+}
+
+fn of_messages(one: &OtherMessages) -> Json {
+    let side = |all: &[Said]| {
+        let of = |s: &Said| json!({"policy": s.policy, "rule": s.rule, "message": s.message});
+        all.iter().map(of).collect::<Vec<_>>()
+    };
+    json!({
+        "kind": one.environment.resource.kind.to_string(),
+        "operation": one.environment.operation,
+        "object": to_serde(&one.object),
+        "old": side(&one.old),
+        "new": side(&one.new),
     })
 }
 

@@ -12,7 +12,7 @@ use clap::ValueHint;
 
 use ephor_compare::{
     Answer, Certified, Collector, Difference, Ignored, Mapping, Observer, Options, Pair, PairedBy, Side,
-    compare_observed, equivalent, implies, pairs,
+    compare_observed, equivalent, implies, messages, pairs,
 };
 use ephor_document::yaml_value_strict;
 use ephor_report::formats as run_formats;
@@ -162,7 +162,7 @@ fn answer(
     let (options, records) = (common.options(), common.certificate.is_some());
     let bar = (pairs.len() > 1).then(|| progress::bar(pairs.len(), "policies")).flatten();
     let one = |pair: &Pair| {
-        let found = of_pair(pair, question, options, ignored, records);
+        let found = of_pair(pair, question, (options, common.messages), ignored, records);
         if let Some(bar) = &bar {
             bar.set_message(pair.name.clone());
             bar.inc(1);
@@ -197,11 +197,11 @@ fn answer(
     Ok(if found.iter().any(is_incomparable) { 2 } else { 0 })
 }
 
-/// The comparison of a pair, or which side has no policy of the name; and its certificate, if it is wanted.
+/// The comparison of a pair, or which side has no policy of the name; and its certificate, if it is wanted. `says`: also messages.
 fn of_pair(
     pair: &Pair,
     question: Question,
-    options: Options,
+    (options, says): (Options, bool),
     ignored: &Ignored,
     records: bool,
 ) -> Result<(Answered, Option<Certified>), Error> {
@@ -233,6 +233,9 @@ fn of_pair(
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
     compared.ignore(&name, ignored, &reasons, &relative_to);
+    if says && !matches!(compared.answer, Answer::Incomparable(_)) {
+        compared.messages = Some(messages(&before, &after, options));
+    }
     Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
 }
 

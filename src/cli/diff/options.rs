@@ -23,6 +23,9 @@ pub struct Common {
     /// folder for the objects on which policies differ, each with tests that show it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<String>,
+    /// compare also what violations say, where both sides are violated; this changes no answer
+    #[arg(long)]
+    pub messages: bool,
     /// most objects that are evaluated for one rule
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().objects)]
     objects: usize,

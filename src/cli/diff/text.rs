@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ephor_compare::{
-    Answer, Difference, DifferenceKind, Effect, Judgement, PairedBy, Surroundings, Universe,
+    Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, Surroundings, Universe,
 };
 use ephor_document::write::{Style, to_string};
 use ephor_report::diff::{lines, without_colour};
@@ -57,6 +57,29 @@ fn of_pair(out: &mut String, compared: &Compared, question: Question, markdown: 
     if let Some(side) = compared.existing {
         let side = label(side);
         let _ = writeln!(out, "{bullet}{side} alone allows updates of objects that are violations already");
+    }
+    match compared.messages.as_deref() {
+        None => {}
+        Some([]) => {
+            let _ = writeln!(out, "{bullet}messages: the same");
+        }
+        Some(all) => all.iter().for_each(|one| of_messages(out, one, question, markdown)),
+    }
+}
+
+fn of_messages(out: &mut String, one: &OtherMessages, question: Question, markdown: bool) {
+    let (bullet, below) = if markdown { ("  - ", "    - ") } else { ("  ", "    ") };
+    let _ =
+        writeln!(out, "{bullet}messages: {}: the violations say different things", one.environment.name());
+    for (label, all) in question.labels().iter().zip([&one.old, &one.new]) {
+        for said in all {
+            let by = if said.rule.is_empty() {
+                said.policy.clone()
+            } else {
+                format!("{}/{}", said.policy, said.rule)
+            };
+            let _ = writeln!(out, "{below}{label}  {by}: {}", said.message.replace('\n', " "));
+        }
     }
 }
 

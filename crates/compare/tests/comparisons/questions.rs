@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, DifferenceKind, Observer, Options, RemarkKind,
-    compare_observed, equivalent, implies, is_equivalent, remarks, traces,
+    Answer, Certificate, Certified, Collector, DifferenceKind, Observer, Options, RemarkKind, Said,
+    compare_observed, equivalent, implies, is_equivalent, messages, remarks, traces,
 };
 use ephor_value::place::dotted;
 
-use super::{load, side};
+use super::{compared, load, side};
 
 /// A policy with rules, each a name and what stands below `match`.
 fn policy(name: &str, action: &str, rules: &[(&str, &str)]) -> String {
@@ -215,4 +215,26 @@ spec:
     assert_eq!(environment.name(), "Pod CREATE");
     assert!(object.at(&["spec", "hostNetwork"]).is_none(), "{object:?}");
     assert!(error.message.contains("hostNetwork"), "{}", error.message);
+}
+
+#[test]
+fn other_messages_are_shown_and_change_no_answer() {
+    let policy = |message: &str, value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}\n    validate: {{message: '{message}', pattern: {{data: {{a: '{value}'}}}}}}\n"
+        )
+    };
+    let said = |old: &str, new: &str| {
+        assert_eq!(compared(old, new).answer, Answer::Proved);
+        let all = messages(&side(old), &side(new), Options::default());
+        let text = |said: &[Said]| said.iter().map(|s| s.message.clone()).collect::<Vec<_>>().join("; ");
+        all.iter().map(|one| format!("{} -> {}", text(&one.old), text(&one.new))).collect::<Vec<_>>()
+    };
+    let old = policy("needs x", "x");
+    // What Kyverno says around them does not count, nor how the pattern is written.
+    assert_eq!(said(&old, &policy("needs x.", "x")), Vec::<String>::new());
+    assert_eq!(said(&old, &policy("no", "x")), ["needs x -> no"]);
+    assert_eq!(said(&old, &policy("no", "x | x")), ["needs x -> no"]);
+    let named = policy("no {{ request.object.metadata.name }}", "x");
+    assert_eq!(said(&old, &named), ["needs x -> no a"]);
 }
