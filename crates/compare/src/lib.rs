@@ -41,6 +41,7 @@ mod ignored;
 mod inputs;
 mod items;
 mod loops;
+mod names;
 mod observer;
 mod pairs;
 mod predicates;
