@@ -109,6 +109,9 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 Some(own) => queried(own, Some(found), scope),
             }
         }
+        BindingSource::Given { .. } => {
+            Err(scope.refuse("an answer that is given", "name where it comes from"))
+        }
         BindingSource::Image { reference, query, .. } => {
             scope.needs_kyverno("facts about an image")?;
             let reference = template(reference, scope)?;
