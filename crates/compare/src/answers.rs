@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Kinds;
 use crate::kubernetes::admitted::{admitted, smallest};
-use crate::value::print::json;
+use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
 use crate::value::{Map, Str, Value};
 
 use super::domain::{ABSENT, Choice, Domain, plain};
@@ -39,17 +39,28 @@ impl Domain<'_> {
         all
     }
 
-    /// Items with an answer for each request, as far as it is read: that of one language is where a name is none.
+    /// Items with an answer for each request, as far as it is read: that of one language is read where a name is none.
     pub(super) fn with_answers(&mut self, items: Vec<Choice>, tree: &Tree, depth: usize) -> Vec<Choice> {
-        let answers = self.answers(tree, depth);
-        let all = self.product(items, &INPUTS.into(), &answers, &[]);
-        let mut known = BTreeSet::new();
-        let read = |choice: Choice| {
-            let value = choice.value.map(|item| with_answers_that_are_read(&item));
-            let is_new = value.as_ref().is_none_or(|value| known.insert(json(value)));
-            is_new.then_some(Choice { value, ..choice })
+        let key = Str::from(INPUTS);
+        let fields: BTreeSet<Option<&str>> = tree.keys.iter().map(|(key, _)| field_of(key)).collect();
+        let mut fields = fields.into_iter();
+        let (Some(Some(field)), None) = (fields.next(), fields.next()) else {
+            let answers = self.answers(tree, depth);
+            return self.product(items, &key, &answers, &[]);
         };
-        all.into_iter().filter_map(read).collect()
+        let is_named = |choice: &Choice| {
+            let name = choice.value.as_ref().and_then(|item| item.get(field)).and_then(Value::as_str);
+            name.is_some_and(|name| !name.is_empty())
+        };
+        let (named, others): (Vec<Choice>, Vec<Choice>) = items.into_iter().partition(is_named);
+        let mut all = Vec::new();
+        for (items, own) in [(named, false), (others, true)] {
+            let mut read = tree.clone();
+            read.keys.retain(|(key, _)| is_own(&key.split('|').collect::<Vec<_>>()) == own);
+            let answers = self.answers(&read, depth);
+            all.extend(self.product(items, &key, &answers, &[]));
+        }
+        all
     }
 
     fn answer(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
@@ -66,7 +77,7 @@ impl Domain<'_> {
                 let kind = [group, version, kind].map(Str::from);
                 all.extend(self.listed_objects(kind, tree, depth));
             }
-            ["image", ..] if !is_own(&words) => all.extend(self.images(key, tree, depth)),
+            ["image", ..] => all.extend(self.images(tree, depth)),
             _ => all.extend(self.as_json(|own| own.untyped(key, tree, depth))),
         }
         all
@@ -162,45 +173,85 @@ impl Domain<'_> {
     }
 
     /// What registries say of images, as far as all languages see the same of it.
-    fn images(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
-        let is_known = |part: &str, below: &Tree| match part {
-            "config" => are_keys_of(below, &CONFIG),
-            "manifest" => are_keys_of(below, &MANIFEST),
-            "image" | "registry" | "repository" => true,
-            // Context entries alone see these.
-            part => part.ends_with(" of entries"),
-        };
-        let is_whole = tree.whole || tree.names || tree.items.is_some();
-        if is_whole || !tree.keys.iter().all(|(part, below)| is_known(part, below)) {
-            self.not_all("what languages see of an image in different ways");
+    fn images(&mut self, tree: &Tree, depth: usize) -> Vec<Choice> {
+        if tree.whole || tree.names || tree.items.is_some() {
+            self.not_all("all that a registry says of an image is read");
         }
-        self.as_json(|own| own.untyped(key, tree, depth))
-            .into_iter()
-            .filter(|one| one.value.as_ref().is_some_and(has_parts))
-            .collect()
+        let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
+        for (part, below) in &tree.keys {
+            let is_apart = part.ends_with(" of entries");
+            let is_known = match &**part {
+                "config" => are_keys_of(below, &CONFIG),
+                "manifest" => are_keys_of(below, &MANIFEST),
+                "image" | "registry" | "repository" => true,
+                _ => is_apart,
+            };
+            if !is_known {
+                self.not_all("what languages see of an image in different ways");
+            }
+            self.path.push(part.clone());
+            self.at.push(Step::Key(part.clone()));
+            let choices = match &**part {
+                "config" | "manifest" => {
+                    let parts = self.as_json(|own| own.fields(below, None, None, depth + 1));
+                    // They have no fields of their own that are null.
+                    let is_set = |one: &Choice| {
+                        let fields = one.value.as_ref().and_then(Value::as_map);
+                        fields.is_some_and(|fields| fields.iter().all(|(_, value)| !value.is_null()))
+                    };
+                    parts.into_iter().filter(is_set).collect()
+                }
+                "manifestList of entries" => self.as_json(|own| own.untyped(part, below, depth + 1)),
+                // Nothing but whether these are there is read, and they are.
+                _ if *below == Tree::default() => vec![plain(Value::from("a"))],
+                _ if is_known => {
+                    let text = Type::Leaf(Leaf::String);
+                    self.of(part, below, Some(&text), true, None, depth + 1)
+                }
+                _ => self.as_json(|own| own.untyped(part, below, depth + 1)),
+            };
+            self.at.pop();
+            self.path.pop();
+            all = self.product(all, part, &choices, &[]);
+        }
+        all
     }
 }
 
-/// An item without the answers that are not read, because of the texts that its fields are.
-fn with_answers_that_are_read(item: &Value) -> Value {
-    let Some(Value::Map(answers)) = item.get(INPUTS) else { return item.clone() };
-    let is_read = |key: &Str| {
-        let words: Vec<&str> = key.split('|').collect();
-        let mut fields = words.iter().filter_map(|word| word.strip_prefix("item."));
-        let (Some(field), None) = (fields.next(), fields.next()) else { return true };
-        if words.iter().any(|word| word.starts_with("object.")) {
-            return true;
-        }
-        let is_named = item.get(field).and_then(Value::as_str).is_some_and(|name| !name.is_empty());
-        is_named != is_own(&words)
-    };
-    let own = answers.iter().filter(|(key, _)| is_read(key));
-    item.with(INPUTS, Value::Map(own.map(|(key, answer)| (key.clone(), answer.clone())).collect()))
+/// The field of an item that the words of a request name, where they name no field of the object besides.
+fn field_of(words: &str) -> Option<&str> {
+    let mut fields = words.split('|').filter_map(|word| word.strip_prefix("item."));
+    let (field, None) = (fields.next()?, fields.next()) else { return None };
+    (!words.split('|').any(|word| word.starts_with("object."))).then_some(field)
 }
 
 /// Whether the words are those of one language.
 fn is_own(words: &[&str]) -> bool {
     matches!(words.last(), Some(&"expressions" | &"entries"))
+}
+
+/// The type of a field of what a registry says of an image, by the way to it; it may also be null.
+pub(super) fn of_image(path: &[Str]) -> Option<Type> {
+    let start = path.iter().rposition(|key| key.starts_with("image|"))?;
+    let way: Vec<&str> = path.get(start + 1..)?.iter().map(|key| &**key).collect();
+    let text = Type::Leaf(Leaf::String);
+    Some(match *way {
+        ["image" | "registry" | "repository"] => text,
+        ["config", "architecture" | "author" | "os" | "variant"] => text,
+        ["config", "config", "Cmd" | "Entrypoint" | "Env" | "OnBuild" | "Shell"] => {
+            Type::List(ListKind::Atomic, Box::new(text))
+        }
+        ["config", "config", "ExposedPorts" | "Volumes"] => {
+            // Sets of names.
+            let nothing = Type::Map(Box::new(Type::Leaf(Leaf::Any)), Whole::Merged);
+            Type::Map(Box::new(nothing), Whole::Merged)
+        }
+        ["config", "config", "Labels"] | ["manifest", "annotations"] => {
+            Type::Map(Box::new(text), Whole::Merged)
+        }
+        ["config", "config", "User" | "WorkingDir" | "StopSignal"] | ["manifest", "mediaType"] => text,
+        _ => return None,
+    })
 }
 
 /// What languages see alike of the configuration of an image, and of its manifest.
@@ -223,14 +274,4 @@ fn are_keys_of(tree: &Tree, known: &[&str]) -> bool {
         && !tree.names
         && tree.items.is_none()
         && tree.keys.iter().all(|(key, _)| known.contains(&&**key))
-}
-
-/// Whether a value is what a registry may say: an object with a manifest and a configuration, whose own fields are not null.
-fn has_parts(value: &Value) -> bool {
-    let Value::Map(parts) = value else { return false };
-    ["config", "manifest"].iter().all(|key| match parts.get(*key) {
-        None => true,
-        Some(Value::Map(own)) => own.iter().all(|(_, value)| !value.is_null()),
-        Some(_) => false,
-    })
 }

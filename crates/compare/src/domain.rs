@@ -16,6 +16,7 @@ use crate::kubernetes::admitted::{
 use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
+use super::answers::of_image;
 use super::classes::{Classes, LIKE_NAMES};
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
@@ -605,6 +606,10 @@ impl<'d> Domain<'d> {
         let mut all = Vec::new();
         if self.is_json {
             all.push(plain(Value::Null));
+            if let Some(ty) = of_image(&self.path) {
+                all.extend(self.of(key, tree, Some(&ty), true, None, depth));
+                return all;
+            }
         }
         let has_items = tree.items.is_some() || tree.nested.is_some();
         if tree.names && !tree.whole {

@@ -13,6 +13,7 @@
 use ephor_analysis as analysis;
 use ephor_document as document;
 use ephor_engine as engine;
+use ephor_external as outside_data;
 use ephor_functions as functions;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
@@ -44,6 +45,7 @@ mod items;
 mod loops;
 mod names;
 mod observer;
+mod outside;
 mod pairs;
 mod parts;
 mod predicates;

@@ -10,7 +10,6 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
-use crate::engine::Profile;
 use crate::functions::registry::{Language, Operation, find};
 use crate::ir::admission::Bound;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, Overlays, PodSecurity, Whose};
@@ -29,6 +28,7 @@ use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
+use super::outside;
 use super::range::{Around, List, Range, is_closed, is_local, is_of_entry, range};
 use super::units::has_global_anchor;
 
@@ -114,12 +114,7 @@ impl Level {
                 return None;
             }
             let set = PolicySet::new(vec![Arc::new(policy)], Vec::new());
-            Some(Arc::new(Loop {
-                engine: Engine::new(set).with_profile(Profile::cluster()),
-                lists,
-                by_key,
-                is_expression,
-            }))
+            Some(Arc::new(Loop { engine: outside::engine(set), lists, by_key, is_expression }))
         };
         let all: Option<Vec<Arc<Loop>>> = cutter.found.into_iter().map(alone).collect();
         Some(Level { all: all?, rest: rest.ok().map(|(reads, _)| reads) })

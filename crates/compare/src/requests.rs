@@ -117,13 +117,10 @@ pub(crate) fn of_binding(binding: &Binding, in_loop: bool) -> Option<Request> {
         }
         _ => return None,
     };
-    let is_known = found.words.iter().all(|word| match word {
-        // What a text that is known names is no name when it is empty.
-        Word::Text(text) => {
-            is_name(text)
-                || (found.lookup == Lookup::List && text.is_empty())
-                || found.lookup == Lookup::Image
-        }
+    let is_known = found.words.iter().enumerate().all(|(at, word)| match word {
+        // Objects without a namespace are in none.
+        Word::Text(text) if text.is_empty() => at == 0 && matches!(found.lookup, Lookup::Get | Lookup::List),
+        Word::Text(text) => is_name(text) || found.lookup == Lookup::Image,
         Word::OfItem(..) => in_loop,
         _ => true,
     });

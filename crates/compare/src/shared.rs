@@ -221,7 +221,7 @@ impl Writer {
             true => {
                 let operation =
                     path(Expr::Root, ["request", "operation"].map(Str::from).to_vec(), Missing::Fault);
-                let is = compared(operation, "DELETE");
+                let is = compared(operation, Value::from("DELETE"));
                 Expr::Cond(Box::new([is, of("oldObject"), of("object")]))
             }
         };
@@ -232,8 +232,7 @@ impl Writer {
             let when_empty = match (request.lookup, at) {
                 // Objects of all namespaces.
                 (Lookup::Get | Lookup::List, 0) => own.clone(),
-                (Lookup::Image, _) => own.clone(),
-                _ => Expr::fail("name is required"),
+                _ => Expr::fail("a name is required"),
             };
             answer = guarded(value, answer, when_empty, Expr::fail("no such overload"))?;
         }
@@ -245,17 +244,22 @@ impl Writer {
 fn in_entry(request: &Request, object: &str) -> Option<Expr> {
     let key = Str::from(request.text());
     let base = ["request", object];
-    let mut answer = field_of(request, &base, &key, Missing::Null);
-    answer = match request.lookup {
+    let shown = |answer: Expr| match request.lookup {
         // An entry shows these parts of a ConfigMap.
         Lookup::ConfigMap => parts(answer, &[("data", "data"), ("metadata", "metadata")]),
         Lookup::Image => parts(answer, &IMAGE),
         Lookup::Get | Lookup::List => answer,
     };
-    let own = own_field(request, &base, &key, "entries", Missing::Null);
+    let mut answer = shown(field_of(request, &base, &key, Missing::Null));
+    let own = shown(own_field(request, &base, &key, "entries", Missing::Null));
     for word in request.words.iter().rev() {
         let Some(value) = value_of(word, &base, Missing::Null) else { continue };
-        answer = guarded(value, answer, own.clone(), own.clone())?;
+        // No image is named by nothing, or by what is no text.
+        let otherwise = match request.lookup {
+            Lookup::Image => Expr::fail("no image is named"),
+            _ => own.clone(),
+        };
+        answer = guarded(value, answer, otherwise.clone(), otherwise)?;
     }
     Some(answer)
 }
@@ -325,17 +329,23 @@ fn value_of(word: &Word, object: &[&str], scalar: Missing) -> Option<Expr> {
     }
 }
 
-fn compared(value: Expr, text: &str) -> Expr {
-    Expr::Compare { op: Cmp::Eq, sides: Box::new([value, Expr::Const(Value::from(text))]) }
+fn compared(value: Expr, with: Value) -> Expr {
+    Expr::Compare { op: Cmp::Eq, sides: Box::new([value, Expr::Const(with)]) }
 }
 
 /// An expression for a value that is a text, another one for an empty text, and one for what is no text.
 fn guarded(value: Expr, body: Expr, when_empty: Expr, when_other: Expr) -> Option<Expr> {
-    let kind = Expr::Call { function: find(Language::JmesPath, "type")?, args: [Expr::Local(0)].into() };
-    let is_empty = compared(Expr::Local(0), "");
+    let empty = || Value::from("");
+    // Of what is no text it gives an error.
+    let begins = Expr::Call {
+        function: find(Language::JmesPath, "starts_with")?,
+        args: [Expr::Local(0), Expr::Const(empty())].into(),
+    };
+    let is_text = compared(Expr::rescue(begins, Faults::AllAsNull), Value::Bool(true));
+    let is_empty = compared(Expr::Local(0), empty());
     let [body, when_empty, when_other] = [body, when_empty, when_other].map(|e| shift(e, 1, 0));
     let of_text = Expr::Cond(Box::new([is_empty, when_empty, body]));
-    let all = Expr::Cond(Box::new([compared(kind, "string"), of_text, when_other]));
+    let all = Expr::Cond(Box::new([is_text, of_text, when_other]));
     Some(Expr::Let { value: Box::new(value), body: Box::new(all) })
 }
 

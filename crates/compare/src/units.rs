@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
-use crate::engine::Profile;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
 use crate::ir::expr::{Comprehension, ComprehensionKind, Invoke, Over};
@@ -39,6 +38,7 @@ use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
 use super::loops::Loops;
+use super::outside;
 use super::predicates::Predicates;
 use super::side::Side;
 use super::tested::Tested;
@@ -133,7 +133,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let external = external(&part);
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
-            let engine = Engine::new(set).with_profile(Profile::cluster());
+            let engine = outside::engine(set);
             let loops = OnceCell::new();
             all.push(Unit {
                 engine,
