@@ -202,6 +202,10 @@ impl Reach {
                     value.iter().chain(default).for_each(|t| self.template(t));
                     query.iter().for_each(|q| self.query_source(q));
                 }
+                BindingSource::Given { answer, query, .. } => {
+                    self.query(answer);
+                    query.iter().for_each(|q| self.query_source(q));
+                }
                 BindingSource::ConfigMap { name, namespace, .. } => {
                     self.config_maps = true;
                     self.template(name);

@@ -17,6 +17,7 @@ use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
 
+use super::answers::of_image;
 use super::classes::{Classes, LIKE_NAMES};
 use super::combine::{as_key, filled, named, pairs};
 use super::environment::Environment;
@@ -42,7 +43,7 @@ const DEEPEST: usize = 24;
 
 /// Objects of one kind for one comparison.
 pub struct Domain<'d> {
-    types: &'d Types,
+    pub(super) types: &'d Types,
     words: &'d Words,
     predicates: &'d Predicates,
     tested: &'d Tested,
@@ -52,11 +53,11 @@ pub struct Domain<'d> {
     items: usize,
     /// How many objects there are at most.
     limit: usize,
-    kind: [Str; 3],
+    pub(super) kind: [Str; 3],
     /// The fields that lead to the value that is built.
-    path: Vec<Str>,
+    pub(super) path: Vec<Str>,
     /// The same, with the lists and maps between them.
-    at: Vec<Step>,
+    pub(super) at: Vec<Step>,
     /// How many lists the value is in an item of.
     inside: usize,
     /// What is put into the value when it is built, where it is not read.
@@ -65,6 +66,10 @@ pub struct Domain<'d> {
     pub classes: Option<Classes>,
     /// Fields of the object that is built next of which only counts whether they are there.
     only_there: BTreeSet<Str>,
+    /// Of which kind the items of the list are that is built next, where it is an answer from outside.
+    pub(super) items_of: Option<[Str; 3]>,
+    /// Whether what is built is an answer from outside that may have null, and whose numbers are doubles.
+    pub(super) is_json: bool,
     /// Why it is not known how many items of other lists matter.
     pub uncounted: Option<String>,
     /// Whether fields without a schema have the types that rules look for.
@@ -83,14 +88,14 @@ struct Values {
 
 /// A value of a field, or none, and how many items its lists have.
 #[derive(Clone)]
-struct Choice {
-    value: Option<Value>,
-    items: usize,
+pub(super) struct Choice {
+    pub(super) value: Option<Value>,
+    pub(super) items: usize,
 }
 
-const ABSENT: Choice = Choice { value: None, items: 0 };
+pub(super) const ABSENT: Choice = Choice { value: None, items: 0 };
 
-fn plain(value: Value) -> Choice {
+pub(super) fn plain(value: Value) -> Choice {
     Choice { value: Some(value), items: 0 }
 }
 
@@ -140,6 +145,8 @@ impl<'d> Domain<'d> {
             later: None,
             classes: None,
             only_there: BTreeSet::new(),
+            items_of: None,
+            is_json: false,
             uncounted: None,
             is_assumed: false,
             open: None,
@@ -167,7 +174,7 @@ impl<'d> Domain<'d> {
     }
 
     /// Builds a value one step further.
-    fn below<T>(&mut self, step: Step, build: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn below<T>(&mut self, step: Step, build: impl FnOnce(&mut Self) -> T) -> T {
         self.at.push(step);
         let built = build(self);
         self.at.pop();
@@ -194,10 +201,7 @@ impl<'d> Domain<'d> {
             .map(|metadata| Map::from_unique(vec![("metadata".into(), metadata)]))
             .collect();
         if let Some(inputs) = tree.get(INPUTS) {
-            // Their types are those that rules look for: a proof is relative to them.
-            let is_assumed = self.is_assumed;
-            let inputs = self.below(Step::Key(INPUTS.into()), |own| own.fields(inputs, None, None, 1));
-            self.is_assumed = is_assumed;
+            let inputs = self.answers(inputs, 1);
             let with = |head: &Map, inputs: &Choice| {
                 let mut head = head.clone();
                 head.insert(INPUTS, inputs.value.clone().unwrap_or_default());
@@ -237,7 +241,7 @@ impl<'d> Domain<'d> {
         (texts, integers.into_iter().collect())
     }
 
-    fn not_all(&mut self, why: &str) {
+    pub(super) fn not_all(&mut self, why: &str) {
         self.open.get_or_insert_with(|| why.to_string());
         // Some of the combinations are enough then.
         self.limit = self.limit.min(SOME);
@@ -306,7 +310,7 @@ impl<'d> Domain<'d> {
     }
 
     /// Objects with the fields that are read; those of the smallest object that an API server admits are always there.
-    fn fields(
+    pub(super) fn fields(
         &mut self,
         tree: &Tree,
         def: Option<&TypeDef>,
@@ -323,6 +327,10 @@ impl<'d> Domain<'d> {
             group.clear();
         }
         for (key, below) in &tree.keys {
+            if **key == *INPUTS {
+                // Which of them is read depends on the other fields.
+                continue;
+            }
             let field = def.and_then(|def| def.field(key));
             if def.is_some_and(|def| !def.open) && field.is_none() {
                 // The API server drops it.
@@ -358,6 +366,9 @@ impl<'d> Domain<'d> {
                 *first = choices.iter().find_map(|choice| choice.value.clone());
             }
             all = self.product(all, key, &choices, if is_source { &group } else { &[] });
+        }
+        if let Some(answers) = tree.get(INPUTS) {
+            all = self.with_answers(all, answers, depth + 1);
         }
         let mut others: Vec<(Str, Value)> = Vec::new();
         let fixed = smallest.and_then(Value::as_map).into_iter().flat_map(Map::iter);
@@ -430,7 +441,7 @@ impl<'d> Domain<'d> {
 
     /// Choices with one more field; `group`: fields of which two are enough, each with the value that stands for all of its values
     /// where there is another one.
-    fn product(
+    pub(super) fn product(
         &mut self,
         all: Vec<Choice>,
         key: &Str,
@@ -475,7 +486,7 @@ impl<'d> Domain<'d> {
     }
 
     /// The values of a field.
-    fn of(
+    pub(super) fn of(
         &mut self,
         key: &Str,
         tree: &Tree,
@@ -603,8 +614,15 @@ impl<'d> Domain<'d> {
     }
 
     /// Values of a field of which no type is known.
-    fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+    pub(super) fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let mut all = Vec::new();
+        if self.is_json {
+            all.push(plain(Value::Null));
+            if let Some(ty) = of_image(&self.path) {
+                all.extend(self.of(key, tree, Some(&ty), true, None, depth));
+                return all;
+            }
+        }
         let has_items = tree.items.is_some() || tree.nested.is_some();
         if tree.names && !tree.whole {
             let tree = self.with_tested_names(tree);
@@ -622,7 +640,8 @@ impl<'d> Domain<'d> {
         if all.is_empty() {
             let values = self.values();
             all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
-            all.extend(values.integers.iter().map(|n| plain(Value::Int(*n))));
+            let number = |n: &i64| if self.is_json { Value::Float(*n as f64) } else { Value::Int(*n) };
+            all.extend(values.integers.iter().map(|n| plain(number(n))));
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
         }
         if tree.whole {
@@ -641,7 +660,7 @@ impl<'d> Domain<'d> {
     }
 
     /// Lists of the items of each class.
-    fn lists(
+    pub(super) fn lists(
         &mut self,
         key: &Str,
         tree: &Tree,
@@ -660,7 +679,15 @@ impl<'d> Domain<'d> {
         let is_looked_into = tree.whole || tree.items.is_some() || tree.nested.is_some();
         let path: Vec<&str> = self.path.iter().map(|step| &**step).collect();
         let required = required_item(&self.kind, &path);
-        let items: Vec<Choice> = match is_looked_into {
+        let kind = self.items_of.take();
+        let items: Vec<Choice> = match is_looked_into || kind.is_some() {
+            true if kind.is_some() => {
+                self.inside += 1;
+                let items =
+                    self.below(Step::Items, |own| own.objects_of(kind.as_ref(), &below, false, depth + 1));
+                self.inside -= 1;
+                items
+            }
             true => {
                 self.inside += 1;
                 let outside = std::mem::replace(&mut self.later, required.clone());

@@ -47,6 +47,9 @@ fn of_node(node: &Node) -> Option<String> {
         ("Constraints" | "Bound", _) => node.get("paramKind").map(|_| "parameters".into()),
         ("Expr", "call") | ("Invoke", _) => {
             let name = node.text("function")?;
+            if let Some(library) = library(node) {
+                return Some(library.into());
+            }
             let rows = [Language::JmesPath, Language::Cel].map(|language| find(language, name));
             rows.into_iter().flatten().find_map(|function| match function.meaning {
                 Meaning::DependsOn(dependency) => named(dependency).map(Into::into),
@@ -55,6 +58,27 @@ fn of_node(node: &Node) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What a call reads by the library that it is one of.
+fn library(node: &Node) -> Option<&'static str> {
+    fn is_read(tree: &Tree, name: &str) -> bool {
+        match tree {
+            Tree::Text(text) => text == name,
+            Tree::List(items) => items.iter().any(|item| is_read(item, name)),
+            Tree::Node(node) => node.fields.iter().any(|(_, part)| is_read(part, name)),
+            _ => false,
+        }
+    }
+    const LIBRARIES: [(&str, &str); 3] = [
+        ("resource", "objects of the cluster"),
+        ("http", "services"),
+        ("globalContext", "global context entries"),
+    ];
+    let is_lookup = matches!(node.text("function"), Some("get" | "list" | "post"));
+    let Some(Tree::List(args)) = node.get("args").filter(|_| is_lookup) else { return None };
+    let receiver = args.first()?;
+    LIBRARIES.iter().find(|(name, _)| is_read(receiver, name)).map(|(_, what)| *what)
 }
 
 fn named(dependency: Dependency) -> Option<&'static str> {

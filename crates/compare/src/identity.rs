@@ -5,7 +5,7 @@
 //! text is the same for all kinds that a rule treats alike.
 //!
 //! Two units with one text give one verdict for every request, whatever they read: also for external data, the clock and
-//! users, which no enumeration of objects covers.
+//! users, which no enumeration of objects covers. Names of context entries are written as words that do not depend on them (`names`).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::ir::{Policy, Rule};
 use crate::value::wildcard::Wildcard;
 
 use super::environment::Environment;
+use super::names::Names;
 
 /// The text of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +41,8 @@ pub(crate) fn identity(policy: &Policy, environment: &Environment, named: bool) 
     });
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
-    let mut writer = Writer { text: String::new(), named, looks, looks_at_operation: false };
+    let names = Names::of(&tree, named);
+    let mut writer = Writer { text: String::new(), names, named, looks, looks_at_operation: false };
     writer.tree(&tree);
     Some(Identity {
         text: writer.text,
@@ -130,8 +132,16 @@ const ENVIRONMENT: [&str; 12] = [
     "dryRun",
 ];
 
+/// Whether no verdict depends on a field; `named`: whether exceptions exist, which name policies and rules.
+pub(crate) fn is_left_out(node: &Node, field: &str, named: bool) -> bool {
+    field == "origin"
+        || UNREAD.contains(&(node.kind, field))
+        || (field == "name" && !named && matches!(node.kind, "Policy" | "Rule"))
+}
+
 struct Writer {
     text: String,
+    names: Names,
     named: bool,
     looks: bool,
     looks_at_operation: bool,
@@ -149,6 +159,7 @@ impl Writer {
                 self.looks_at_operation |= text == "operation" || (is_variable && text.contains("operation"));
                 self.looks |= ENVIRONMENT.contains(&text.as_str())
                     || (is_variable && ENVIRONMENT.iter().any(|word| text.contains(word)));
+                let text = self.names.without(text);
                 let _ = write!(self.text, "{text:?}");
             }
             Tree::List(items) => self.all('[', ']', items.iter().map(|item| ("", item))),
@@ -176,12 +187,8 @@ impl Writer {
     }
 
     fn node(&mut self, node: &Node) {
-        let is_left_out = |name: &str| {
-            name == "origin"
-                || UNREAD.contains(&(node.kind, name))
-                || (name == "name" && !self.named && matches!(node.kind, "Policy" | "Rule"))
-        };
-        let fields: Vec<_> = node.fields.iter().filter(|(name, _)| !is_left_out(name)).collect();
+        let fields: Vec<_> =
+            node.fields.iter().filter(|(name, _)| !is_left_out(node, name, self.named)).collect();
         let _ = write!(self.text, "{}.{}", node.kind, node.variant);
         self.all('(', ')', fields.into_iter().map(|(name, part)| (*name, part)));
     }

@@ -58,7 +58,7 @@ fn loaded(binding: &Binding) -> Option<String> {
         json(&Value::Map(own.map(|(key, value)| (key.clone(), value.clone())).collect()))
     };
     match &binding.source {
-        BindingSource::Variable { .. } => None,
+        BindingSource::Variable { .. } | BindingSource::Given { .. } => None,
         BindingSource::ConfigMap { raw, .. } => Some(format!("ConfigMap {}", json(raw))),
         BindingSource::ApiCall { raw, .. } => Some(format!("call {}", unnamed(raw))),
         BindingSource::Global { name, query } => Some(format!("global {name} {query:?}")),

@@ -25,6 +25,8 @@ pub struct Items {
     pub open: Option<String>,
     /// Whether the list that comes next has an existence anchor.
     is_existence: bool,
+    /// Whether a length has a name, under which it may be compared anywhere.
+    is_length_named: bool,
 }
 
 /// Longer lists are not tried.
@@ -68,6 +70,7 @@ impl Items {
         let mut need = Need::default();
         for rule in policy.all_rules() {
             if let Some(tree) = Tree::of(&**rule) {
+                found.is_length_named |= names_length(&tree, false);
                 need = need.and(found.tree(&tree, true));
             }
         }
@@ -182,6 +185,7 @@ impl Items {
             }
         }
         let Constants { all: constants, any: has_constant, has_length } = found;
+        let has_length = has_length || self.is_length_named;
         if !compares {
             return 0;
         }
@@ -209,6 +213,30 @@ impl Items {
             return 0;
         }
         most
+    }
+}
+
+/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree is a part of one.
+fn names_length(tree: &Tree, named: bool) -> bool {
+    match tree {
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
+        Tree::List(items) => items.iter().any(|item| names_length(item, named)),
+        Tree::Map(entries) => entries.iter().any(|(_, value)| names_length(value, named)),
+        Tree::Node(node) => {
+            if named && matches!(node.text("function"), Some("size" | "length")) {
+                return true;
+            }
+            let is_name = matches!(node.kind, "Binding" | "Variable");
+            let below = |(field, value): &(&str, Tree)| match (node.kind, node.variant, value) {
+                // Its value, and what sees it.
+                ("Expr", "bind", Tree::List(parts)) => {
+                    parts.iter().enumerate().any(|(at, part)| names_length(part, named || at == 0))
+                }
+                ("Expr", "let", value) => names_length(value, named || *field == "value"),
+                (_, _, value) => names_length(value, named || is_name),
+            };
+            node.fields.iter().any(below)
+        }
     }
 }
 
@@ -373,6 +401,19 @@ mod tests {
         assert_eq!(deny("request.operation"), (0, 0));
         assert_eq!(of("{cel: {expressions: [{expression: \"'x' in object.a\"}]}}"), (1, 1));
         assert_eq!(of("{cel: {expressions: [{expression: \"object.a in ['x']\"}]}}"), (0, 0));
+    }
+
+    #[test]
+    fn a_length_that_has_a_name_is_compared_wherever_the_name_is() {
+        let cel = |variable: &str, expression: &str| {
+            of(&format!(
+                "{{cel: {{variables: [{{name: count, expression: '{variable}'}}], expressions: [{{expression: '{expression}'}}]}}}}"
+            ))
+        };
+        assert_eq!(cel("size(object.a)", "variables.count <= 2"), (3, 3));
+        assert_eq!(cel("object.a", "size(variables.count) <= 2 && object.b <= 6"), (3, 3));
+        let bound = "{cel: {expressions: [{expression: 'cel.bind(count, size(object.a), count <= 2)'}]}}";
+        assert_eq!(of(bound), (3, 3));
     }
 
     #[test]

@@ -10,7 +10,6 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
-use crate::engine::Profile;
 use crate::functions::registry::{Language, Operation, find};
 use crate::ir::admission::Bound;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, Overlays, PodSecurity, Whose};
@@ -19,7 +18,7 @@ use crate::ir::expr::Missing;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
 use crate::ir::pod_security::{Condition as Allowed, LISTS, annotations_path, pod_spec_path};
-use crate::ir::rule::Body;
+use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
 use crate::ir::shape::{Anchor, Pattern};
 use crate::ir::strict::{Comprehension, ComprehensionKind};
 use crate::ir::template::{Hole, Needs, Query};
@@ -29,6 +28,7 @@ use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
+use super::outside;
 use super::range::{Around, List, Range, is_closed, is_local, is_of_entry, range};
 use super::units::has_global_anchor;
 
@@ -114,12 +114,7 @@ impl Level {
                 return None;
             }
             let set = PolicySet::new(vec![Arc::new(policy)], Vec::new());
-            Some(Arc::new(Loop {
-                engine: Engine::new(set).with_profile(Profile::cluster()),
-                lists,
-                by_key,
-                is_expression,
-            }))
+            Some(Arc::new(Loop { engine: outside::engine(set), lists, by_key, is_expression }))
         };
         let all: Option<Vec<Arc<Loop>>> = cutter.found.into_iter().map(alone).collect();
         Some(Level { all: all?, rest: rest.ok().map(|(reads, _)| reads) })
@@ -198,7 +193,7 @@ fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
     let rule = Rule {
         when: Matcher::Any([everything].into()),
         unless: Matcher::Any(Box::default()),
-        bindings: Box::default(),
+        bindings: rule.bindings.iter().map(nameless).collect(),
         admit: None,
         expressions,
         // Without bindings it is evaluated by itself.
@@ -211,6 +206,13 @@ fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
         ..rule.clone()
     };
     Policy { admit: Box::default(), rules: [Arc::new(rule)].into(), ..policy.clone() }
+}
+
+/// In place of an entry that nothing reads: those behind it are found by their position.
+fn nameless(binding: &Arc<Binding>) -> Arc<Binding> {
+    let value = Some(Template::Const(Value::from("")));
+    let source = BindingSource::Variable { value, query: None, default: None, raw: Value::Null };
+    Arc::new(Binding { source, ..(**binding).clone() })
 }
 
 /// A loop around a part of a rule.
@@ -348,18 +350,20 @@ impl Cutter<'_> {
     fn for_each(&mut self, l: &ForEach) -> Option<Check> {
         let list = query(&l.list, self.is_deletion)?;
         let range = range(list, self.around(&[]))?;
-        let is_own = l.bindings.is_empty()
+        let names: Vec<&Str> = l.bindings.iter().map(|binding| &binding.name).collect();
+        let own = Own { names: &names, is_deletion: self.is_deletion };
+        let is_own = l.bindings.iter().all(|binding| is_given_by_element(binding, self.is_deletion))
             && l.element_scope != Some(false)
-            && l.admit.as_ref().is_none_or(|admit| is_of_element(admit, self.is_deletion))
+            && l.admit.as_ref().is_none_or(|admit| own.is_of_element(admit))
             && match &l.check {
-                Check::Deny(conditions) => is_of_element(conditions, self.is_deletion),
+                Check::Deny(conditions) => own.is_of_element(conditions),
                 Check::Pattern(Overlay::Ready(_), _) | Check::AnyPattern(Overlays::Ready(_), _) => true,
                 _ => false,
             };
         if !is_own {
             return None;
         }
-        if !self.is_inner {
+        if self.is_wanted(&range) {
             self.add(Check::ForEach([l.clone()].into()), &range);
             self.count(&l.list, list, &range, 0);
             return Some(Check::Nothing);
@@ -616,13 +620,16 @@ impl Cutter<'_> {
         if let (Template::Whole(hole), Some(value)) = (&condition.key, condition.value.as_const())
             && matches!(operator, Equals | NotEquals | Order(_))
             && let Some(number) = number(value).filter(|n| (0..=LONGEST).contains(n))
-            && let Some(Expr::Call { function, args }) = query(&hole.query, self.is_deletion)
-            && function.operation() == Some(Operation::Size)
-            && let [list] = &**args
-            && let Some(range) = range(list, self.around(&[]))
+            && let Some(list) = query(&hole.query, self.is_deletion).and_then(measured)
+            && let Some(range) = range(without_empty(list), self.around(&[]))
             && self.is_wanted(&range)
         {
-            self.count(&hole.query, list, &range, number);
+            let most = match operator {
+                // Whether there are fewer.
+                Order(Ordering::Ge | Ordering::Lt) => number - 1,
+                _ => number,
+            };
+            self.count(&hole.query, list, &range, most.max(0));
             return Condition { key: nothing, ..condition.clone() };
         }
         let key = self.side(&condition.key);
@@ -661,6 +668,26 @@ impl Cutter<'_> {
             0 => self.jmespath(&e, of),
             _ => e,
         })
+    }
+}
+
+/// What an expression gives the length of.
+fn measured(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Call { function, args } if function.operation() == Some(Operation::Size) => args.first(),
+        // It is piped into the function.
+        Expr::Let { value, body } => measured(body).filter(|list| **list == Expr::Local(0)).map(|_| &**value),
+        Expr::Rescue { expr, .. } => measured(expr),
+        _ => None,
+    }
+}
+
+/// An expression without what stands for it where it is empty.
+fn without_empty(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Or(sides) if sides[1].constant().is_some_and(Value::is_empty) => &sides[0],
+        Expr::Rescue { expr, .. } => without_empty(expr),
+        expr => expr,
     }
 }
 
@@ -715,33 +742,56 @@ fn denied(key: Template, operator: Operator, value: Value) -> Check {
     Check::Deny(Conditions { origin: Default::default(), any: None, all, flat: false })
 }
 
-/// Whether conditions depend on the element of their loop alone.
-fn is_of_element(conditions: &Conditions, is_deletion: bool) -> bool {
-    let mut all = conditions.all.iter().chain(conditions.any.as_deref().into_iter().flatten());
-    all.all(|one| [&one.key, &one.value].into_iter().all(|side| is_side_of_element(side, is_deletion)))
+/// What a loop may read besides its element: the names of its entries, whose data are parts of the element.
+#[derive(Clone, Copy)]
+struct Own<'l> {
+    names: &'l [&'l Str],
+    is_deletion: bool,
 }
 
-fn is_side_of_element(side: &Template, is_deletion: bool) -> bool {
-    match side {
-        Template::Const(_) => true,
-        Template::Whole(hole) => query(&hole.query, is_deletion).is_some_and(reads_element),
-        Template::List(items) => items.iter().all(|item| is_side_of_element(item, is_deletion)),
-        _ => false,
+impl Own<'_> {
+    /// Whether conditions depend on the element of their loop alone.
+    fn is_of_element(self, conditions: &Conditions) -> bool {
+        let mut all = conditions.all.iter().chain(conditions.any.as_deref().into_iter().flatten());
+        all.all(|one| [&one.key, &one.value].into_iter().all(|side| self.is_side(side)))
+    }
+
+    fn is_side(self, side: &Template) -> bool {
+        match side {
+            Template::Const(_) => true,
+            Template::Whole(hole) => {
+                let query = &hole.query;
+                let query = query.on_delete.as_deref().filter(|_| self.is_deletion).unwrap_or(query);
+                let is_known = query.needs.is_empty() || (!self.names.is_empty() && !query.needs.images);
+                is_known && !query.sorts && query.expr.as_ref().is_ok_and(|expr| self.is_read(expr))
+            }
+            Template::List(items) => items.iter().all(|item| self.is_side(item)),
+            _ => false,
+        }
+    }
+
+    fn is_read(self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Root | Expr::Variable(_) => false,
+            Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => keys
+                .first()
+                .is_some_and(|key| matches!(&**key, "element" | "element0") || self.names.contains(&key)),
+            expr => {
+                let mut is = true;
+                children(expr, &mut |e, _| is = is && self.is_read(e));
+                is
+            }
+        }
     }
 }
 
-fn reads_element(expr: &Expr) -> bool {
-    match expr {
-        Expr::Root | Expr::Variable(_) => false,
-        Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => {
-            keys.first().is_some_and(|key| matches!(&**key, "element" | "element0"))
-        }
-        expr => {
-            let mut is = true;
-            children(expr, &mut |e, _| is = is && reads_element(e));
-            is
-        }
-    }
+/// Whether the data of an entry are a part of the element.
+fn is_given_by_element(binding: &Binding, is_deletion: bool) -> bool {
+    let BindingSource::Given { answer, query, .. } = &binding.source else { return false };
+    let own = Own { names: &[], is_deletion };
+    let answer = answer.on_delete.as_deref().filter(|_| is_deletion).unwrap_or(answer);
+    let is_plain = matches!(query, None | Some(QuerySource::Ready(Query { sorts: false, .. })));
+    is_plain && answer.expr.as_ref().is_ok_and(|expr| own.is_read(expr))
 }
 
 fn is_comparison(operation: Operation) -> bool {

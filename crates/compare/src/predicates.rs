@@ -210,6 +210,16 @@ impl Predicates {
             ("QuerySource" | "Overlay" | "Overlays", "dynamic") => {
                 self.open("a part of a policy is filled in with variables");
             }
+            // Its query is shown where its text holds variables.
+            ("BindingSource", "given") => {
+                let query = if node.get("shown").is_some() { "shown" } else { "query" };
+                ["answer", query, "default"]
+                    .iter()
+                    .filter_map(|key| node.get(key))
+                    .for_each(|part| self.tree(part));
+                node.get("default").into_iter().for_each(|default| self.constant(default));
+                return;
+            }
             // The keys of a map may be any text.
             ("Entry", _) => self.constants.extend(node.text("key").map(Into::into)),
             ("Filter", _) => return self.filter(node),

@@ -7,12 +7,16 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::admitted::{Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
-use crate::value::Value;
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
+use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
+use super::inputs::INPUTS;
 use super::surroundings::Case;
+
+/// Deeper parts of objects have no answers.
+const DEEPEST: usize = 64;
 
 /// How admission webhooks of a cluster see the objects of a case.
 pub(crate) enum Seen {
@@ -38,10 +42,81 @@ pub(crate) fn before_ephemeral(environment: &Environment, case: &Case) -> Option
     Some(Case { object: case.object.with("spec", Value::Map(spec)), ..case.clone() })
 }
 
+/// An object without the answers from outside that it has.
+pub(crate) fn without_answers(object: &Value) -> Value {
+    taken_out(object, &mut Vec::new(), &mut Vec::new())
+}
+
+/// Takes the answers from outside out of a value, with the ways to where they were.
+fn taken_out(value: &Value, at: &mut Vec<PathPart>, out: &mut Vec<(Vec<PathPart>, Value)>) -> Value {
+    if at.len() > DEEPEST {
+        return value.clone();
+    }
+    match value {
+        Value::Map(map) => {
+            let mut rest = Map::new();
+            for (key, below) in map.iter() {
+                if **key == *INPUTS {
+                    out.push((at.clone(), below.clone()));
+                    continue;
+                }
+                at.push(PathPart::Key(key.clone()));
+                rest.insert::<Str>(key.clone(), taken_out(below, at, out));
+                at.pop();
+            }
+            Value::Map(rest)
+        }
+        Value::List(items) => {
+            let of = |(index, item): (usize, &Value)| {
+                at.push(PathPart::Index(index));
+                let item = taken_out(item, at, out);
+                at.pop();
+                item
+            };
+            Value::list(items.iter().enumerate().map(of).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A value with an answer put back, if what had it is still there.
+fn put_back(value: &Value, at: &[PathPart], answer: &Value) -> Value {
+    let Some((step, rest)) = at.split_first() else {
+        return value.as_map().map_or_else(|| value.clone(), |_| value.with(INPUTS, answer.clone()));
+    };
+    match (step, value) {
+        (PathPart::Key(key), Value::Map(_)) => match value.get(key) {
+            Some(below) => value.with(key, put_back(below, rest, answer)),
+            None => value.clone(),
+        },
+        (PathPart::Index(index), Value::List(items)) => {
+            let of = |(at, item): (usize, &Value)| {
+                if at == *index { put_back(item, rest, answer) } else { item.clone() }
+            };
+            Value::list(items.iter().enumerate().map(of).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// An object as an API server shows it, with the answers from outside that it has.
+fn with_answers<E>(
+    object: &Value,
+    show: impl FnOnce(&Value) -> Option<Result<Value, E>>,
+) -> Option<Result<Value, E>> {
+    let mut answers = Vec::new();
+    let own = taken_out(object, &mut Vec::new(), &mut answers);
+    if answers.is_empty() {
+        return show(object);
+    }
+    let with = |shown: Value| answers.iter().fold(shown, |shown, (at, answer)| put_back(&shown, at, answer));
+    show(&own).map(|shown| shown.map(with))
+}
+
 pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
     let mut seen = Vec::new();
     for object in std::iter::once(&case.object).chain(&case.old) {
-        match kind_of(object).and_then(|kind| admitted(&kind, object)) {
+        match kind_of(object).and_then(|kind| with_answers(object, |own| admitted(&kind, own))) {
             None => return Seen::Unknown,
             Some(Ok(object)) => seen.push(object),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
@@ -63,7 +138,11 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
 /// The case as webhooks would see it if an API server did not refuse the values in it: every object of the same classes that it
 /// admits has the same fields.
 pub(crate) fn as_if_admitted(case: &Case) -> Option<Case> {
-    let completed = |object: &Value| completed_as_if_admitted(&kind_of(object)?, object);
+    let completed = |object: &Value| {
+        let kind = kind_of(object)?;
+        let shown = with_answers::<()>(object, |own| completed_as_if_admitted(&kind, own).map(Ok));
+        shown.and_then(Result::ok)
+    };
     let old = match &case.old {
         Some(old) => Some(completed(old)?),
         None => None,

@@ -2,6 +2,8 @@
 
 use crate::value::{Map, Value, stack};
 
+use super::inputs::INPUTS;
+
 /// No more attempts than these.
 const ATTEMPTS: usize = 400;
 
@@ -34,7 +36,8 @@ fn without_a_part(value: &Value, is_object: bool) -> Vec<Value> {
                 let left = map.iter().filter(|(k, _)| *k != key);
                 out.push(Value::Map(left.map(|(k, v)| (k.clone(), v.clone())).collect::<Map>()));
             }
-            for (key, inner) in map.iter() {
+            // Answers from outside are there as a whole.
+            for (key, inner) in map.iter().filter(|(key, _)| ***key != *INPUTS) {
                 out.extend(without_a_part(inner, false).into_iter().map(|part| value.with(key, part)));
             }
             out

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::outcome::Effect as Done;
-use crate::engine::{Profile, Request, RuleOutcome, Status, action};
+use crate::engine::{Request, RuleOutcome, Status, action};
 use crate::ir::facts::Stage;
 use crate::ir::matcher::Filter;
 use crate::ir::policy::KindRules;
@@ -15,6 +15,7 @@ use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Str, Value};
 
 use super::environment::Environment;
+use super::outside;
 use super::surroundings::{Case, request};
 
 /// What a set of policies says of a request: the gravest of its results.
@@ -139,7 +140,7 @@ impl Side {
             return Err(SideError::NoPolicy { place: place.into() });
         }
         let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
-        Ok(Side { engine: Engine::new(set).with_profile(Profile::cluster()) })
+        Ok(Side { engine: outside::engine(set) })
     }
 
     /// The policies.
@@ -172,7 +173,7 @@ impl Side {
         let policies = set.policies().iter().map(of_policy).collect();
         let set = PolicySet::new(policies, set.exceptions().to_vec())
             .with_cel_exceptions(set.cel_exceptions().to_vec());
-        Side { engine: Engine::new(set).with_profile(Profile::cluster()) }
+        Side { engine: outside::engine(set) }
     }
 
     /// The same policies without what allows updates of objects that are violations already.

@@ -13,6 +13,7 @@ use crate::value::{Map, Str, Value};
 
 use super::domain::Domain;
 use super::environment::Environment;
+use super::outside::FUNCTIONS;
 use super::predicates::{NAME_OF_NAMESPACE, Predicates};
 use super::tested::Tested;
 use super::words::{Languages, Words};
@@ -93,7 +94,7 @@ pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request>
         sent: (!environment.subresource.is_empty()).then(|| sent_to(environment, &name, &namespace, case)),
         ..Parts::default()
     };
-    let mut request = Request::new(parts, Profile::cluster(), &Default::default()).ok()?;
+    let mut request = Request::new(parts, Profile::cluster(), &FUNCTIONS).ok()?;
     if !environment.subresource.is_empty() {
         let resource = &environment.resource;
         let target = &mut request.target;

@@ -7,7 +7,7 @@
 //! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
 //! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
 //!   what must hold of all items of several lists, one after the other, must hold of those of each;
-//! - each loop of `foreach` is one, and each field of each Pod Security control.
+//! - each list that a loop of `foreach` walks is one, and each field of each Pod Security control.
 //!
 //! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
 //! of something else.
@@ -18,15 +18,15 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
-use crate::engine::Profile;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
-use crate::ir::expr::{Comprehension, ComprehensionKind, Invoke};
+use crate::ir::expr::{Comprehension, ComprehensionKind, Invoke, Over};
 use crate::ir::expressions::{Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
 use crate::ir::pod_security::{LISTS, Of, Placed};
 use crate::ir::rule::{Action, Body, Message};
 use crate::ir::sharing::Sharing;
+use crate::ir::template::Query;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
 use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
@@ -38,6 +38,7 @@ use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
 use super::loops::Loops;
+use super::outside;
 use super::predicates::Predicates;
 use super::side::Side;
 use super::tested::Tested;
@@ -132,7 +133,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let external = external(&part);
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
-            let engine = Engine::new(set).with_profile(Profile::cluster());
+            let engine = outside::engine(set);
             let loops = OnceCell::new();
             all.push(Unit {
                 engine,
@@ -229,12 +230,77 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
         Check::ForEach(loops) => {
             let of = |l: &ForEach| {
                 let inner = parts(&l.check, variables);
+                let lists = lists_of(&l.list);
                 let l = l.clone();
-                inner.into_iter().map(move |check| ForEach { check, ..l.clone() })
+                let each = move |list: Query| {
+                    let (l, inner) = (l.clone(), inner.clone());
+                    inner.into_iter().map(move |check| ForEach { check, list: list.clone(), ..l.clone() })
+                };
+                lists.into_iter().flat_map(each)
             };
             loops.iter().flat_map(of).map(|l| Check::ForEach(Box::new([l]))).collect()
         }
         other => vec![other.clone()],
+    }
+}
+
+/// The lists that a loop walks one after the other, each as a list of its own: it ends with the first element that is a violation.
+fn lists_of(list: &Query) -> Vec<Query> {
+    let Ok(expr) = &list.expr else { return vec![list.clone()] };
+    let on_delete = list.on_delete.as_deref();
+    let alone = members(expr);
+    let deleted = on_delete.map(|query| query.expr.as_ref().map(members).unwrap_or_default());
+    if alone.len() < 2 || deleted.as_ref().is_some_and(|deleted| deleted.len() != alone.len()) {
+        return vec![list.clone()];
+    }
+    let of = |(at, expr): (usize, Expr)| {
+        let deleted = deleted.as_ref().and_then(|all| all.get(at).cloned());
+        let on_delete = on_delete.zip(deleted).map(|(query, expr)| Query { expr: Ok(expr), ..query.clone() });
+        Query { expr: Ok(expr), on_delete: on_delete.map(Box::new), ..list.clone() }
+    };
+    alone.into_iter().enumerate().map(of).collect()
+}
+
+/// An expression that takes a list of lists apart, once for each of these lists alone.
+fn members(expr: &Expr) -> Vec<Expr> {
+    match expr {
+        Expr::Flatten(inner) => {
+            members_of_list(inner).into_iter().map(|one| Expr::Flatten(Box::new(one))).collect()
+        }
+        Expr::Rescue { expr, faults } => members(expr)
+            .into_iter()
+            .map(|one| Expr::Rescue { expr: Box::new(one), faults: *faults })
+            .collect(),
+        Expr::Project { over: Over::Items, source, keep, body } => {
+            let again = |source: Expr| Expr::Project {
+                over: Over::Items,
+                source: Box::new(source),
+                keep: keep.clone(),
+                body: body.clone(),
+            };
+            members(source).into_iter().map(again).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The same of what is taken apart.
+fn members_of_list(expr: &Expr) -> Vec<Expr> {
+    match expr {
+        Expr::List(items) => items.iter().map(|one| Expr::List([one.clone()].into())).collect(),
+        Expr::Let { value, body } => {
+            let again = |body: Expr| Expr::Let { value: value.clone(), body: Box::new(body) };
+            members_of_list(body).into_iter().map(again).collect()
+        }
+        Expr::UnlessNull(pair) => {
+            let again = |body: Expr| Expr::UnlessNull(Box::new([pair[0].clone(), body]));
+            members_of_list(&pair[1]).into_iter().map(again).collect()
+        }
+        Expr::Rescue { expr, faults } => {
+            let again = |one: Expr| Expr::Rescue { expr: Box::new(one), faults: *faults };
+            members_of_list(expr).into_iter().map(again).collect()
+        }
+        other => members(other),
     }
 }
 

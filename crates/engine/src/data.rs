@@ -336,9 +336,12 @@ impl<'r> Data<'r> {
             self.set(name, value.with_plain_lists().with_float_numbers());
             return Ok(());
         }
-        let found = match fetched {
-            Some(v) => Some(v),
-            None => match self.fetch(b)? {
+        let found = match (fetched, &b.source) {
+            (Some(v), _) => Some(v),
+            (None, BindingSource::Given { answer, query, default, .. }) => {
+                Some(self.given(name, answer, query.as_ref(), default.as_ref())?)
+            }
+            (None, _) => match self.fetch(b)? {
                 // A value that is put in for the entry needs no source.
                 None if !self.world.drops_unanswered && self.world.injected.is_empty() => {
                     return Err(unanswered(b));
@@ -424,7 +427,7 @@ impl<'r> Data<'r> {
             Err(cause) => Err(EntryError::FillField { entry: entry(), field, written: raw.into(), cause }),
         };
         match &b.source {
-            BindingSource::Variable { .. } => Ok(None),
+            BindingSource::Variable { .. } | BindingSource::Given { .. } => Ok(None),
             BindingSource::ConfigMap { name: cm, namespace, raw } => {
                 let failed = |cause| EntryError::ConfigMap { entry: entry(), cause };
                 let failed_field = |error| failed(ConfigMapError::Field(Box::new(error)));
@@ -474,6 +477,32 @@ impl<'r> Data<'r> {
                 self.apply(query.as_ref(), found, name, failed).map(Some)
             }
         }
+    }
+
+    /// What stands for an answer, treated as one of the Kubernetes API.
+    fn given(
+        &mut self,
+        name: &Str,
+        answer: &Query,
+        query: Option<&QuerySource>,
+        default: Option<&Value>,
+    ) -> Result<Value, EntryError> {
+        let failed = |text: String| EntryError::ApiCall(ApiCallError::Call(text.into()));
+        let answer = match self.query(answer) {
+            Ok(Value::Null) => Err(failed("not found".into())),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(failed(error.to_string())),
+        };
+        let answer = match (answer, default) {
+            (Ok(answer), _) => answer,
+            (Err(_), Some(default)) => default.clone(),
+            (Err(error), None) => return Err(error),
+        };
+        if default.is_some_and(|default| json(default) == json(&answer)) {
+            return Ok(answer);
+        }
+        let failed = |query, cause| EntryError::ApiCallQuery { entry: name.clone(), query, cause };
+        self.apply(query, answer, name, failed)
     }
 
     fn apply(
@@ -568,7 +597,7 @@ impl<'r> Data<'r> {
 fn unanswered(b: &Binding) -> EntryError {
     let entry = b.name.clone();
     match &b.source {
-        BindingSource::Variable { .. } => EntryError::NoValue(entry),
+        BindingSource::Variable { .. } | BindingSource::Given { .. } => EntryError::NoValue(entry),
         BindingSource::ConfigMap { .. } => EntryError::ConfigMap { entry, cause: ConfigMapError::NoSource },
         BindingSource::ApiCall { .. } => EntryError::ApiCall(ApiCallError::NoCluster(entry)),
         BindingSource::Global { .. } => EntryError::NoGlobalEntries(entry),

@@ -230,6 +230,30 @@ pub enum BindingSource {
         #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
     },
+    /// A part of the request that stands for an answer from outside, where policies are compared.
+    Given {
+        /// The answer. When it fails, or is null, there is none.
+        answer: Query,
+        /// Applied to the answer.
+        #[serde(default, skip_serializing_if = "super::unset")]
+        query: Option<QuerySource>,
+        /// The same with the text of [`hole`] for each of its variables: for analyses.
+        #[serde(default, skip_serializing_if = "super::unset")]
+        shown: Option<Query>,
+        /// Used where there is no answer.
+        #[serde(default, skip_serializing_if = "super::unset")]
+        default: Option<Value>,
+    },
+}
+
+/// The text that stands for the n-th variable of a query (`BindingSource::Given`): no policy can write it.
+pub fn hole(at: usize) -> Str {
+    format!("\u{1}{at}").into()
+}
+
+/// The variable that a text stands for.
+pub fn hole_of(text: &str) -> Option<usize> {
+    text.strip_prefix('\u{1}')?.parse().ok()
 }
 
 /// A query whose text may hold variables.

@@ -19,6 +19,7 @@ mod template;
 pub mod tests;
 
 pub use rule::{of_policy, reads_namespace, tested_by_policy};
+pub use seen::GIVEN;
 
 use crate::value::Str;
 

@@ -5,6 +5,7 @@
 use foldhash::{HashMap, HashMapExt};
 
 use crate::ir::late::Late;
+use crate::ir::rule::hole_of;
 use crate::value::{Str, Value};
 
 use super::tests::{By, Tests};
@@ -107,6 +108,8 @@ pub struct Reader {
     pub tests: Option<Tests>,
     /// Whether the object is deleted, where that is known.
     pub is_deletion: Option<bool>,
+    /// What the texts of `ir::rule::hole` stand for.
+    pub holes: Vec<ValueSet>,
 }
 
 /// How many parts a value has, as far as they are counted.
@@ -160,6 +163,7 @@ impl Reader {
             nodes: 0,
             tests: None,
             is_deletion: None,
+            holes: Vec::new(),
         }
     }
 
@@ -401,6 +405,9 @@ impl Reader {
 
     /// A constant, where tests are looked for.
     pub fn constant(&self, value: &Value) -> ValueSet {
+        if let Some(values) = value.as_str().and_then(hole_of).and_then(|at| self.holes.get(at)) {
+            return values.clone();
+        }
         self.tests.is_some().then(|| AbstractValue::Constant(value.clone())).into_iter().collect()
     }
 

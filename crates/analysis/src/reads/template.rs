@@ -4,7 +4,7 @@ use crate::ir::condition::Operator;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::{Part, Rounds};
 use crate::ir::{Conditions, Query, Template};
-use crate::value::variables::{expression, find_variables};
+use crate::value::variables::{expression, find_all_variables, find_variables};
 use crate::value::{Str, Value};
 
 use super::Untracked;
@@ -161,7 +161,45 @@ impl Reader {
         }
     }
 
+    /// What a query finds in what is given.
+    fn of_given(
+        &mut self,
+        given: ValueSet,
+        query: Option<&QuerySource>,
+        shown: Option<&Query>,
+    ) -> Result<ValueSet, Untracked> {
+        let (text, names) = match (query, shown) {
+            (None, _) => return Ok(given),
+            (Some(QuerySource::Ready(query)), _) => return self.query_on(query, given),
+            (Some(QuerySource::Dynamic { text, names }), Some(_)) => (text, names),
+            (Some(QuerySource::Dynamic { .. }), None) => return Err(Untracked),
+        };
+        let source = match text {
+            Template::Rounds(rounds) => &rounds.source,
+            Template::Text(text) => &text.rounds.source,
+            _ => return Err(Untracked),
+        };
+        let mut holes = Vec::new();
+        for at in find_all_variables(source) {
+            let expr = expression(source.get(at).ok_or(Untracked)?);
+            let values = self.query(&self.late.query(&expr, names))?;
+            // It becomes a part of the text.
+            self.consume(&values)?;
+            holes.push(values);
+        }
+        let outside = std::mem::replace(&mut self.holes, holes);
+        let found = shown.map_or(Err(Untracked), |shown| self.query_on(shown, given));
+        self.holes = outside;
+        found
+    }
+
     fn binding(&mut self, binding: &Binding) -> Result<ValueSet, Untracked> {
+        if let BindingSource::Given { answer, query, shown, default } = &binding.source {
+            let found = self.query(answer)?;
+            self.read_shape(&found)?;
+            let found = self.of_given(found, query.as_ref(), shown.as_ref())?;
+            return either(found, default.iter().flat_map(|default| self.constant(default)).collect());
+        }
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
             // A lookup is noted.
             self.reads.external = true;

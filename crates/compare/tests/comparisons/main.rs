@@ -9,6 +9,7 @@ use ephor_sources::files::SourceText;
 mod clusters;
 mod fields;
 mod lists;
+mod outside;
 mod pairs;
 mod questions;
 

@@ -59,6 +59,7 @@ fn binding(b: Binding, late: &dyn Late) -> Binding {
         BindingSource::Image { reference, credentials, query: q } => {
             BindingSource::Image { reference: template(reference), credentials, query: q.map(source) }
         }
+        given @ BindingSource::Given { .. } => given,
     };
     Binding { source, ..b }
 }

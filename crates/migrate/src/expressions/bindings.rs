@@ -109,11 +109,14 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 Some(own) => queried(own, Some(found), scope),
             }
         }
+        BindingSource::Given { .. } => {
+            Err(scope.refuse("an answer that is given", "name where it comes from"))
+        }
         BindingSource::Image { reference, query, .. } => {
             scope.needs_kyverno("facts about an image")?;
             let reference = template(reference, scope)?;
             let (node, faults) = as_text(&reference, scope)?;
-            let found = fetched(&binding.name, "image", "getMetadata", vec![node], Ty::Any, faults, scope);
+            let found = fetched(&binding.name, "image", "getMetadata", vec![node], Ty::Image, faults, scope);
             match query {
                 None => Ok(found),
                 Some(own) => queried(own, Some(found), scope),

@@ -106,6 +106,7 @@ impl Path {
         let is_label = matches!(path.last(), Some("labels" | "matchLabels" | "nodeSelector"));
         let is_name = path.last() == Some("metadata") && matches!(key, "name" | "namespace" | "generateName");
         let wild = field.wild && !is_label && !is_name;
+        let key = self.ty.named(key);
         path.steps.push(Step { key: key.into(), required: field.required, nullable: field.nullable, wild });
         path.ty = field.ty;
         path

@@ -33,6 +33,13 @@ pub enum Ty {
     Duration,
     /// What the API lists: objects of this type under `items`.
     Listing(Box<Ty>),
+    /// What a registry says of an image.
+    Image,
+    /// The configuration of an image: on its own, and as it is run.
+    ImageConfig {
+        /// How it is run.
+        inner: bool,
+    },
     /// Nothing is known.
     Any,
 }
@@ -109,7 +116,39 @@ impl Ty {
                 }
                 found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true })
             }
+            Ty::Image => {
+                let (ty, required) = match key {
+                    "configData" => (Ty::ImageConfig { inner: false }, true),
+                    "image" | "registry" | "repository" => (Ty::Text, true),
+                    "manifest" => (Ty::Any, true),
+                    _ => (Ty::Any, false),
+                };
+                FieldOf { ty, required, nullable: false, wild: false }
+            }
+            Ty::ImageConfig { inner } => {
+                let texts = || Ty::List(Box::new(Ty::Text));
+                let ty = match (inner, key) {
+                    (false, "config") => Ty::ImageConfig { inner: true },
+                    (false, "architecture" | "os" | "variant" | "author") => Ty::Text,
+                    (true, "Env" | "Cmd" | "Entrypoint" | "OnBuild" | "Shell") => texts(),
+                    (true, "Volumes" | "ExposedPorts") => Ty::Map(Box::new(Ty::Any)),
+                    (true, "Labels") => Ty::Map(Box::new(Ty::Text)),
+                    (true, "User" | "WorkingDir" | "StopSignal") => Ty::Text,
+                    _ => Ty::Any,
+                };
+                // Docker writes null for what is not set.
+                FieldOf { ty, required: false, nullable: *inner, wild: true }
+            }
             _ => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },
+        }
+    }
+
+    /// The name of a field in CEL, where it is another one.
+    pub fn named<'k>(&self, key: &'k str) -> &'k str {
+        match (self, key) {
+            (Ty::Image, "configData") => "config",
+            (Ty::Image, "manifestList") => "imageIndex",
+            _ => key,
         }
     }
 

@@ -1,0 +1,385 @@
+//! Answers from outside that both sides share, whatever language they are read in.
+//!
+//! In: two sides. Out: the same sides with each request for objects of a cluster or for an image (`requests`) replaced by a field of the
+//! object that has the answer, or of the item that the request names a field of. Fields of equal requests are the same on both sides. An answer that is not there
+//! is a request that fails; one that is null is an object that does not exist. What else comes from outside stays as it is.
+//!
+//! An answer is right for requests that name something: where a name is empty the languages request different things, so each has
+//! an answer of its own, or fails as its function does.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::functions::registry::{Language, find};
+use crate::ir::check::{Check, ForEach};
+use crate::ir::expr::{Cmp, Comprehension, Faults, Missing};
+use crate::ir::expressions::{Expressions, Source, Validation, Variable};
+use crate::ir::item_keys::ItemKeys;
+use crate::ir::matcher::Matcher;
+use crate::ir::rule::{Binding, BindingSource, Body, QuerySource, hole};
+use crate::ir::template::{Needs, Query};
+use crate::ir::walk::{map_children, shift};
+use crate::ir::{Expr, Rule, Template};
+use crate::lower::LATE;
+use crate::value::variables::find_all_variables;
+use crate::value::{Str, Value};
+
+use super::environment::environments;
+use super::inputs::INPUTS;
+use super::parts::{Around, are_parts};
+use super::requests::{Lookup, Request, Word, constant_member, member, of_binding, of_call};
+use super::side::Side;
+
+/// More variables in one query are given up.
+const MOST_HOLES: usize = 16;
+
+/// Both sides with the answers that they share; `None`: there are none.
+pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<[Side; 2]> {
+    let found = sides.map(|side| {
+        let found = std::cell::RefCell::new(BTreeSet::new());
+        let side = side.with_rules(&|rule| {
+            let (rule, own) = of_rule(rule);
+            found.borrow_mut().extend(own);
+            rule
+        });
+        (side, found.into_inner())
+    });
+    let [(old, own), (new, other)] = found;
+    let is_any = !own.is_empty() && !other.is_empty();
+    // Objects without a namespace are in none that a request could name.
+    let by_namespace = own.iter().chain(&other).any(|text| text.contains(&Word::Namespace.text()));
+    let is_namespaced = || environments(sides).0.iter().all(|environment| environment.resource.namespaced);
+    (is_any && (!by_namespace || is_namespaced())).then_some([old, new])
+}
+
+/// A rule with answers, and the words of the requests that they answer.
+fn of_rule(rule: &Arc<Rule>) -> (Arc<Rule>, BTreeSet<String>) {
+    let deletes = match &rule.when {
+        Matcher::Constraints(constraints) => {
+            constraints.rules.iter().any(|rule| rule.operations.has("DELETE"))
+        }
+        _ => true,
+    };
+    let mut writer = Writer { found: BTreeSet::new(), deletes };
+    let bindings = rule.bindings.iter().map(|binding| writer.binding(binding, false)).collect();
+    let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
+    let expressions = rule.expressions.as_ref().map(|shared| Arc::new(writer.expressions(shared)));
+    let body = match &rule.body {
+        Body::Validate { check, message } => {
+            Body::Validate { check: writer.check(check, variables), message: message.clone() }
+        }
+        other => other.clone(),
+    };
+    match writer.found.is_empty() {
+        true => (Arc::clone(rule), writer.found),
+        false => (Arc::new(Rule { bindings, expressions, body, ..(**rule).clone() }), writer.found),
+    }
+}
+
+struct Writer {
+    found: BTreeSet<String>,
+    /// Whether expressions may see deletions.
+    deletes: bool,
+}
+
+impl Writer {
+    fn binding(&mut self, binding: &Arc<Binding>, in_loop: bool) -> Arc<Binding> {
+        let found = of_binding(binding, in_loop).and_then(|request| self.given(binding, &request));
+        found
+            .map_or_else(|| Arc::clone(binding), |source| Arc::new(Binding { source, ..(**binding).clone() }))
+    }
+
+    fn given(&mut self, binding: &Binding, request: &Request) -> Option<BindingSource> {
+        let (query, shown) = match &binding.source {
+            BindingSource::ApiCall { call, .. } => {
+                match member(call, "jmesPath").filter(|path| !is_empty(path)) {
+                    None => (None, None),
+                    Some(path) => of_path(path)?,
+                }
+            }
+            BindingSource::Image { query, .. } => match query {
+                Some(QuerySource::Dynamic { .. }) => return None,
+                query => (query.clone(), None),
+            },
+            _ => (None, None),
+        };
+        let default = match &binding.source {
+            BindingSource::ApiCall { raw, .. } => constant_member(raw, "default"),
+            _ => None,
+        };
+        let of = |object: &str| {
+            let answer = in_entry(request, object)?;
+            let needs = Needs::default();
+            Some(Query { sorts: false, text: binding.name.clone(), expr: Ok(answer), needs, on_delete: None })
+        };
+        let on_delete = of("oldObject").map(Box::new);
+        let answer = Query { on_delete, ..of("object")? };
+        self.found.insert(request.text());
+        Some(BindingSource::Given { answer, query, shown, default })
+    }
+
+    fn check(&mut self, check: &Check, variables: &[Variable]) -> Check {
+        match check {
+            Check::ForEach(loops) => Check::ForEach(loops.iter().map(|l| self.for_each(l, false)).collect()),
+            Check::Assert(validations) => {
+                let of = |one: &Validation| {
+                    let message_program = one
+                        .message_program
+                        .clone()
+                        .map(|program| program.map(|e| self.cel(e, &mut Vec::new(), variables)));
+                    let check = self.source(&one.check, variables);
+                    Validation { check, message_program, ..one.clone() }
+                };
+                Check::Assert(validations.iter().map(of).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A loop; `inner`: of another one, whose element it may have for its own.
+    fn for_each(&mut self, l: &ForEach, inner: bool) -> ForEach {
+        let queries = [Some(&l.list), l.list.on_delete.as_deref()];
+        let around = Around { variables: &[], element: false };
+        let are_parts = !inner
+            && queries.into_iter().flatten().all(|query| {
+                query.needs.is_empty()
+                    && query.expr.as_ref().is_ok_and(|list| are_parts(list, &mut Vec::new(), around, 0))
+            });
+        let bindings = match are_parts {
+            true => l.bindings.iter().map(|binding| self.binding(binding, true)).collect(),
+            false => l.bindings.clone(),
+        };
+        let check = match &l.check {
+            Check::ForEach(loops) => Check::ForEach(loops.iter().map(|l| self.for_each(l, true)).collect()),
+            other => other.clone(),
+        };
+        ForEach { bindings, check, ..l.clone() }
+    }
+
+    fn expressions(&mut self, shared: &Expressions) -> Expressions {
+        let variables: Vec<Variable> = shared
+            .variables
+            .iter()
+            .enumerate()
+            .map(|(at, variable)| {
+                let earlier = shared.variables.get(..at).unwrap_or_default();
+                let program = variable.program.clone().map(|e| self.cel(e, &mut Vec::new(), earlier));
+                Variable { program, sharing: Default::default(), ..variable.clone() }
+            })
+            .collect();
+        let conditions = shared.conditions.iter().map(|one| self.source(one, &shared.variables)).collect();
+        Expressions { variables: variables.into(), conditions, ..shared.clone() }
+    }
+
+    fn source(&mut self, source: &Source, variables: &[Variable]) -> Source {
+        let program = source.program.clone().map(|e| self.cel(e, &mut Vec::new(), variables));
+        Source { program, sharing: Default::default(), ..source.clone() }
+    }
+
+    /// An expression of CEL with answers; `locals`: whether values of binders are parts of the object.
+    fn cel(&mut self, expr: Expr, locals: &mut Vec<bool>, variables: &[Variable]) -> Expr {
+        let program = |n: u32| variables.get(n as usize).and_then(|variable| variable.program.as_ref().ok());
+        if let Some(request) = of_call(&expr, &program)
+            && let Some(answer) = self.in_expression(&request, locals)
+        {
+            self.found.insert(request.text());
+            return answer;
+        }
+        let around = Around { variables, element: false };
+        let is_part = match &expr {
+            Expr::Comprehension(l) => !l.two && are_parts(&l.range, locals, around, 0),
+            Expr::Let { value, .. } => are_parts(value, locals, around, 0),
+            Expr::Bind(parts) => are_parts(&parts[0], locals, around, 0),
+            _ => false,
+        };
+        let below = map_children(expr, &mut |e, child| {
+            let outside = locals.len();
+            locals.extend((0..child.binders).map(|_| is_part));
+            let e = self.cel(e, locals, variables);
+            locals.truncate(outside);
+            e
+        });
+        match below {
+            // What it reads of its items is found again.
+            Expr::Comprehension(l) => {
+                Expr::Comprehension(Box::new(Comprehension { item_keys: ItemKeys::default(), ..*l }))
+            }
+            other => other,
+        }
+    }
+
+    /// The answer to a request of an expression.
+    fn in_expression(&self, request: &Request, locals: &[bool]) -> Option<Expr> {
+        if let Some((Expr::Local(n), _)) = request.item() {
+            let at = locals.len().checked_sub(1 + *n as usize)?;
+            locals.get(at).copied().filter(|is_part| *is_part)?;
+        }
+        let key = Str::from(request.text());
+        let of = |object: &str| field_of(request, &[object], &key, Missing::Fault);
+        let answer = match self.deletes && request.item().is_none() {
+            false => of("object"),
+            true => {
+                let operation =
+                    path(Expr::Root, ["request", "operation"].map(Str::from).to_vec(), Missing::Fault);
+                let is = compared(operation, Value::from("DELETE"));
+                Expr::Cond(Box::new([is, of("oldObject"), of("object")]))
+            }
+        };
+        let own = own_field(request, &["object"], &key, "expressions", Missing::Fault);
+        let mut answer = answer;
+        for (at, word) in request.words.iter().enumerate().rev() {
+            let Some(value) = value_of(word, &["object"], Missing::Fault) else { continue };
+            let when_empty = match (request.lookup, at) {
+                // Objects of all namespaces.
+                (Lookup::Get | Lookup::List, 0) => own.clone(),
+                _ => Expr::fail("a name is required"),
+            };
+            answer = guarded(value, answer, when_empty, Expr::fail("no such overload"))?;
+        }
+        Some(answer)
+    }
+}
+
+/// The answer to a request of a context entry.
+fn in_entry(request: &Request, object: &str) -> Option<Expr> {
+    let key = Str::from(request.text());
+    let base = ["request", object];
+    let shown = |answer: Expr| match request.lookup {
+        // An entry shows these parts of a ConfigMap.
+        Lookup::ConfigMap => parts(answer, &[("data", "data"), ("metadata", "metadata")]),
+        Lookup::Image => parts(answer, &IMAGE),
+        Lookup::Get | Lookup::List => answer,
+    };
+    let mut answer = shown(field_of(request, &base, &key, Missing::Null));
+    let own = shown(own_field(request, &base, &key, "entries", Missing::Null));
+    for word in request.words.iter().rev() {
+        let Some(value) = value_of(word, &base, Missing::Null) else { continue };
+        // No image is named by nothing, or by what is no text.
+        let otherwise = match request.lookup {
+            Lookup::Image => Expr::fail("no image is named"),
+            _ => own.clone(),
+        };
+        answer = guarded(value, answer, otherwise.clone(), otherwise)?;
+    }
+    Some(answer)
+}
+
+/// What context entries show of an image, with where it is in the answer, which is as expressions see it. What these see in another way is apart.
+const IMAGE: [(&str, &str); 8] = [
+    ("image", "image"),
+    ("registry", "registry"),
+    ("repository", "repository"),
+    ("manifest", "manifest"),
+    ("configData", "config"),
+    ("resolvedImage", "resolvedImage of entries"),
+    ("identifier", "identifier of entries"),
+    ("manifestList", "manifestList of entries"),
+];
+
+/// An object with parts of an answer, where there is one.
+fn parts(answer: Expr, of: &[(&str, &str)]) -> Expr {
+    let part = |(key, own): &(&str, &str)| {
+        let found = path(Expr::Local(0), vec![Str::from(*own)], Missing::Null);
+        (Str::from(*key), Expr::rescue(found, Faults::AllAsNull))
+    };
+    let object = Expr::Object(of.iter().map(part).collect());
+    let body = Expr::UnlessNull(Box::new([Expr::Local(0), object]));
+    Expr::Let { value: Box::new(answer), body: Box::new(body) }
+}
+
+fn path(base: Expr, keys: Vec<Str>, scalar: Missing) -> Expr {
+    match keys.is_empty() {
+        true => base,
+        false => Expr::Path { base: Box::new(base), keys: keys.into(), scalar },
+    }
+}
+
+/// The field that has the answer.
+fn field_of(request: &Request, object: &[&str], key: &Str, scalar: Missing) -> Expr {
+    let own = [Str::from(INPUTS), key.clone()];
+    match request.item() {
+        Some((Expr::Path { base, keys, .. }, way)) => {
+            path((**base).clone(), keys.iter().chain(way).cloned().chain(own).collect(), scalar)
+        }
+        Some((base, way)) => path(base.clone(), way.iter().cloned().chain(own).collect(), scalar),
+        None => path(Expr::Root, object.iter().map(|key| Str::from(*key)).chain(own).collect(), scalar),
+    }
+}
+
+/// The field that has the answer of one language to a request that names nothing.
+fn own_field(request: &Request, object: &[&str], key: &Str, language: &str, scalar: Missing) -> Expr {
+    field_of(request, object, &format!("{key}|{language}").into(), scalar)
+}
+
+/// The value of the request that a word names.
+fn value_of(word: &Word, object: &[&str], scalar: Missing) -> Option<Expr> {
+    let keys = |keys: &[Str]| object.iter().map(|key| Str::from(*key)).chain(keys.iter().cloned()).collect();
+    match word {
+        Word::Text(_) | Word::Namespace => None,
+        Word::Field(own) => Some(path(Expr::Root, keys(own), scalar)),
+        Word::OfItem(base, way, last) => {
+            let way = way.iter().chain([last]).cloned();
+            Some(match &**base {
+                Expr::Path { base, keys, .. } => {
+                    path((**base).clone(), keys.iter().cloned().chain(way).collect(), scalar)
+                }
+                base => path(base.clone(), way.collect(), scalar),
+            })
+        }
+    }
+}
+
+fn compared(value: Expr, with: Value) -> Expr {
+    Expr::Compare { op: Cmp::Eq, sides: Box::new([value, Expr::Const(with)]) }
+}
+
+/// An expression for a value that is a text, another one for an empty text, and one for what is no text.
+fn guarded(value: Expr, body: Expr, when_empty: Expr, when_other: Expr) -> Option<Expr> {
+    let empty = || Value::from("");
+    // Of what is no text it gives an error.
+    let begins = Expr::Call {
+        function: find(Language::JmesPath, "starts_with")?,
+        args: [Expr::Local(0), Expr::Const(empty())].into(),
+    };
+    let is_text = compared(Expr::rescue(begins, Faults::AllAsNull), Value::Bool(true));
+    let is_empty = compared(Expr::Local(0), empty());
+    let [body, when_empty, when_other] = [body, when_empty, when_other].map(|e| shift(e, 1, 0));
+    let of_text = Expr::Cond(Box::new([is_empty, when_empty, body]));
+    let all = Expr::Cond(Box::new([is_text, of_text, when_other]));
+    Some(Expr::Let { value: Box::new(value), body: Box::new(all) })
+}
+
+fn is_empty(template: &Template) -> bool {
+    matches!(template, Template::Const(value) if value.is_empty())
+}
+
+/// A query whose text may hold variables: it, and what shows it to analyses. A variable must be all of a literal.
+fn of_path(path: Template) -> Option<(Option<QuerySource>, Option<Query>)> {
+    let none: Arc<[Str]> = Arc::from([]);
+    let (source, names) = match &path {
+        Template::Const(Value::Str(text)) => {
+            return Some((Some(QuerySource::Ready(LATE.plain_query(text, &none))), None));
+        }
+        Template::Text(text) => (&text.rounds.source, &text.rounds.names),
+        Template::Rounds(rounds) => (&rounds.source, &rounds.names),
+        _ => return None,
+    };
+    let found = find_all_variables(source);
+    let (mut shown, mut from) = (String::new(), 0);
+    (!found.is_empty() && found.len() <= MOST_HOLES).then_some(())?;
+    for (at, variable) in found.into_iter().enumerate() {
+        let before = source.get(from..variable.start)?;
+        let after = source.get(variable.end..)?;
+        let quote = before.chars().next_back().filter(|quote| matches!(quote, '`' | '\''))?;
+        after.starts_with(quote).then_some(())?;
+        shown.push_str(before.get(..before.len() - 1)?);
+        shown.push_str(&format!("'{}'", hole(at)));
+        from = variable.end + 1;
+    }
+    shown.push_str(source.get(from..)?);
+    (!shown.contains("{{")).then_some(())?;
+    let shown = LATE.plain_query(&shown, &none);
+    shown.expr.is_ok().then_some(())?;
+    let (text, names) = (path.clone(), Arc::clone(names));
+    Some((Some(QuerySource::Dynamic { text, names }), Some(shown)))
+}

@@ -1,0 +1,225 @@
+//! Data from outside: both sides see the same answers to the same requests, and no others.
+
+use ephor_compare::{Answer, Comparison, Options, compare};
+
+use super::{compared, side};
+
+/// A rule about Pods with a context.
+fn classic(context: &str, validate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
+spec:
+  background: false
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE, UPDATE]}}}}]}}
+    context: {context}
+    validate: {validate}
+"
+    )
+}
+
+fn is_relative(found: &Comparison) -> bool {
+    matches!(found.answer, Answer::ProvedRelative(_))
+}
+
+#[test]
+fn names_of_entries_say_nothing() {
+    let policy = |name: &str, key: &str| {
+        let validate = "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.KEY || ''x'' }}', operator: AnyNotIn, value: '{{ NAME.data.\"{{request.namespace}}\" || '''' }}'}]}}}";
+        let context = "[{name: NAME, configMap: {name: allowed, namespace: team}}]";
+        classic(&context.replace("NAME", name), &validate.replace("NAME", name).replace("KEY", key))
+    };
+    let found = compared(&policy("dict", "priorityClassName"), &policy("other", "priorityClassName"));
+    assert_eq!(found.answer, Answer::ProvedRelative(vec!["ConfigMap team/allowed".into()]));
+    assert!(!is_relative(&compared(&policy("dict", "priorityClassName"), &policy("other", "hostname"))));
+    // The name of an entry is also the field that the other side reads.
+    assert!(!is_relative(&compared(&policy("hostname", "hostname"), &policy("nodeName", "nodeName"))));
+    assert!(is_relative(&compared(&policy("hostname", "hostname"), &policy("hostname", "hostname"))));
+}
+
+/// A rule of CEL about Pods.
+fn cel(expression: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  autogen: {{podControllers: {{controllers: []}}}}
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}}]
+  validations:
+  - expression: >-
+      {expression}
+    message: m
+"
+    )
+}
+
+/// Compares as a migration does: an error is a violation.
+fn compared_without_errors(old: &str, new: &str) -> Comparison {
+    compare(&side(old), &side(new), Options { errors: false, ..Options::default() })
+}
+
+const OBJECT: &str = "[{name: found, apiCall: {urlPath: '/api/v1/namespaces/{{request.namespace}}/secrets/a', jmesPath: 'metadata.labels.status || `\"\"`'}}]";
+const IS_PROTECTED: &str =
+    "{message: m, deny: {conditions: {any: [{key: '{{ found }}', operator: Equals, value: protected}]}}}";
+
+#[test]
+fn an_object_that_both_languages_read_is_the_same() {
+    let old = classic(OBJECT, IS_PROTECTED);
+    let get = |place: &str, label: &str| {
+        cel(&format!("dyn(resource.get({place})).metadata.?labels.?{label} != optional.of('protected')"))
+    };
+    let here = "'v1', 'secrets', request.namespace, 'a'";
+    let found = compared_without_errors(&old, &get(here, "status"));
+    let Answer::ProvedRelative(to) = &found.answer else { panic!("{:?}", found.answer) };
+    assert!(to.contains(&"objects of the cluster".to_string()), "{to:?}");
+    for other in [
+        "'v1', 'secrets', 'team', 'a'",
+        "'v1', 'secrets', request.namespace, 'b'",
+        "'v1', 'secrets', request.name, 'a'",
+        "'v1', 'configmaps', request.namespace, 'a'",
+        "'v2', 'secrets', request.namespace, 'a'",
+        "'v1', 'secrets', object.metadata.name, 'a'",
+    ] {
+        let found = compared_without_errors(&old, &get(other, "status"));
+        assert!(!is_relative(&found), "{other}: {:?}", found.answer);
+    }
+    assert!(!is_relative(&compared_without_errors(&old, &get(here, "other"))));
+}
+
+#[test]
+fn an_object_that_does_not_exist_is_an_error_for_entries_and_null_for_expressions() {
+    let old = classic(OBJECT, IS_PROTECTED);
+    let new = cel(
+        "dyn(resource.get('v1', 'secrets', request.namespace, 'a')).?metadata.?labels.?status != optional.of('protected')",
+    );
+    assert!(!is_relative(&compared_without_errors(&old, &new)));
+    // An entry that has a value for it has no error.
+    let with_default =
+        OBJECT.replace("urlPath:", "default: {}, urlPath:").replace("metadata.labels", "metadata.labels");
+    let missing = compared_without_errors(&classic(&with_default, IS_PROTECTED), &old);
+    assert!(!is_relative(&missing), "{:?}", missing.answer);
+}
+
+#[test]
+fn a_request_that_fails_is_an_error_on_both_sides() {
+    let old = classic(OBJECT, IS_PROTECTED);
+    let new = cel(
+        "dyn(resource.get('v1', 'secrets', request.namespace, 'a')).metadata.?labels.?status != optional.of('protected') || true",
+    );
+    assert!(!is_relative(&compared_without_errors(&old, &new)));
+}
+
+const LIST: &str = "[{name: found, apiCall: {urlPath: '/api/v1/namespaces/{{request.namespace}}/services', jmesPath: 'items[].metadata.name'}}]";
+
+#[test]
+fn a_list_that_both_languages_read_has_the_same_items() {
+    let deny = |conditions: &str| format!("{{message: m, deny: {{conditions: {{any: [{conditions}]}}}}}}");
+    let old = classic(LIST, &deny("{key: web, operator: AnyIn, value: '{{ found }}'}"));
+    let list = |place: &str, rest: &str| cel(&format!("!dyn(resource.list({place})).items{rest}"));
+    let here = "'v1', 'services', request.namespace";
+    let is_proved = |place: &str, rest: &str| is_relative(&compared_without_errors(&old, &list(place, rest)));
+    // Names hold no wildcards in clusters, but these are tried.
+    let exists = ".exists(item, item.metadata.name == 'web' || item.metadata.name == '*')";
+    assert!(is_proved(here, exists), "{:?}", compared_without_errors(&old, &list(here, exists)).answer);
+    for (place, rest) in [
+        ("'v1', 'services', 'team'", exists),
+        ("'v1', 'services', ''", exists),
+        ("'v1', 'endpoints', request.namespace", exists),
+        ("'v1', 'services', request.namespace, {'a': 'b'}", exists),
+        (here, ".exists(item, item.metadata.name == 'other')"),
+        (here, ".all(item, item.metadata.name == 'web' || item.metadata.name == '*')"),
+        (here, ".exists(item, item.metadata.namespace == 'web')"),
+    ] {
+        assert!(!is_proved(place, rest), "{place} {rest}");
+    }
+}
+
+#[test]
+fn an_empty_list_is_one_of_them() {
+    let old = classic(
+        LIST,
+        "{message: m, deny: {conditions: {any: [{key: '{{ length(found) }}', operator: GreaterThan, value: 0}]}}}",
+    );
+    let list = "dyn(resource.list('v1', 'services', request.namespace)).items";
+    assert!(is_relative(&compared_without_errors(&old, &cel(&format!("{list}.size() == 0")))));
+    for other in [format!("{list}.size() <= 1"), "false".to_string(), format!("{list}.size() > 0")] {
+        assert!(!is_relative(&compared_without_errors(&old, &cel(&other))), "{other}");
+    }
+}
+
+#[test]
+fn labels_of_a_request_are_a_part_of_it() {
+    let context = "[{name: found, apiCall: {urlPath: '/api/v1/namespaces?labelSelector=a%3Db', jmesPath: 'length(items)'}}]";
+    let old = classic(
+        context,
+        "{message: m, deny: {conditions: {any: [{key: '{{ found }}', operator: GreaterThan, value: 0}]}}}",
+    );
+    let new =
+        |labels: &str| cel(&format!("dyn(resource.list('v1', 'namespaces', ''{labels})).items.size() == 0"));
+    assert!(is_relative(&compared_without_errors(&old, &new(", {'a': 'b'}"))));
+    for other in ["", ", {'a': 'c'}", ", {'b': 'a'}", ", {'a': 'b', 'c': 'd'}"] {
+        assert!(!is_relative(&compared_without_errors(&old, &new(other))), "{other}");
+    }
+}
+
+/// A loop over the volumes of Secrets, each of which is looked up.
+fn looked_up(namespace: &str, name: &str, operator: &str) -> String {
+    classic(
+        "[]",
+        "{message: m, foreach: [{list: 'request.object.spec.volumes[].secret', context: [{name: found, apiCall: {urlPath: '/api/v1/namespaces/NAMESPACE/secrets/{{element.NAME}}', jmesPath: 'metadata.labels.status || `\"\"`'}}], deny: {conditions: {any: [{key: '{{ found }}', operator: OPERATOR, value: protected}]}}}]}",
+    )
+    .replace("NAMESPACE", namespace)
+    .replace("NAME", name)
+    .replace("OPERATOR", operator)
+}
+
+#[test]
+fn data_of_the_elements_of_a_loop_are_the_same() {
+    let here = "{{request.namespace}}";
+    let old = looked_up(here, "secretName", "Equals");
+    assert!(is_relative(&compared(&old, &looked_up("{{ request.namespace }}", "secretName", "AnyIn"))));
+    for other in [
+        looked_up("team", "secretName", "Equals"),
+        looked_up(here, "optional", "Equals"),
+        looked_up(here, "secretName", "NotEquals"),
+    ] {
+        assert!(!is_relative(&compared(&old, &other)), "{other}");
+    }
+    let new = |place: &str, rest: &str| {
+        cel(&format!(
+            "object.spec.?volumes.orValue([]).all(v, !has(v.secret) || dyn(resource.get({place})).metadata.?labels.?status{rest})"
+        ))
+    };
+    let place = "'v1', 'secrets', request.namespace, v.secret.secretName";
+    assert!(is_relative(&compared_without_errors(&old, &new(place, " != optional.of('protected')"))));
+    for (place, rest) in [
+        ("'v1', 'secrets', 'team', v.secret.secretName", " != optional.of('protected')"),
+        ("'v1', 'secrets', request.namespace, v.name", " != optional.of('protected')"),
+        (place, " == optional.none()"),
+    ] {
+        assert!(!is_relative(&compared_without_errors(&old, &new(place, rest))), "{place} {rest}");
+    }
+}
+
+#[test]
+fn what_registries_say_of_an_image_is_the_same() {
+    let old = classic(
+        "[]",
+        "{message: m, foreach: [{list: request.object.spec.containers, context: [{name: found, imageRegistry: {reference: '{{ element.image }}'}}], deny: {conditions: {all: [{key: \"{{ found.configData.config.User || '' }}\", operator: Equals, value: root}]}}}]}",
+    );
+    let new = |image: &str, part: &str| {
+        cel(&format!(
+            "object.spec.containers.all(c, image.getMetadata({image}).{part}.?config.?User != optional.of('root'))"
+        ))
+    };
+    assert!(is_relative(&compared_without_errors(&old, &new("c.image", "config"))));
+    for (image, part) in [("c.image", "configData"), ("c.image", "manifest"), ("c.name", "config")] {
+        assert!(!is_relative(&compared_without_errors(&old, &new(image, part))), "{image} {part}");
+    }
+}
