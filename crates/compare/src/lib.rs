@@ -40,6 +40,7 @@ mod identity;
 mod ignored;
 mod inputs;
 mod items;
+mod kind;
 mod loops;
 mod observer;
 mod pairs;

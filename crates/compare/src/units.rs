@@ -37,6 +37,7 @@ use super::external::external;
 use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
+use super::kind::of_kind;
 use super::loops::Loops;
 use super::predicates::Predicates;
 use super::side::Side;
@@ -89,7 +90,10 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .filter(|rule| !environment.is_foreign(rule) && selects(&rule.when, environment.operation))
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
-                Arc::new(Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() })
+                let rule = Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() };
+                // Where objects go away there is no new one.
+                let is_there = environment.operation != "DELETE";
+                Arc::new(if is_there { of_kind(rule, &environment.object[2]) } else { rule })
             })
             .collect();
         let of_rules = |rules: Vec<Arc<Rule>>| {

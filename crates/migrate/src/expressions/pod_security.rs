@@ -5,13 +5,14 @@
 //! such an image, those for values of a field let these pass. Semantics: `docs/validate.md`, "Bodies".
 
 use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, call, equals, has, int, list, method, name, not, or_value,
-    over, select, text, texts as list_of,
+    all_safe as all, any_safe as any, boolean, call, choose, equals, has, index, int, list, method, name,
+    not, object, or_value, over, select, select_optional, text, texts as list_of,
 };
 use crate::cel_tree::Node;
 use crate::ir::check::PodSecurity;
 use crate::ir::pod_security::{
-    Absent, Annotations, CONTROLS, Condition, Field, Form, Of, Placed, Requirement,
+    Absent, Annotations, CONTROLS, Condition, Field, Form, LISTS, Of, Placed, Requirement, annotations_path,
+    pod_spec_path,
 };
 use crate::kubernetes::Types;
 use crate::value::Value;
@@ -36,7 +37,7 @@ pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>
         ));
     };
     let placed: Vec<Placed> = placed.collect();
-    let spec = spec_of(scope)?;
+    let spec = of_object(pod_spec_path(kind_of(scope)?).unwrap_or_default(), scope);
     let mut all_of = Vec::new();
     for one in placed {
         let exempt: Vec<&Exclusion> = exclusions.iter().filter(|e| e.control == one.control.name).collect();
@@ -98,8 +99,8 @@ struct Exempt<'e> {
     values: Vec<&'e Allowed>,
 }
 
-/// The lists of containers.
-const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+/// The kind whose annotations are read elsewhere than those of other pod controllers.
+const CRON_JOB: &str = "CronJob";
 
 fn of_values(scope: &Scope<'_>) -> Refusal {
     scope.refuse(
@@ -151,24 +152,24 @@ fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refu
     Ok(found)
 }
 
-/// The spec of the pod.
-fn spec_of(scope: &mut Scope<'_>) -> Result<Path, Refusal> {
-    let kinds: Vec<&str> = scope.cx.kinds.iter().map(|[_, _, kind]| &**kind).collect();
-    let keys: &[&str] = match &kinds[..] {
-        ["Pod"] => &["spec"],
-        ["CronJob"] => &["spec", "jobTemplate", "spec", "template", "spec"],
-        kinds if !kinds.is_empty() && kinds.iter().all(|k| !matches!(*k, "Pod" | "CronJob")) => {
-            &["spec", "template", "spec"]
-        }
-        _ => {
-            return Err(scope.refuse(
-                "Pod Security Standards for pods and their controllers in one rule",
-                "write a rule for pods; controllers follow",
-            ));
-        }
+/// The kind whose pods a rule is about; all of its kinds have them at the same path.
+fn kind_of<'c>(scope: &Scope<'c>) -> Result<&'c str, Refusal> {
+    let kinds = || scope.cx.kinds.iter().map(|[_, _, kind]| &**kind);
+    let Some(kind) = kinds().find(|kind| pod_spec_path(kind).is_some()) else {
+        return Err(scope.refuse("Pod Security Standards for objects without pods", "match pods"));
     };
-    let types = scope.cx.types.clone();
-    Ok(keys.iter().fold(root::object(scope), |path, key| path.key(key, &types)))
+    if kinds().any(|other| pod_spec_path(other) != pod_spec_path(kind)) {
+        return Err(scope.refuse(
+            "Pod Security Standards for pods and their controllers in one rule",
+            "write a rule for pods; controllers follow",
+        ));
+    }
+    Ok(kind)
+}
+
+/// A field of the object.
+fn of_object(keys: &[&str], scope: &Scope<'_>) -> Path {
+    keys.iter().fold(root::object(scope), |path, key| path.key(key, &scope.cx.types))
 }
 
 fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
@@ -258,7 +259,7 @@ fn of_requirement(
 /// All containers of a pod, and one of them.
 fn containers(spec: &Path, var: &str, scope: &mut Scope<'_>) -> (Node, Path) {
     let types = scope.cx.types.clone();
-    let paths = ["containers", "initContainers", "ephemeralContainers"].map(|key| spec.key(key, &types));
+    let paths = LISTS.map(|key| spec.key(key, &types));
     let (node, ty) = super::pattern::chained(&paths);
     let node = scope.share("allContainers", node, false);
     (node, Path::of(name(var), ty.item()))
@@ -363,19 +364,7 @@ fn of_condition(condition: &Condition, path: &Path) -> Node {
 
 /// Annotations with profiles: those for the pod, and those for its containers.
 fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
-    let types = scope.cx.types.clone();
-    let mut holder = spec.clone();
-    holder.steps.pop();
-    let mut metadata = match holder.steps.is_empty() {
-        true => root::object(scope),
-        false => Path { ty: template_type(spec, scope), ..holder },
-    };
-    metadata = metadata.key("metadata", &types);
-    let annotations = metadata.key("annotations", &types);
-    let annotations = match annotations.ty {
-        Ty::Map(_) => annotations,
-        _ => Path { ty: Ty::Map(Box::new(Ty::Text)), ..annotations },
-    };
+    let (source, read) = annotations(kind_of(scope)?, scope);
     let key = scope.unused("key");
     let (list, _) = containers(spec, "container", scope);
     let begins = method(name(&key), "startsWith", vec![text(own.prefix)]);
@@ -391,22 +380,33 @@ fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Resu
         Some(pod) => any(vec![equals(name(&key), text(pod)), is_meant]),
         None => is_meant,
     };
-    let value = crate::cel::build::index(annotations.strict(), name(&key));
+    let value = index(read, name(&key));
     let allowed = any(vec![
         call("@in", vec![value.clone(), list_of(own.allowed.iter().copied())]),
         method(value, "startsWith", vec![text("localhost/")]),
     ]);
-    let source = match annotations.is_required() {
-        true => annotations.strict(),
-        false => or_value(annotations.optional(), crate::cel::build::object(Vec::new())),
-    };
     Ok(over(source, "all", &key, any(vec![not(is_meant), allowed])))
 }
 
-/// The type of the template around a spec.
-fn template_type(spec: &Path, scope: &Scope<'_>) -> Ty {
-    let types = &scope.cx.types;
-    let keys: Vec<&str> = spec.steps.iter().map(|step| &*step.key).collect();
-    let keys = keys.split_last().map(|(_, parents)| parents).unwrap_or_default();
-    keys.iter().fold(root::object(scope), |path, key| path.key(key, types)).ty
+/// The annotations of the pod, none where there are none, and how one of them is read.
+fn annotations(kind: &str, scope: &mut Scope<'_>) -> (Node, Node) {
+    let of_kind = |kind: &str, scope: &Scope<'_>| {
+        let path = of_object(annotations_path(kind), scope);
+        match path.ty {
+            Ty::Map(_) => path,
+            _ => Path { ty: Ty::Map(Box::new(Ty::Text)), ..path },
+        }
+    };
+    let own = of_kind(kind, scope);
+    let source = own.or(object(Vec::new()));
+    if !scope.cx.generates_cron_jobs {
+        return (source, own.strict());
+    }
+    // The generation of rules would read the template of a CronJob's pods. It replaces `object.spec`, and leaves `object.?spec` as it is.
+    let base = root::object(scope).base;
+    let its = annotations_path(CRON_JOB).iter().fold(base.clone(), |node, key| select_optional(node, key));
+    let is_cron_job = equals(select(base, "kind"), text(CRON_JOB));
+    let either = choose(is_cron_job, or_value(its, object(Vec::new())), source);
+    let shared = scope.share("podAnnotations", either, true);
+    (shared.clone(), shared)
 }
