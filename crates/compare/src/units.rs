@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
+use crate::analysis::reads::{self, Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::engine::Profile;
 use crate::functions::registry::Operation;
@@ -69,9 +69,21 @@ pub struct Unit {
     pub external: BTreeSet<String>,
     /// Its parts that look at the items of lists, once they are wanted.
     loops: OnceCell<Loops>,
+    /// What it reads of objects.
+    objects: OnceCell<reads::Tree>,
 }
 
 impl Unit {
+    /// What it reads of the object of a request, the former one and both in results.
+    pub(crate) fn objects(&self) -> &reads::Tree {
+        self.objects.get_or_init(|| {
+            let mut all = self.reads.object.clone();
+            all.merge(&self.reads.shown);
+            all.merge(&self.reads.old);
+            all
+        })
+    }
+
     /// Its parts that look at the items of lists, in requests of its environment.
     pub(crate) fn loops(&self, kind: &str, is_deletion: bool) -> &Loops {
         self.loops.get_or_init(|| Loops::of(&self.engine, kind, is_deletion))
@@ -137,7 +149,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = Engine::new(set).with_profile(Profile::cluster());
-            let loops = OnceCell::new();
+            let (loops, objects) = (OnceCell::new(), OnceCell::new());
             all.push(Unit {
                 engine,
                 reads,
@@ -148,6 +160,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 identity,
                 external,
                 loops,
+                objects,
             });
         }
     }
