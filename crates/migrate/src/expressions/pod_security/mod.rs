@@ -4,19 +4,23 @@
 //! (`ir::pod_security`). Exclusions of a control for all images leave it out, those for some images leave out the containers with
 //! such an image, those for values of a field let these pass. Semantics: `docs/validate.md`, "Bodies".
 
+mod exclusions;
+
 use crate::cel::build::{
     all_safe as all, any_safe as any, boolean, call, choose, equals, has, index, int, list, method, name,
     not, object, or_value, over, select, select_optional, text, texts as list_of,
 };
+use crate::cel::print;
 use crate::cel_tree::Node;
 use crate::ir::check::PodSecurity;
 use crate::ir::pod_security::{
-    Absent, Annotations, CONTROLS, Condition, Field, Form, LISTS, Of, Placed, Requirement, annotations_path,
+    Absent, Annotations, Condition, Field, Form, LISTS, Of, Placed, Requirement, annotations_path,
     pod_spec_path,
 };
 use crate::kubernetes::Types;
-use crate::value::Value;
 use crate::value::wildcard::matches;
+
+use exclusions::{Allowed, Exempt, exclusions};
 
 use super::rule::Checked;
 use super::scope::Scope;
@@ -40,19 +44,8 @@ pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>
     let spec = of_object(pod_spec_path(kind_of(scope)?).unwrap_or_default(), scope);
     let mut all_of = Vec::new();
     for one in placed {
-        let exempt: Vec<&Exclusion> = exclusions.iter().filter(|e| e.control == one.control.name).collect();
-        // The pod's own fields are exempt where no image is named, the containers where all are.
-        let (valued, whole): (Vec<&Exclusion>, Vec<&Exclusion>) =
-            exempt.into_iter().partition(|e| e.values.is_some());
-        // There the first requirement says it all.
-        if !valued.is_empty() && one.form.joined.is_none() {
-            return Err(of_values(scope));
-        }
-        let pod = whole.iter().any(|e| e.images.is_none());
-        let images: Vec<&str> =
-            whole.iter().filter_map(|e| e.images.as_deref()).flatten().map(String::as_str).collect();
-        let values: Vec<&Allowed> = valued.iter().filter_map(|e| e.values.as_ref()).collect();
-        let test = form(one.form, &spec, &Exempt { pod, images, values }, scope)?;
+        let exempt = Exempt::of(one.control.name, &exclusions);
+        let test = form(one.form, &spec, &exempt, scope)?;
         all_of.push(Checked {
             test: Test::safe(test),
             origin: scope.place.clone(),
@@ -70,87 +63,11 @@ fn said(one: &Placed, own: &PodSecurity) -> String {
     format!("Pod Security Standards, level {}, version {version}: {}.", own.level, one.form.reason[0])
 }
 
-/// An exclusion from a control.
-struct Exclusion {
-    control: String,
-    /// The images of the containers that are exempt; none: the pod.
-    images: Option<Vec<String>>,
-    /// The values that a field may have; none: the whole control.
-    values: Option<Allowed>,
-}
-
-/// Values that a field may have.
-struct Allowed {
-    /// The list of the containers, of which those with the images are exempt; none: a field of the pod.
-    list: Option<(&'static str, Vec<String>)>,
-    /// The field below the pod's spec, or below the container.
-    field: String,
-    /// Wildcards for the values.
-    values: Vec<String>,
-}
-
-/// What is exempt from a control.
-struct Exempt<'e> {
-    /// The pod's own fields.
-    pod: bool,
-    /// Containers with these images.
-    images: Vec<&'e str>,
-    /// Values of fields.
-    values: Vec<&'e Allowed>,
-}
+/// The list of the containers that every pod has.
+const CONTAINERS: &str = "containers";
 
 /// The kind whose annotations are read elsewhere than those of other pod controllers.
 const CRON_JOB: &str = "CronJob";
-
-fn of_values(scope: &Scope<'_>) -> Refusal {
-    scope.refuse(
-        "an exclusion of values from a Pod Security control",
-        "exclude the control, or write its check",
-    )
-}
-
-/// A field as exclusions name it: `volumes[*].hostPath`.
-fn written(field: &Field) -> String {
-    field.path.join(".").replace(".*", "[*]")
-}
-
-/// The values that an exclusion names; it must be about a field of its control, of containers where it names images.
-fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Result<Allowed, Refusal> {
-    let field = one.text_at(&["restrictedField"]);
-    let values = one.get("values").and_then(Value::as_list).unwrap_or_default();
-    let values: Vec<String> = values.iter().filter_map(Value::as_str).map(String::from).collect();
-    let Some(below) = field.strip_prefix("spec.") else { return Err(of_values(scope)) };
-    let of_list =
-        LISTS.iter().find_map(|list| Some((*list, below.strip_prefix(list)?.strip_prefix("[*].")?)));
-    let (list, field) = match (of_list, images) {
-        (Some((list, field)), Some(images)) => (Some((list, images.clone())), field),
-        (None, None) => (None, below),
-        _ => return Err(of_values(scope)),
-    };
-    let is_known = |requirement: &Requirement| requirement.fields.iter().any(|own| written(own) == field);
-    let control = CONTROLS.iter().filter(|control| control.name == one.text_at(&["controlName"]));
-    if !control.flat_map(|c| c.forms).flat_map(|form| form.requirements).any(is_known) {
-        return Err(of_values(scope));
-    }
-    Ok(Allowed { list, field: field.into(), values })
-}
-
-fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
-    let mut found = Vec::new();
-    for one in written.as_list().unwrap_or_default() {
-        let images = one
-            .get("images")
-            .and_then(Value::as_list)
-            .map(|items| items.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>());
-        let images = images.filter(|images| !images.is_empty());
-        let values = match one.text_at(&["restrictedField"]) {
-            "" => None,
-            _ => Some(allowed(one, images.as_ref(), scope)?),
-        };
-        found.push(Exclusion { control: one.text_at(&["controlName"]).into(), images, values });
-    }
-    Ok(found)
-}
 
 /// The kind whose pods a rule is about; all of its kinds have them at the same path.
 fn kind_of<'c>(scope: &Scope<'c>) -> Result<&'c str, Refusal> {
@@ -173,11 +90,21 @@ fn of_object(keys: &[&str], scope: &Scope<'_>) -> Path {
 }
 
 fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
-    let mut parts = Vec::new();
-    for requirement in form.requirements {
-        parts.push(of_requirement(requirement, spec, exempt, scope)?);
-    }
-    let whole = all(parts);
+    let whole = match form.joined {
+        Some(_) => of_requirements(form, form.requirements, spec, exempt, scope)?,
+        // What the first requirement finds that is not met is all that is found.
+        None => {
+            let (mut parts, mut unmet) = (Vec::new(), Vec::new());
+            for one in form.requirements.chunks(1) {
+                let own = of_requirements(form, one, spec, exempt, scope)?;
+                let without = of_requirements(form, one, spec, &Exempt::default(), scope)?;
+                let exempts = print(&own, usize::MAX) != print(&without, usize::MAX);
+                parts.push(any(unmet.iter().cloned().chain([own]).collect()));
+                unmet.extend(exempts.then(|| not(without)));
+            }
+            all(parts)
+        }
+    };
     if !form.unless_windows {
         return Ok(whole);
     }
@@ -186,74 +113,172 @@ fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) ->
     Ok(any(vec![equals(os.or(text("")), text("windows")), whole]))
 }
 
-fn of_requirement(
+/// Requirements of a form whose violations are found together.
+fn of_requirements(
+    form: &Form,
+    all_of: &[Requirement],
+    spec: &Path,
+    exempt: &Exempt<'_>,
+    scope: &mut Scope<'_>,
+) -> Result<Node, Refusal> {
+    let (mut parts, mut of_containers) = (Vec::new(), Vec::new());
+    for own in all_of {
+        if !exempt.pod {
+            parts.extend(of_pod(own, spec, exempt, scope)?);
+        }
+        if own.of != Of::Pod && !exempt.has_all_containers() {
+            of_containers.push(of_lists(own, spec, exempt, scope)?);
+        }
+    }
+    if !of_containers.is_empty() {
+        let mut either = vec![all(of_containers)];
+        if exempt.pod {
+            either.extend(spared(form, all_of, spec, exempt, scope)?);
+        }
+        parts.push(any(either));
+    }
+    // Those of the containers are no part of the pod.
+    let annotations = all_of.iter().filter_map(|own| own.annotations);
+    for own in annotations.filter(|own| !exempt.pod || own.of_containers) {
+        let own = Annotations { pod: own.pod.filter(|_| !exempt.pod), ..*own };
+        parts.push(of_annotations(&own, spec, scope)?);
+    }
+    Ok(all(parts))
+}
+
+/// The fields of the pod.
+fn of_pod(
+    own: &Requirement,
+    spec: &Path,
+    exempt: &Exempt<'_>,
+    scope: &mut Scope<'_>,
+) -> Result<Vec<Node>, Refusal> {
+    let mut parts = Vec::new();
+    for field in own.fields.iter().filter(|_| own.of != Of::Containers) {
+        let its = exempt.values.iter().find(|a| a.list.is_none() && a.is_of(field));
+        parts.push(match its {
+            Some(its) => of_field_or(field, its, spec, scope),
+            None => of_field(field, &field.condition, spec, scope),
+        });
+    }
+    Ok(parts)
+}
+
+/// The fields of the containers.
+fn of_lists(
     own: &Requirement,
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
 ) -> Result<Node, Refusal> {
-    let Exempt { pod, images, values } = exempt;
+    let var = scope.item_name(Some("containers"));
+    let apart = exempt.values.iter().any(|a| a.list.is_some() && own.fields.iter().any(|f| a.is_of(f)));
+    let lists: Vec<(Node, Path, &str)> = match apart {
+        false => vec![containers(spec, &var, scope)].into_iter().map(|(n, p)| (n, p, "")).collect(),
+        // Values are excluded from one of the lists.
+        true => LISTS.iter().map(|key| one_list(spec, key, &var, scope)).collect(),
+    };
     let mut parts = Vec::new();
-    if own.of != Of::Containers && !pod {
-        for field in own.fields {
-            let its = values.iter().find(|a| a.list.is_none() && a.field == written(field));
-            parts.push(match its {
-                Some(its) => of_field_or(field, its, spec, scope)?,
-                None => of_field(field, &field.condition, spec, scope),
-            });
+    for (source, item, key) in lists {
+        let test = of_container(own, (&item, key), exempt, true, scope)?;
+        parts.push(over(source, "all", &var, test));
+    }
+    Ok(match &own.unless_pod {
+        Some(condition) => any(vec![meets(own, condition, spec, scope), all(parts)]),
+        None => all(parts),
+    })
+}
+
+/// Whether the pod's own fields satisfy a condition.
+fn meets(own: &Requirement, condition: &Condition, spec: &Path, scope: &mut Scope<'_>) -> Node {
+    any(own.fields.iter().map(|field| of_field(field, condition, spec, scope)).collect())
+}
+
+/// The containers of one list, and one of them.
+fn one_list<'k>(spec: &Path, key: &'k str, var: &str, scope: &Scope<'_>) -> (Node, Path, &'k str) {
+    let path = spec.key(key, &scope.cx.types);
+    (path.or(list(Vec::new())), Path::of(name(var), path.ty.item()), key)
+}
+
+/// A container of a list; `has_images`: those with some images are exempt.
+fn of_container(
+    own: &Requirement,
+    (item, key): (&Path, &str),
+    exempt: &Exempt<'_>,
+    has_images: bool,
+    scope: &mut Scope<'_>,
+) -> Result<Node, Refusal> {
+    let image = item.key("image", &scope.cx.types).or(text(""));
+    scope.loops.extend(item.base.as_ident().cloned());
+    let mut fields = Vec::new();
+    for field in own.fields {
+        let mut either = vec![of_field(field, &field.condition, item, scope)];
+        for its in exempt.values.iter().filter(|a| a.is_of(field)) {
+            let Some((_, images)) = its.list.as_ref().filter(|(list, _)| *list == key) else {
+                continue;
+            };
+            let images: Vec<&str> = images.iter().map(String::as_str).collect();
+            let is_meant = texts::matches_any(&image, &images, &[]);
+            either.push(all(vec![is_meant, of_field_or(field, its, item, scope)]));
+        }
+        fields.push(any(either));
+    }
+    scope.loops.pop();
+    let test = all(fields);
+    Ok(match exempt.images.is_empty() || !has_images {
+        true => test,
+        false => any(vec![texts::matches_any(&image, &exempt.images, &[]), test]),
+    })
+}
+
+/// An exclusion without images is checked on the pod with one empty container. Where this lacks what it needs, one container is exempt that
+/// lacks it, too (Kyverno's behaviour).
+fn spared(
+    form: &Form,
+    all_of: &[Requirement],
+    spec: &Path,
+    exempt: &Exempt<'_>,
+    scope: &mut Scope<'_>,
+) -> Result<Option<Node>, Refusal> {
+    let mut of_form = form.requirements.iter();
+    let Some((lacking, condition)) = of_form.find_map(|own| Some((own, own.unless_pod.as_ref()?))) else {
+        return Ok(None);
+    };
+    let mut parts = vec![not(meets(lacking, condition, spec, scope))];
+    if form.joined.is_none() {
+        let earlier = form.requirements.iter().take_while(|own| own.unless_pod.is_none());
+        for own in earlier {
+            parts.extend(of_pod(own, spec, &Exempt::default(), scope)?);
         }
     }
-    if own.of != Of::Pod && !images.contains(&"*") {
-        let var = scope.item_name(Some("containers"));
-        let is_its = |a: &Allowed| own.fields.iter().any(|field| a.field == written(field));
-        let apart = values.iter().any(|a| a.list.is_some() && is_its(a));
-        let types = scope.cx.types.clone();
-        let lists: Vec<(Node, Path, &str)> = match apart {
-            false => vec![containers(spec, &var, scope)].into_iter().map(|(n, p)| (n, p, "")).collect(),
-            // Values are excluded from one of the lists.
-            true => LISTS
-                .iter()
-                .map(|key| {
-                    let path = spec.key(key, &types);
-                    (path.or(list(Vec::new())), Path::of(name(&var), path.ty.item()), *key)
-                })
-                .collect(),
-        };
-        let mut of_lists = Vec::new();
-        for (source, item, key) in lists {
-            scope.loops.push(var.clone());
-            let image = item.key("image", &types).or(text(""));
-            let mut fields = Vec::new();
-            for field in own.fields {
-                let mut either = vec![of_field(field, &field.condition, &item, scope)];
-                for its in values.iter().filter(|a| a.field == written(field)) {
-                    let Some((_, images)) = its.list.as_ref().filter(|(list, _)| *list == key) else {
-                        continue;
-                    };
-                    let images: Vec<&str> = images.iter().map(String::as_str).collect();
-                    let is_meant = texts::matches_any(&image, &images, &[]);
-                    either.push(all(vec![is_meant, of_field_or(field, its, &item, scope)?]));
-                }
-                fields.push(any(either));
-            }
-            let mut test = all(fields);
-            if !images.is_empty() {
-                test = any(vec![texts::matches_any(&image, images, &[]), test]);
-            }
-            scope.loops.pop();
-            of_lists.push(over(source, "all", &var, test));
-        }
-        let mut of_containers = all(of_lists);
-        if let Some(condition) = &own.unless_pod {
-            let met = own.fields.iter().map(|field| of_field(field, condition, spec, scope)).collect();
-            of_containers = any(vec![any(met), of_containers]);
-        }
-        parts.push(of_containers);
+    let var = scope.item_name(Some("containers"));
+    let fine = |list: (&Path, &str), exempt: &Exempt<'_>, has_images, scope: &mut Scope<'_>| {
+        let each = all_of.iter().map(|own| of_container(own, list, exempt, has_images, scope));
+        each.collect::<Result<Vec<Node>, Refusal>>().map(all)
+    };
+    for key in LISTS.iter().filter(|key| **key != CONTAINERS) {
+        let (source, item, _) = one_list(spec, key, &var, scope);
+        parts.push(over(source, "all", &var, fine((&item, key), exempt, true, scope)?));
     }
-    if let Some(annotations) = own.annotations {
-        parts.push(of_annotations(annotations, spec, scope)?);
+    let (source, item, _) = one_list(spec, CONTAINERS, &var, scope);
+    let lacks = not(fine((&item, CONTAINERS), exempt, true, scope)?);
+    let those = over(source.clone(), "filter", &var, lacks);
+    parts.push(equals(method(those, "size", Vec::new()), int(1)));
+    if exempt.is_pod_first {
+        if form.joined.is_some() {
+            // Which one that is depends on how violations are removed from those of the pod.
+            return Err(scope.refuse(
+                "an exclusion of a Pod Security control without images before one with images",
+                "write the exclusion with images first",
+            ));
+        }
+        // What is found first is exempt, which must not be a container that its image exempts.
+        let lacks = not(fine((&item, CONTAINERS), exempt, false, scope)?);
+        let first = Path { base: index(over(source, "filter", &var, lacks), int(0)), ..item };
+        let image = first.key("image", &scope.cx.types).or(text(""));
+        parts.push(not(texts::matches_any(&image, &exempt.images, &[])));
     }
-    Ok(all(parts))
+    Ok(Some(all(parts)))
 }
 
 /// All containers of a pod, and one of them.
@@ -270,31 +295,32 @@ fn of_field(field: &Field, condition: &Condition, base: &Path, scope: &mut Scope
 }
 
 /// A field that may have other values, too.
-fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
-    if matches!(field.condition, Condition::FirstKey(..)) {
-        return Err(of_values(scope));
-    }
+fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>) -> Node {
+    let source = its.source_of(field);
     let values: Vec<&str> = its.values.iter().map(String::as_str).collect();
-    Ok(each(field, base, scope, &|path, types| or_values(&field.condition, path, &values, types)))
+    each(field, base, scope, &|path, types| match source {
+        Some(key) => any(vec![of_condition(&field.condition, path), has(path.strict(), key)]),
+        None => or_values(&field.condition, path, &values, types),
+    })
 }
 
 /// Whether what stands under a path is as it may be, or is one of some values. What is missing is no value, and passes.
 fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types) -> Node {
     let usual = of_condition(condition, path);
-    let has = |value: &str| values.iter().any(|pattern| matches(pattern, value));
+    let has_value = |value: &str| values.iter().any(|pattern| matches(pattern, value));
     let fits = |node: Node| texts::matches_any(&node, values, &[]);
     let of_items = |fits: Node| over(path.or(list(Vec::new())), "all", "item", fits);
     match condition {
-        Condition::Not(b) if has(&b.to_string()) => boolean(true),
-        Condition::NotNumber(n) if has(&n.to_string()) => boolean(true),
+        Condition::Not(b) if has_value(&b.to_string()) => boolean(true),
+        Condition::NotNumber(n) if has_value(&n.to_string()) => boolean(true),
         Condition::Not(_) | Condition::NotNumber(_) | Condition::FirstKey(..) => usual,
         Condition::Present | Condition::Parent => boolean(true),
         Condition::Is(b) => {
             let mut parent = path.clone();
             parent.steps.pop();
             let mut either = vec![usual, not(parent.present())];
-            either.extend(has("nil").then(|| not(path.present())));
-            either.extend(has(&(!b).to_string()).then(|| path.present()));
+            either.extend(has_value("nil").then(|| not(path.present())));
+            either.extend(has_value(&(!b).to_string()).then(|| path.present()));
             any(either)
         }
         Condition::Unset => any(vec![usual, fits(path.key("path", types).or(text("")))]),
