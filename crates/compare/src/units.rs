@@ -271,6 +271,13 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
     };
     let exempts_one = exclude.iter().any(is_without_images)
         && placed.form.requirements.iter().any(|row| row.unless_pod.is_some());
+    let is_of_all = |entry: &Value| {
+        let images = entry.get("images").and_then(Value::as_list).unwrap_or_default();
+        images.iter().any(|image| image.as_str() == Some("*"))
+            && entry.text_at(&["restrictedField"]).is_empty()
+            && entry.get("values").is_none()
+    };
+    let exempts_all = exclude.iter().any(is_of_all);
     let is_first_all = placed.form.joined.is_none();
     let exclude = Value::list(exclude);
     let of = |field: Option<FieldPart>| {
@@ -287,7 +294,7 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
         }
         let mut whose: Vec<Whose> = Vec::new();
         whose.extend((row.of != Of::Containers).then_some(Whose::Pod));
-        if row.of != Of::Pod {
+        if row.of != Of::Pod && !exempts_all {
             whose.extend((0..LISTS.len()).map(Whose::Containers));
         }
         // Where the first requirement that is not met says it all, and what it says is excluded, later ones do not count.

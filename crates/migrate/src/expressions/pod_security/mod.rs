@@ -7,8 +7,8 @@
 mod exclusions;
 
 use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, call, choose, equals, has, index, int, list, method, name,
-    not, object, or_value, over, select, select_optional, text, texts as list_of,
+    all_safe as all, any_safe as any, boolean, call, choose, equals, flatten, has, index, int, list, method,
+    name, not, object, or_value, over, select, select_optional, text, texts as list_of,
 };
 use crate::cel::print;
 use crate::cel_tree::Node;
@@ -219,7 +219,8 @@ fn of_container(
             };
             let images: Vec<&str> = images.iter().map(String::as_str).collect();
             let is_meant = texts::matches_any(&image, &images, &[]);
-            either.push(all(vec![is_meant, of_field_or(field, its, item, scope)]));
+            let others = without(of_field_or(field, its, item, scope), &either);
+            either.push(all(vec![is_meant, others]));
         }
         fields.push(any(either));
     }
@@ -229,6 +230,16 @@ fn of_container(
         true => test,
         false => any(vec![texts::matches_any(&image, &exempt.images, &[]), test]),
     })
+}
+
+/// What is enough for a test, but for what is enough anyway.
+fn without(test: Node, known: &[Node]) -> Node {
+    let (mut terms, mut others) = (Vec::new(), Vec::new());
+    flatten("_||_", test, &mut terms);
+    known.iter().for_each(|node| flatten("_||_", node.clone(), &mut others));
+    let others: Vec<String> = others.iter().map(|node| print(node, usize::MAX)).collect();
+    terms.retain(|node| !others.contains(&print(node, usize::MAX)));
+    any(terms)
 }
 
 /// An exclusion without images is checked on the pod with one empty container. Where this lacks what it needs, one container is exempt that
@@ -304,11 +315,11 @@ fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>)
     })
 }
 
-/// Whether what stands under a path is as it may be, or is one of some values. What is missing is no value, and passes.
+/// Whether what stands under a path is as it may be, or is one of some values. What is missing or empty is no value, and passes.
 fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types) -> Node {
     let usual = of_condition(condition, path);
     let has_value = |value: &str| values.iter().any(|pattern| matches(pattern, value));
-    let fits = |node: Node| texts::matches_any(&node, values, &[]);
+    let fits = |node: Node| texts::matches_any(&node, values, &[""]);
     let of_items = |fits: Node| over(path.or(list(Vec::new())), "all", "item", fits);
     match condition {
         Condition::Not(b) if has_value(&b.to_string()) => boolean(true),
@@ -324,10 +335,20 @@ fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types)
             any(either)
         }
         Condition::Unset => any(vec![usual, fits(path.key("path", types).or(text("")))]),
-        Condition::Number(n) => any(vec![usual, fits(call("string", vec![path.or(int(*n))]))]),
+        Condition::Number(n) => {
+            let numbers: Option<Vec<i64>> = values.iter().map(|value| value.parse().ok()).collect();
+            let own = path.or(int(*n));
+            match numbers {
+                Some(numbers) => {
+                    call("@in", vec![own, list(std::iter::once(*n).chain(numbers).map(int).collect())])
+                }
+                // Wildcards are about texts.
+                None => any(vec![usual, fits(call("string", vec![own]))]),
+            }
+        }
         Condition::Texts(..) => any(vec![usual, fits(path.or(text("")))]),
         Condition::Items(allowed) => of_items(texts::matches_any(&name("item"), values, allowed)),
-        Condition::Holds(_) => any(vec![usual, of_items(fits(name("item")))]),
+        Condition::Holds(_) => any(vec![usual, of_items(texts::matches_any(&name("item"), values, &[]))]),
     }
 }
 
