@@ -6,6 +6,7 @@
 //! few. Objects on which a unit is not covered are evaluated by both sides as a whole: where these differ, that is a difference;
 //! where they do not, more units are taken together.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -335,9 +336,9 @@ impl Run<'_> {
         }
         let reads = &unit.reads;
         let mut near: Vec<&Unit> = others.iter().collect();
-        let overlap = |other: &Unit| shared(reads, &other.reads);
+        let overlap = |other: &Unit| shared(unit.objects(), other.objects());
         // What reads the same and little else comes first.
-        near.sort_by_key(|other| (std::cmp::Reverse(overlap(other)), shared(&other.reads, &other.reads)));
+        near.sort_by_cached_key(|other| (Reverse(overlap(other)), shared(other.objects(), other.objects())));
         let close: Vec<&Unit> = near.iter().copied().filter(|o| overlap(o) > 0).take(TOGETHER).collect();
         let singles = near.iter().take(3).map(|one| vec![*one]);
         let mut partners: Vec<Vec<&Unit>> = singles.collect();
@@ -567,17 +568,8 @@ fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
 }
 
 /// How many fields two readers have in common.
-fn shared(a: &Reads, b: &Reads) -> usize {
-    fn of(a: &Tree, b: &Tree) -> usize {
-        let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + of(a, b.get(key)?))).sum();
-        let items = a.items.as_deref().zip(b.items.as_deref()).map_or(0, |(a, b)| 1 + of(a, b));
-        below + items
-    }
-    let whole = |reads: &Reads| {
-        let mut tree = reads.object.clone();
-        tree.merge(&reads.shown);
-        tree.merge(&reads.old);
-        tree
-    };
-    of(&whole(a), &whole(b))
+fn shared(a: &Tree, b: &Tree) -> usize {
+    let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + shared(a, b.get(key)?))).sum();
+    let items = a.items.as_deref().zip(b.items.as_deref()).map_or(0, |(a, b)| 1 + shared(a, b));
+    below + items
 }

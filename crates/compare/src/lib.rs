@@ -42,6 +42,7 @@ mod identity;
 mod ignored;
 mod inputs;
 mod items;
+mod kind;
 mod loops;
 mod messages;
 mod names;

@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, of_policy, tested_by_policy};
+use crate::analysis::reads::{self, Reads, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
@@ -37,6 +37,7 @@ use super::external::external;
 use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::Items;
+use super::kind::of_kind;
 use super::loops::Loops;
 use super::outside;
 use super::predicates::Predicates;
@@ -69,9 +70,21 @@ pub struct Unit {
     pub external: BTreeSet<String>,
     /// Its parts that look at the items of lists, once they are wanted.
     loops: OnceCell<Loops>,
+    /// What it reads of objects.
+    objects: OnceCell<reads::Tree>,
 }
 
 impl Unit {
+    /// What it reads of the object of a request, the former one and both in results.
+    pub(crate) fn objects(&self) -> &reads::Tree {
+        self.objects.get_or_init(|| {
+            let mut all = self.reads.object.clone();
+            all.merge(&self.reads.shown);
+            all.merge(&self.reads.old);
+            all
+        })
+    }
+
     /// Its parts that look at the items of lists, in requests of its environment.
     pub(crate) fn loops(&self, kind: &str, is_deletion: bool) -> &Loops {
         self.loops.get_or_init(|| Loops::of(&self.engine, kind, is_deletion))
@@ -90,7 +103,10 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .filter(|rule| !environment.is_foreign(rule) && selects(&rule.when, environment.operation))
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
-                Arc::new(Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() })
+                let rule = Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() };
+                // Where objects go away there is no new one.
+                let is_there = environment.operation != "DELETE";
+                Arc::new(if is_there { of_kind(rule, &environment.object[2]) } else { rule })
             })
             .collect();
         let of_rules = |rules: Vec<Arc<Rule>>| {
@@ -134,7 +150,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = outside::engine(set);
-            let loops = OnceCell::new();
+            let (loops, objects) = (OnceCell::new(), OnceCell::new());
             all.push(Unit {
                 engine,
                 reads,
@@ -145,6 +161,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 identity,
                 external,
                 loops,
+                objects,
             });
         }
     }
@@ -224,7 +241,10 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
             each.map(|validation| Check::Assert(Box::new([validation]))).collect()
         }
         Check::PodSecurity(all) => match all.controls() {
-            Some(controls) => controls.flat_map(|placed| of_control(all, &placed)).collect(),
+            Some(controls) => controls
+                .filter(|placed| !all.is_excluded(placed))
+                .flat_map(|placed| of_control(all, &placed))
+                .collect(),
             None => vec![check.clone()],
         },
         Check::ForEach(loops) => {
@@ -310,6 +330,21 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
     let exclude: Vec<Value> =
         all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned().collect();
     let has_exclusions = !exclude.is_empty();
+    // An exclusion without images may exempt a container, whatever it lacks.
+    let is_without_images = |entry: &Value| {
+        entry.get("images").and_then(Value::as_list).is_none_or(<[Value]>::is_empty)
+            && entry.text_at(&["restrictedField"]).is_empty()
+    };
+    let exempts_one = exclude.iter().any(is_without_images)
+        && placed.form.requirements.iter().any(|row| row.unless_pod.is_some());
+    let is_of_all = |entry: &Value| {
+        let images = entry.get("images").and_then(Value::as_list).unwrap_or_default();
+        images.iter().any(|image| image.as_str() == Some("*"))
+            && entry.text_at(&["restrictedField"]).is_empty()
+            && entry.get("values").is_none()
+    };
+    let exempts_all = exclude.iter().any(is_of_all);
+    let is_first_all = placed.form.joined.is_none();
     let exclude = Value::list(exclude);
     let of = |field: Option<FieldPart>| {
         let only = Some(ControlPart { control: placed.control.id.into(), field });
@@ -318,22 +353,24 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
     let mut parts = Vec::new();
     for (requirement, row) in placed.form.requirements.iter().enumerate() {
         let is_whole = row.annotations.is_some_and(|annotations| annotations.of_containers);
-        // Errors are excluded: where there are none, or those of a later requirement are not listed, parts depend on each other.
-        let is_joint = has_exclusions && (!row.shows_fields || placed.form.joined.is_none());
-        if is_whole || is_joint {
+        // Errors are excluded: where there are none, parts depend on each other.
+        let is_joint = has_exclusions && !row.shows_fields;
+        if is_whole || is_joint || exempts_one {
             return vec![of(None)];
         }
         let mut whose: Vec<Whose> = Vec::new();
         whose.extend((row.of != Of::Containers).then_some(Whose::Pod));
-        if row.of != Of::Pod {
+        if row.of != Of::Pod && !exempts_all {
             whose.extend((0..LISTS.len()).map(Whose::Containers));
         }
+        // Where the first requirement that is not met says it all, and what it says is excluded, later ones do not count.
+        let after = has_exclusions && is_first_all && requirement > 0;
         for (field, _) in row.fields.iter().enumerate() {
-            let part = |of: Whose| FieldPart { requirement, field, of, exempts: true };
+            let part = |of: Whose| FieldPart { requirement, field, of, exempts: true, after };
             parts.extend(whose.iter().map(|one| of(Some(part(*one)))));
         }
         if row.annotations.is_some() {
-            let part = FieldPart { requirement, field: 0, of: Whose::Annotations, exempts: true };
+            let part = FieldPart { requirement, field: 0, of: Whose::Annotations, exempts: true, after };
             parts.push(of(Some(part)));
         }
     }

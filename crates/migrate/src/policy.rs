@@ -358,7 +358,15 @@ fn one(
     let parts = actions::parts(source.policy, rule, &found)?;
     let drafts = match &rule.body {
         Body::Validate { .. } if rule.expressions.is_some() => vec![verbatim::draft(source, at, rule)?],
-        Body::Validate { .. } => vec![of_validate(source, at, rule, &found)?],
+        Body::Validate { .. } => {
+            let has_cron_jobs =
+                controllers.as_ref().is_none_or(|all| all.iter().any(|one| one == "cronjobs"));
+            let is_generating =
+                found.is_pods && source.way == Way::Autogen && source.options.to == To::Kyverno;
+            let own =
+                Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, &found) };
+            vec![validating::draft(source, at, rule, convert(rule, &own)?)]
+        }
         Body::Mutate(body) if source.options.to == To::Kyverno => {
             let context = context(source, &found);
             match body.targets.is_some() {
@@ -418,12 +426,6 @@ fn not_yet(rule: &Rule, body: &Body) -> Refusal {
     Refusal::new(construct, rule.origin.key(section), "keep the ClusterPolicy for it")
 }
 
-/// A validate rule with patterns or conditions.
-fn of_validate(source: &Source<'_>, at: usize, rule: &Rule, found: &Matching) -> Result<Draft, Refusal> {
-    let converted = convert(rule, &context(source, found))?;
-    Ok(validating::draft(source, at, rule, converted))
-}
-
 /// What the conversion of expressions may know.
 fn context(source: &Source<'_>, found: &Matching) -> Context {
     Context {
@@ -436,6 +438,7 @@ fn context(source: &Source<'_>, found: &Matching) -> Context {
         types: source.options.types.clone(),
         namespace: source.policy.namespace.clone(),
         trigger: None,
+        generates_cron_jobs: false,
     }
 }
 

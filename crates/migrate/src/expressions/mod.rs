@@ -64,6 +64,8 @@ pub struct Context {
     pub operations: Vec<Str>,
     /// The request, where expressions are about another object than that of the request.
     pub trigger: Option<Trigger>,
+    /// Whether the new policy, which is about pods, is evaluated on the pods of CronJobs, too, with paths that are replaced.
+    pub generates_cron_jobs: bool,
 }
 
 /// A request because of which other objects are changed.
@@ -79,7 +81,15 @@ impl Context {
     /// A cluster-wide policy for objects of these kinds that are created and updated.
     pub fn new(target: Target, kinds: Vec<[Str; 3]>, types: Arc<Types>) -> Context {
         let operations = vec!["CREATE".into(), "UPDATE".into()];
-        Context { target, kinds, types, namespace: None, operations, trigger: None }
+        Context {
+            target,
+            kinds,
+            types,
+            namespace: None,
+            operations,
+            trigger: None,
+            generates_cron_jobs: false,
+        }
     }
 }
 

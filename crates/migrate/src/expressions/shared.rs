@@ -47,7 +47,13 @@ fn label(node: &Node) -> String {
     match &node.kind {
         Kind::Select { field, .. } => field.to_string(),
         Kind::Call { function, target: Some(target), args } => match &**function {
-            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" => label(target),
+            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" | "startsWith"
+            | "endsWith" | "matches" => label(target),
+            // What is said of the items of a list: the list, and the field.
+            "all" | "exists" => match &args[..] {
+                [_, body] => format!("{}{}", label(target), capitalized(&label(body))),
+                _ => label(target),
+            },
             _ if args.is_empty() => label(target),
             other => other.to_string(),
         },
@@ -61,6 +67,12 @@ fn label(node: &Node) -> String {
         },
         _ => "value".into(),
     }
+}
+
+/// A name with a capital letter, as one that follows another one.
+fn capitalized(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
 /// Calls `f` with every part that reads no variable of a loop around it, except the whole.
