@@ -60,10 +60,38 @@ enum Shown {
 /// A kind of objects, a field, and what is in it.
 type Place = ([Str; 3], List, Value);
 
-/// What API servers show, each found once.
+/// What is known of what is in a field.
+#[derive(Default)]
+struct Known {
+    /// How an API server shows it.
+    shown: Option<Shown>,
+    /// What loops of an environment say of it, by where they are: they live as long as it is looked at.
+    said: HashMap<usize, Option<Verdict>>,
+}
+
+/// What API servers show and loops say, each found once.
 #[derive(Default)]
 pub(crate) struct Memory {
-    known: RefCell<HashMap<Place, Shown>>,
+    known: RefCell<HashMap<Place, Known>>,
+}
+
+impl Memory {
+    /// Another environment is looked at, with loops of its own.
+    pub fn next_environment(&self) {
+        self.known.borrow_mut().values_mut().for_each(|known| known.said.clear());
+    }
+
+    /// What is known of a place; it is taken out until it is put back.
+    fn take(&self, place: &Place) -> Known {
+        self.known.borrow_mut().remove(place).unwrap_or_default()
+    }
+
+    fn put(&self, place: Place, known: Known) {
+        let mut all = self.known.borrow_mut();
+        if all.len() < MOST_SHOWN {
+            all.insert(place, known);
+        }
+    }
 }
 
 /// Lists whose items are looked at by loops alone.
@@ -198,28 +226,38 @@ impl Classes {
 
     /// What is said of a list; `base`: the object that an API server is sent with it.
     fn said(&self, field: &[Step], loops: &[Arc<Loop>], base: Option<&Value>, items: &Value) -> Option<Said> {
-        let as_written = self.each(field, loops, items)?;
         let is_empty = match items {
             Value::Map(map) => map.is_empty(),
             items => items.as_list().is_some_and(<[Value]>::is_empty),
         };
-        let in_clusters = match self.shown(field, items, base) {
+        let as_written = self.known(field, items, |known, own| own.each(field, loops, items, known))?;
+        let shown = self.known(field, items, |known, own| {
+            known.shown.get_or_insert_with(|| own.shown(field, items, base)).clone()
+        });
+        let in_clusters = match shown {
             Shown::Unknown => Ok(as_written.clone()),
             Shown::Refused(path) => Err(path),
-            Shown::As(shown) => Ok(self.each(field, loops, &shown)?),
+            Shown::As(shown) if shown == *items => Ok(as_written.clone()),
+            Shown::As(shown) => {
+                Ok(self.known(field, &shown, |known, own| own.each(field, loops, &shown, known))?)
+            }
         };
         Some(Said { is_empty, as_written, in_clusters })
     }
 
+    fn known<T>(&self, field: &[Step], items: &Value, find: impl FnOnce(&mut Known, &Self) -> T) -> T {
+        let place = (self.environment.object.clone(), field.to_vec(), items.clone());
+        let mut known = self.memory.take(&place);
+        let found = find(&mut known, self);
+        self.memory.put(place, known);
+        found
+    }
+
     /// How an API server shows what is in a field.
     fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> Shown {
-        let key = (self.environment.object.clone(), field.to_vec(), items.clone());
-        if let Some(known) = self.memory.known.borrow().get(&key) {
-            return known.clone();
-        }
         let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
-        let shown = match seen_in_clusters(&case) {
+        match seen_in_clusters(&case) {
             Seen::Unknown => Shown::Unknown,
             Seen::Refused | Seen::NoPattern => Shown::Refused(String::new()),
             Seen::Without(path) => Shown::Refused(path),
@@ -230,17 +268,18 @@ impl Classes {
                 };
                 Shown::As(at(&seen.object, field).cloned().unwrap_or_else(none))
             }
-        };
-        let mut known = self.memory.known.borrow_mut();
-        if known.len() < MOST_SHOWN {
-            known.insert(key, shown.clone());
         }
-        shown
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
-    fn each(&self, field: &[Step], loops: &[Arc<Loop>], items: &Value) -> Option<Vec<Verdict>> {
-        let of = |one: &Arc<Loop>| {
+    fn each(
+        &self,
+        field: &[Step],
+        loops: &[Arc<Loop>],
+        items: &Value,
+        known: &mut Known,
+    ) -> Option<Vec<Verdict>> {
+        let new = |one: &Arc<Loop>| {
             let mut object = Value::map([
                 ("apiVersion", Value::from(&*self.environment.api_version())),
                 ("kind", Value::Str(self.environment.object[2].clone())),
@@ -256,7 +295,8 @@ impl Classes {
             // What is not evaluated says nothing of items.
             (said != Verdict::Skip || !one.is_expression).then_some(said)
         };
-        loops.iter().map(of).collect()
+        let mut of = |one: &Arc<Loop>| *known.said.entry(Arc::as_ptr(one).addr()).or_insert_with(|| new(one));
+        loops.iter().map(&mut of).collect()
     }
 }
 

@@ -110,6 +110,12 @@ const ENOUGH: usize = 8;
 /// Where nothing can be proved, one object of so many is evaluated, and fewer by the second factor for further kinds and operations.
 const SPARSE: [usize; 2] = [20, 4];
 
+/// So many objects are looked at where nothing can be proved, roughly.
+const MOST_EXPLORED: usize = 40_000;
+
+/// A unit has so many of them in any case.
+const FEWEST: usize = 40;
+
 /// More units share the objects that these have.
 const FEW_UNITS: usize = 3;
 
@@ -242,7 +248,7 @@ pub(crate) struct Run<'s> {
     pub found: BTreeMap<Key, Difference>,
     /// The texts of languages that were met.
     pub words: Rc<Words>,
-    /// What API servers show of lists and maps.
+    /// What API servers show of lists and maps, and what loops say.
     memory: Rc<Memory>,
     /// The environments that were looked at, by what decides in them.
     alike: BTreeSet<String>,
@@ -301,6 +307,7 @@ impl Run<'_> {
             return;
         }
         self.looked += 1;
+        self.memory.next_environment();
         let is_open = |unit: &&Unit| open(&unit.reads, &unit.predicates).is_some();
         self.share = (sides.iter().flatten().filter(is_open).count() / FEW_UNITS).max(1);
         self.units = (sides.iter().flatten().count() / FEW_UNITS).max(1);
@@ -438,6 +445,8 @@ impl Run<'_> {
         let items = items.clamp(1, MOST_ITEMS);
         let further = if self.looked > 1 { SPARSE[1] } else { 1 };
         let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
+        // Of what was looked at in vain the rest is looked at less.
+        let few = few.min(MOST_EXPLORED.saturating_sub(self.objects) / SPARSE[1]).max(FEWEST.min(few));
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
         let mut domain =
