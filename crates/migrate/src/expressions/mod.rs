@@ -17,6 +17,7 @@ mod leaf;
 mod lists;
 mod membership;
 mod message;
+mod open;
 mod open_pattern;
 mod ordering;
 mod pattern;
