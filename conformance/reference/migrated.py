@@ -5,8 +5,8 @@ migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--
 
 Each policy below the folders is migrated by `ephor migrate`. The reference's `kyverno apply` then evaluates the old and the new policy on the
 objects of the pool, and on objects of the certificate of their comparison (`ephor equivalent --certificate`), which are representatives of
-the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for mutations it is the
-object that comes out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
+the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for changes and generations it is the
+objects that come out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
 An object on which the verdicts differ is sent to a kube-apiserver (EPHOR_KUBE_BIN, or what conformance/kube/build.sh --cluster builds) as a dry run: it is counted apart when the
 server refuses it, and else the form in which it comes back decides. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
@@ -30,29 +30,17 @@ import yaml
 
 import native
 import siblings
-from admitted import server
+from admitted import RESOURCES, server
 from dry_run import sent
+from reference_cli import GENERATING, MUTATING, OUTSIDE, VALIDATING, Loader, apply, generations, is_violated, key, mutations, verdicts, written
 
 
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Reads YAML as JSON has it: no dates."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [one for one in all if one[0] != "tag:yaml.org,2002:timestamp"] for first, all in Loader.yaml_implicit_resolvers.items()}
-DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-BATCH = 20
 OTHERS = 10
-VALIDATING = {"ValidatingPolicy", "NamespacedValidatingPolicy"}
-MUTATING = {"MutatingPolicy", "NamespacedMutatingPolicy"}
 ANSWERS = ["proved", "proved relative", "tested", "differs", "not compared", "refused", "cannot be used"]
-# Numbers that the command line prints without a dot.
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+e[-+]?[0-9]+$"), list("-+0123456789"))
 # Kinds whose objects have templates of pods, with the way to the template.
 TEMPLATES = {"CronJob": ["spec", "jobTemplate", "spec", "template"], **{kind: ["spec", "template"] for kind in
              ["DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"]}}
-OUTSIDE = re.compile("failed to (get image data|list resource|get resource|fetch|execute|load context)|no such host|connection refused|dial tcp|not found in the context|json: cannot unmarshal")
-MUTATED = re.compile(r"^policy (\S+) applied to (\S+):\n(.*?)\n---$", re.M | re.S)
+BUILT_IN = {name.rsplit("/", 1)[1] for name in RESOURCES}
 
 
 def arguments():
@@ -181,100 +169,6 @@ def distinct(objects):
     return out
 
 
-def apply(flags, policies, objects, with_report=True, more=()):
-    """What the reference says: standard output, and the error. `more`: other flags with their files."""
-    command = [flags.kyverno, "apply", *policies, "-r", objects, *more]
-    if with_report:
-        command += ["--policy-report", "--output-format", "json"]
-    digest = hashlib.sha256(json.dumps(command).encode())
-    for path in filter(os.path.exists, [*policies, objects, *more]):
-        with open(path, "rb") as file:
-            digest.update(file.read())
-    stored = os.path.join(flags.work, digest.hexdigest()[:24] + ".answer.json")
-    if not os.path.exists(stored):
-        done = subprocess.run(command, capture_output=True, text=True)
-        errors = [line for line in done.stderr.split("\n") if not line.startswith("Warning:")]
-        with open(stored, "w") as file:
-            json.dump([done.stdout, "\n".join(errors).strip()], file)
-    with open(stored) as file:
-        return json.load(file)
-
-
-def verdicts(flags, rows, side, objects):
-    """(policy, object) → results, and the errors of policies that the reference cannot evaluate."""
-    results, errors = collections.defaultdict(list), {}
-    batch, rest = [], list(rows)
-    while rest:
-        names, batch = set(), []
-        for row in list(rest):
-            own = {row["policy"]} if side == 0 else set(row["names"])
-            if len(batch) < BATCH and not own & names:
-                batch.append(row)
-                names |= own
-                rest.remove(row)
-        part(flags, batch, side, objects, results, errors)
-    return results, errors
-
-
-def part(flags, batch, side, objects, results, errors):
-    output, error = apply(flags, [row["paths"][side] for row in batch], objects)
-    text = next((line for line in output.split("\n") if line.startswith("{")), None)
-    if text is None and not error:
-        # No policy applies to an object.
-        return
-    if text is None and len(batch) > 1:
-        half = len(batch) // 2
-        part(flags, batch[:half], side, objects, results, errors)
-        part(flags, batch[half:], side, objects, results, errors)
-        return
-    if text is None:
-        errors[batch[0]["id"]] = error
-        return
-    for result in json.loads(text).get("results") or []:
-        for row in batch:
-            if result["policy"].split("/")[-1] in ([row["policy"]] if side == 0 else row["names"]):
-                for one in result.get("resources") or []:
-                    name = "/".join([one["apiVersion"], one["kind"], one.get("namespace") or "default", one.get("name", "")])
-                    results[row["id"], name].append((result["result"], result.get("message", "")))
-
-
-def mutations(flags, row, side, path, objects):
-    """(policy, object) → the object that comes out, where it is another one."""
-    output, error = apply(flags, [row["paths"][side]], path, False)
-    before = {key(one): one for one in objects}
-    out = {}
-    for _, _, text in MUTATED.findall(output):
-        found = yaml.load(text, Loader)
-        is_valid = isinstance(found, dict) and isinstance(found.get("metadata", {}).get("ownerReferences", []), list)
-        old = before.get(key(found)) if is_valid and "metadata" in found else None
-        if old is not None and plain(old) != plain(found):
-            out[row["id"], key(found)] = [("changed", json.dumps(plain(found), sort_keys=True))]
-    return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
-
-
-def plain(one):
-    """An object without its namespace, which the command line fills in."""
-    meta = {name: value for name, value in one["metadata"].items() if name not in ("namespace", "creationTimestamp")}
-    return {**one, "metadata": meta}
-
-
-def is_violated(results):
-    return any(result in ("fail", "error", "warn") for result, _ in results)
-
-
-def key(one):
-    """How results name an object."""
-    meta = one["metadata"]
-    return "/".join([one["apiVersion"], one["kind"], meta.get("namespace") or "default", meta["name"]])
-
-
-def written(flags, name, objects):
-    path = os.path.join(flags.work, name + ".yaml")
-    with open(path, "w") as file:
-        yaml.dump_all(objects, file, DUMPER, sort_keys=False)
-    return path
-
-
 def on_pool(flags, rows, objects, tallies, differences):
     """Counts agreement on the pool. The reference compiles policies in CEL anew for each object, so they see the objects of those kinds for which the old
     policy gives a result, and some others; all of them where policies read other objects than that of the request."""
@@ -297,9 +191,9 @@ def on_pool(flags, rows, objects, tallies, differences):
     for row, new in zip(validating, found):
         mine = {at: found for at, found in old.items() if at[0] == row["id"]}
         count(row, [(mine, {at: e for at, e in errors.items() if at == row["id"]}), new], objects, tallies, differences, "pool")
-    changing = [row for row in rows if row["kinds"] <= MUTATING]
+    changing = [row for row in rows if row["kinds"] <= MUTATING or row["kinds"] <= GENERATING]
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda row: [mutations(flags, row, side, path, objects) for side in (0, 1)], changing))
+        found = list(threads.map(lambda row: [objects_of(flags, row, side, path, objects) for side in (0, 1)], changing))
     for row, sides in zip(changing, found):
         count(row, sides, objects, tallies, differences, "pool")
 
@@ -312,7 +206,7 @@ def kind_of(name):
 def on_representatives(flags, row):
     """Objects of the certificate of both policies, and what they say of them; `None` without such objects."""
     objects = distinct(representatives(flags, row))
-    return (objects, both_sides(flags, row, objects, f"{row['id']:03}-representatives")) if objects and row["kinds"] <= VALIDATING | MUTATING else None
+    return (objects, both_sides(flags, row, objects, f"{row['id']:03}-representatives")) if objects and row["kinds"] <= VALIDATING | MUTATING | GENERATING else None
 
 
 def both_sides(flags, row, objects, name):
@@ -320,7 +214,12 @@ def both_sides(flags, row, objects, name):
     path = written(flags, name, objects)
     if row["kinds"] <= VALIDATING:
         return [verdicts(flags, [row], side, path) for side in (0, 1)]
-    return [mutations(flags, row, side, path, objects) for side in (0, 1)]
+    return [objects_of(flags, row, side, path, objects) for side in (0, 1)]
+
+
+def objects_of(flags, row, side, path, objects):
+    """What comes out of changes, or is made."""
+    return (generations if row["kinds"] <= GENERATING else mutations)(flags, row, side, path, objects)
 
 
 def verdict(row, results):
@@ -359,7 +258,9 @@ def settled(flags, rows, tallies, differences):
             answer = sent(api, {"object": manifest, "subresource": "", "operation": "CREATE", "oldObject": None}) if manifest else None
             one["server"], form = answer or (None, None)
             row = by_id[one["id"]]
-            if one["server"] not in (None, "accepted"):
+            if answer is None and manifest and manifest["kind"] in BUILT_IN:
+                tallies[one["status"]][one["objects"] + " other group"] += 1
+            elif one["server"] not in (None, "accepted"):
                 tallies[one["status"]][one["objects"] + " refused"] += 1
             elif form and (sides := form_sides(flags, row, form))[0] == sides[1]:
                 tallies[one["status"]][one["objects"] + " same"] += 1
@@ -433,7 +334,8 @@ def cells(rows, tally):
 def left_out(tallies):
     """How many pairs are no part of the figures."""
     words = {"refused": "the objects are refused by an API server", "outside": "data from outside is missing (images, other services)",
-             "controllers": "ReplicationControllers, which the report names as left out"}
+             "controllers": "ReplicationControllers, which the report names as left out",
+             "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}
     totals = {word: sum(count for tally in tallies.values() for name, count in tally.items() if name.endswith(" " + word)) for word in words}
     some = [f"{words[word]}: {count:,}" for word, count in totals.items() if count]
     return ["", "Pairs with other verdicts that are no part of the figures: " + "; ".join(some) + "."] if some else []

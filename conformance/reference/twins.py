@@ -29,8 +29,8 @@ import yaml
 
 from admitted import server
 from dry_run import sent
-from migrated import DUMPER, MUTATED, OUTSIDE, Loader, apply, plain
 from pairs import twin_files
+from reference_cli import DUMPER, MUTATED, OUTSIDE, Loader, apply, bare
 
 SUFFIXES = ["-vpol", "-cel", "-mpol", "-gpol"]
 ANSWERS = ["proved", "proved relative", "tested", "differs", "incomparable"]
@@ -38,7 +38,6 @@ UNIVERSES = ["in clusters", "custom resources", "in files only"]
 # What messages say where data of a registry is missing.
 REGISTRY = re.compile("failed to fetch image")
 REPORT = re.compile(r'\{"kind":"(Cluster|Policy)Report",')
-BOOKKEEPING = ("generate.kyverno.io/", "app.kubernetes.io/managed-by")
 
 
 def arguments():
@@ -149,14 +148,6 @@ def in_test(flags, folder, side, path):
         return "no answer: " + (done.stderr.strip() or done.stdout.strip()).split("\n")[-1][:200], [], ""
     words = [one["result"] for one in test["results"]]
     return next((word for word in ["fail", "error"] if word in words), "ok"), [], ""
-
-
-def bare(obj):
-    """An object without what the command line fills in."""
-    obj = plain(obj)
-    labels = {k: v for k, v in (obj["metadata"].get("labels") or {}).items() if not k.startswith(BOOKKEEPING)}
-    obj["metadata"] = {k: v for k, v in obj["metadata"].items() if k != "labels"} | ({"labels": labels} if labels else {})
-    return obj
 
 
 def printed(one, side):

@@ -164,7 +164,7 @@ fn finished(
             origin: rule.origin.clone(),
         });
     }
-    Converted { conditions, variables, validations: out }
+    Converted { conditions, variables, validations: out, left_out: scope.left_out.clone() }
 }
 
 /// The second where the first holds: a failure of the first is one of the whole.
