@@ -167,6 +167,28 @@ fn a_folder_of_objects_has_tests_that_pass() {
 }
 
 #[test]
+fn a_folder_of_objects_has_what_rules_make_of_them() {
+    let sets = |value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: team}}
+spec:
+  rules:
+    - name: team
+      match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+      mutate: {{patchStrategicMerge: {{metadata: {{labels: {{team: {value}}}}}}}}}
+"
+        )
+    };
+    let files = Files::new(&[("old.yaml", &sets("a")), ("new.yaml", &sets("b"))]);
+    let ran = files.run(&["diff", "old.yaml", "new.yaml", "--out", "found"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let tested = files.run(&["test", "found", "--strict"]);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+}
+
+#[test]
 fn a_config_map_that_a_cluster_lacks_is_shown_by_tests() {
     let old = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy

@@ -218,7 +218,7 @@ def both_sides(flags, row, objects, name):
 
 
 def objects_of(flags, row, side, path, objects):
-    """What comes out of changes, or is made."""
+    """What comes out of changes, or is generated."""
     return (generations if row["kinds"] <= GENERATING else mutations)(flags, row, side, path, objects)
 
 

@@ -126,18 +126,18 @@ def written(flags, name, objects):
 
 
 def generations(flags, row, side, path, objects):
-    """(policy, object) → the objects that are made for it."""
+    """(policy, object) → the objects that are generated for it."""
     output, error = apply(flags, [row["paths"][side]], path, False)
     triggers, out = {trigger(one): key(one) for one in objects}, {}
     for _, name, text in MUTATED.findall(output):
         found = yaml.load(text, Loader)
         if name in triggers and isinstance(found, dict) and isinstance(found.get("metadata"), dict):
-            out.setdefault((row["id"], triggers[name]), []).append(("made", json.dumps(bare(found), sort_keys=True)))
-    return {pair: sorted(made) for pair, made in out.items()}, ({} if "Applying" in output else {row["id"]: error or "no output"})
+            out.setdefault((row["id"], triggers[name]), []).append(("generated", json.dumps(bare(found), sort_keys=True)))
+    return {pair: sorted(all_of) for pair, all_of in out.items()}, ({} if "Applying" in output else {row["id"]: error or "no output"})
 
 
 def trigger(one):
-    """How generated objects name what they are made for."""
+    """How generated objects name what they are generated for."""
     namespace = one["metadata"].get("namespace") or ("" if one["kind"] == "Namespace" else "default")
     return f"{namespace}/{one['kind']}/{one['metadata']['name']}"
 

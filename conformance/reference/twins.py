@@ -109,7 +109,7 @@ def hidden(one):
 def says(flags, one, side, path):
     """What the reference says of an object: fail, error or neither, and the objects that come out; or why there is no answer."""
     folder = os.path.dirname(one["file"])
-    if os.path.exists(os.path.join(folder, "cluster.yaml")) and os.path.exists(os.path.join(folder, side, "kyverno-test.yaml")):
+    if one["kind"] != "result" and os.path.exists(os.path.join(folder, "cluster.yaml")) and os.path.exists(os.path.join(folder, side, "kyverno-test.yaml")):
         return in_test(flags, folder, side, path)
     more = []
     for flag, name in [("--values-file", "values.yaml"), ("--userinfo", "user-info.yaml"), ("--exception", f"{side}/exceptions.yaml")]:

@@ -26,8 +26,8 @@ const VALUES_FILE: &str = "values.yaml";
 /// The file with the objects of a cluster.
 const CLUSTER_FILE: &str = "cluster.yaml";
 
-/// The field of a policy that loads a ConfigMap, which only tests with the objects of a cluster do: there it is missing, as in a cluster.
-const CONFIG_MAPS: [&str; 1] = ["configMap"];
+/// Fields of a policy that loads a ConfigMap, which only tests with the objects of a cluster do: there it is missing, as in a cluster.
+const CONFIG_MAPS: [&str; 2] = ["context:", "configMap:"];
 
 /// Fields that a policy has when who makes a request counts.
 const USERS: [&str; 4] = ["userInfo", "subjects", "clusterRoles", "serviceAccountName"];
@@ -96,7 +96,8 @@ fn of_difference(
     if let Some(values) = &values {
         std::fs::write(folder.join(VALUES_FILE), values)?;
     }
-    let reads_cluster = reads(&CONFIG_MAPS);
+    let mut policies = compared.policies.iter().flatten();
+    let reads_cluster = policies.any(|policy| CONFIG_MAPS.iter().all(|field| policy.text.contains(field)));
     if reads_cluster {
         std::fs::write(folder.join(CLUSTER_FILE), cluster(difference))?;
     }
@@ -132,7 +133,12 @@ fn of_difference(
         let path = own.join("kyverno-test.yaml");
         match from_run::results(&test, &path.to_string_lossy()) {
             Ok(results) if results.text.is_empty() => {}
-            Ok(results) => std::fs::write(&path, format!("{test}results:\n{}", results.text))?,
+            Ok(results) => {
+                std::fs::write(&path, format!("{test}results:\n{}", results.text))?;
+                for (name, text) in results.files {
+                    std::fs::write(own.join(name), text)?;
+                }
+            }
             Err(cause) => warn(&format!("no test of the {side} side: {cause}")),
         }
     }
