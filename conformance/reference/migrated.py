@@ -6,12 +6,12 @@ migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--
 Each policy below the folders is migrated by `ephor migrate`. The reference's `kyverno apply` then evaluates the old and the new policy on the
 objects of the pool, and on objects of the certificate of their comparison (`ephor equivalent --certificate`), which are representatives of
 the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for changes and generations it is the
-objects that come out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
+objects that come out, whatever the order of lists that the schema calls maps. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
 An object on which the verdicts differ is sent to a kube-apiserver (EPHOR_KUBE_BIN, or what conformance/kube/build.sh --cluster builds) as a dry run: it is counted apart when the
 server refuses it, and else the form in which it comes back decides. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
 out (the report says so). Templates of pods have metadata, as an API server shows them.
-The policies of `--to vap` are sent to the same server, and its type check says what it thinks of their expressions.
+The policies of `--to vap` are sent to the same server, and its type check says what is wrong with their expressions.
 DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs.
 --twins FILE, the `answers.json` of twins.py, adds what becomes of policies whose rewrites by hand differ. --page writes the tables as a page of the book; its sections, which people write, stay.
 """
@@ -234,6 +234,7 @@ def count(row, sides, objects, tallies, differences, which):
     for side, found in [("old", errors), ("new", new_errors)]:
         for error in found.values():
             row.setdefault("errors", {})[side] = error
+            row.setdefault("unread", []).append(which)
     if errors or new_errors:
         return
     for pair in sorted(set(old) | set(new)):
@@ -311,7 +312,7 @@ def page(flags, rows, tallies, differences):
         own = [row for row in rows if row["status"] == answer]
         if own:
             out.append("| " + " | ".join(map(str, [answer, *cells(own, tallies[answer])])) + " |")
-    out += [*left_out(tallies), *others(differences), *of_native(rows)]
+    out += [*left_out(tallies), *unread(rows), *others(differences), *of_native(rows)]
     if flags.twins:
         out += siblings.tables(rows, flags.folders, flags.twins)
     return "\n".join(out) + "\n"
@@ -341,6 +342,12 @@ def left_out(tallies):
     return ["", "Pairs with other verdicts that are no part of the figures: " + "; ".join(some) + "."] if some else []
 
 
+def unread(rows):
+    """The policies that the reference's command line cannot evaluate on all objects at once."""
+    names = [f"`{row['policy']}` ({', '.join(dict.fromkeys(row['unread']))})" for row in rows if "unread" in row]
+    return ["", f"No pairs of {', '.join(names)}: Kyverno's command line ends when the old policy lists objects of a kind of which there are none."] if names else []
+
+
 def others(differences):
     """The policies with other verdicts."""
     policies = collections.Counter((one["policy"], one["status"]) for one in differences)
@@ -356,7 +363,7 @@ def of_native(rows):
     lines = [f"| `{name}` | {said['refused'] or said['warnings'][0][1]} |".replace("\n", " ") for name, said in found if said["refused"] or said["warnings"]]
     table = ["", "The API server says of policies of Kubernetes:", "", "| policy | what |", "|---|---|", *lines] if lines else []
     untyped = sum(said["untyped"] for _, said in found)
-    note = ["", f"{untyped} more have warnings about `{'`, `'.join(native.UNTYPED)}`: the type check knows no quantities, in no policy."] if untyped else []
+    note = ["", f"{untyped} more have warnings about `{'`, `'.join(native.UNTYPED)}`: the type check knows no quantities."] if untyped else []
     return table + note
 
 

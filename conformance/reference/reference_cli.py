@@ -12,6 +12,8 @@ import subprocess
 
 import yaml
 
+from admitted import TOPS, TYPES, parts
+
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """Reads YAML as JSON has it: no dates."""
@@ -98,7 +100,7 @@ def mutations(flags, row, side, path, objects):
         is_valid = isinstance(found, dict) and isinstance(found.get("metadata", {}).get("ownerReferences", []), list)
         old = before.get(key(found)) if is_valid and "metadata" in found else None
         if old is not None and plain(old) != plain(found):
-            out[row["id"], key(found)] = [("changed", json.dumps(plain(found), sort_keys=True))]
+            out[row["id"], key(found)] = [("changed", json.dumps(unordered(plain(found), top(found)), sort_keys=True))]
     return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
 
 
@@ -123,6 +125,24 @@ def written(flags, name, objects):
     with open(path, "w") as file:
         yaml.dump_all(objects, file, DUMPER, sort_keys=False)
     return path
+
+
+def top(obj):
+    """The type of an object in the schema; none for custom resources."""
+    return TOPS.get(f"{obj.get('apiVersion')}/{obj.get('kind')}", "")
+
+
+def unordered(value, written):
+    """A value of a type, with the items of lists that the schema calls maps in the order of their keys."""
+    form, inner = parts(written)
+    if form is list and isinstance(value, list):
+        keys = [key for key in re.match(r"\[([^\]]*)\]", written)[1].split(",") if key]
+        items = [unordered(one, inner) for one in value]
+        return sorted(items, key=lambda one: json.dumps([one.get(key) for key in keys])) if keys and all(isinstance(one, dict) for one in items) else items
+    if not isinstance(value, dict):
+        return value
+    fields = TYPES[inner]["fields"] if form is None and inner in TYPES else {}
+    return {name: unordered(one, inner if form is dict else fields.get(name, ("",))[0]) for name, one in value.items()}
 
 
 def generations(flags, row, side, path, objects):
