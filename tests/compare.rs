@@ -167,6 +167,60 @@ fn a_folder_of_objects_has_tests_that_pass() {
 }
 
 #[test]
+fn a_folder_of_objects_has_what_rules_make_of_them() {
+    let sets = |value: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: team}}
+spec:
+  rules:
+    - name: team
+      match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+      mutate: {{patchStrategicMerge: {{metadata: {{labels: {{team: {value}}}}}}}}}
+"
+        )
+    };
+    let files = Files::new(&[("old.yaml", &sets("a")), ("new.yaml", &sets("b"))]);
+    let ran = files.run(&["diff", "old.yaml", "new.yaml", "--out", "found"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let tested = files.run(&["test", "found", "--strict"]);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+}
+
+#[test]
+fn a_config_map_that_a_cluster_lacks_is_shown_by_tests() {
+    let old = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: teams}
+spec:
+  validationFailureAction: Enforce
+  rules:
+    - name: teams
+      match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE]}}]}
+      context:
+        - name: known
+          configMap: {name: teams, namespace: default}
+      validate:
+        message: no such team
+        deny:
+          conditions:
+            any:
+              - {key: '{{ request.object.metadata.name }}', operator: AnyNotIn, value: '{{ known.data.names }}'}
+";
+    let files = Files::new(&[("old.yaml", old), ("new.yaml", &cel("teams", "", "hostIPC"))]);
+    let ran = files.run(&["diff", "old.yaml", "new.yaml", "--out", "found"]);
+    assert!(ran.out.contains("reproduce: kyverno test found/teams-1/old\n"), "{}{}", ran.out, ran.err);
+    let test = std::fs::read_to_string(files.path("found/teams-1/old/kyverno-test.yaml")).unwrap_or_default();
+    assert!(
+        test.contains("clusterResources:\n  - ../cluster.yaml\n") && test.contains("result: error"),
+        "{test}"
+    );
+    let tested = files.run(&["test", "found", "--strict"]);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+}
+
+#[test]
 fn a_folder_of_objects_names_the_namespace_where_policies_look_at_it() {
     let old = cel("no-default", "", "hostNetwork").replace(
         "object.spec.?hostNetwork.orValue(false) == false",

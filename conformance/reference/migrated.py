@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Whether the reference program gives a migrated policy the verdicts of its origin.
 
-migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--each N] [--representatives N] [--page FILE] FOLDER…
+migrated.py --ephor PROGRAM --kyverno PROGRAM --work DIR --objects POOL.yaml [--each N] [--representatives N] [--twins FILE] [--page FILE] FOLDER…
 
 Each policy below the folders is migrated by `ephor migrate`. The reference's `kyverno apply` then evaluates the old and the new policy on the
 objects of the pool, and on objects of the certificate of their comparison (`ephor equivalent --certificate`), which are representatives of
-the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for mutations it is the
-object that comes out. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
+the classes that the proof distinguishes: those that are created. A verdict is whether an object violates a policy, by failure or error; for changes and generations it is the
+objects that come out, whatever the order of lists that the schema calls maps. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
-Not counted are pairs for which data from outside, such as images or objects of a cluster, is missing, objects that an API server refuses, and ReplicationControllers of policies that leave them
-out (the report says so). Objects are as an API server shows them: templates of pods have metadata.
-DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs. --page writes the table as a page of the book; its sections, which people write, stay.
+An object on which the verdicts differ is sent to a kube-apiserver (EPHOR_KUBE_BIN, or what conformance/kube/build.sh --cluster builds) as a dry run: it is counted apart when the
+server refuses it, and else the form in which it comes back decides. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
+out (the report says so). Templates of pods have metadata, as an API server shows them.
+The policies of `--to vap` are sent to the same server, and its type check says what is wrong with their expressions.
+DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs.
+--twins FILE, the `answers.json` of twins.py, adds what becomes of policies whose rewrites by hand differ. --page writes the tables as a page of the book; its sections, which people write, stay.
 """
 import argparse
 import collections
@@ -25,26 +28,19 @@ import subprocess
 
 import yaml
 
+import native
+import siblings
+from admitted import RESOURCES, server
+from dry_run import sent
+from reference_cli import GENERATING, MUTATING, OUTSIDE, VALIDATING, Loader, apply, generations, is_violated, key, mutations, verdicts, written
 
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Reads YAML as JSON has it: no dates."""
 
-
-Loader.yaml_implicit_resolvers = {
-    first: [one for one in all if one[0] != "tag:yaml.org,2002:timestamp"] for first, all in Loader.yaml_implicit_resolvers.items()}
-DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-BATCH = 20
 OTHERS = 10
-VALIDATING = {"ValidatingPolicy", "NamespacedValidatingPolicy"}
-MUTATING = {"MutatingPolicy", "NamespacedMutatingPolicy"}
-ANSWERS = ["proved", "proved relative to external data", "tested", "differs", "not compared", "refused", "cannot be used"]
-# Numbers that the command line prints without a dot.
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+e[-+]?[0-9]+$"), list("-+0123456789"))
+ANSWERS = ["proved", "proved relative", "tested", "differs", "not compared", "refused", "cannot be used"]
 # Kinds whose objects have templates of pods, with the way to the template.
 TEMPLATES = {"CronJob": ["spec", "jobTemplate", "spec", "template"], **{kind: ["spec", "template"] for kind in
              ["DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"]}}
-OUTSIDE = re.compile("failed to (get image data|list resource|get resource|fetch|execute|load context)|no such host|connection refused|dial tcp|not found in the context|json: cannot unmarshal")
-MUTATED = re.compile(r"^policy (\S+) applied to (\S+):\n(.*?)\n---$", re.M | re.S)
+BUILT_IN = {name.rsplit("/", 1)[1] for name in RESOURCES}
 
 
 def arguments():
@@ -53,7 +49,8 @@ def arguments():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--each", type=int)
     parser.add_argument("--representatives", type=int, default=60)
-    parser.add_argument("--time-limit", default="5s", help="for the proof of one policy")
+    parser.add_argument("--time-limit", default="20s", help="for the proof of one policy")
+    parser.add_argument("--twins", help="what twins.py says of the rewrites by hand")
     parser.add_argument("--page")
     parser.add_argument("folders", nargs="+")
     return parser.parse_args()
@@ -66,15 +63,21 @@ def document(text, line):
     return "\n".join(lines[:end]).removeprefix("---\n") + "\n"
 
 
+def report(flags, name, *more):
+    """What `ephor migrate` reports of each policy."""
+    path = os.path.join(flags.work, name)
+    if not os.path.exists(path):
+        command = [flags.ephor, "migrate", *flags.folders, "--format", "json", *more]
+        done = subprocess.run(command, capture_output=True, text=True)
+        with open(path, "w") as file:
+            file.write(done.stdout)
+    with open(path) as file:
+        return json.load(file)["policies"]
+
+
 def migrated(flags):
     """A row for each policy, with files of the old and of the new text."""
-    report = os.path.join(flags.work, "report.json")
-    if not os.path.exists(report):
-        command = [flags.ephor, "migrate", *flags.folders, "--format", "json", "--time-limit", flags.time_limit]
-        done = subprocess.run(command, capture_output=True, text=True)
-        with open(report, "w") as file:
-            file.write(done.stdout)
-    rows = json.load(open(report))["policies"]
+    rows = report(flags, "report.json", "--time-limit", flags.time_limit)
     for at, row in enumerate(rows):
         row["id"] = at
         row["names"] = [one["name"] for one in row["new"]]
@@ -99,7 +102,8 @@ def pool(flags):
 
 def representatives(flags, row):
     """Objects of classes that the comparison distinguishes; those that are created."""
-    path = os.path.join(flags.work, f"{row['id']:03}-certificate.json")
+    digest = hashlib.sha256("".join(open(path).read() for path in row["paths"]).encode()).hexdigest()[:16]
+    path = os.path.join(flags.work, f"{row['id']:03}-certificate-{digest}.json")
     if not os.path.exists(path):
         command = [flags.ephor, "equivalent", *row["paths"], "--certificate", path, "--time-limit", flags.time_limit]
         subprocess.run(command, capture_output=True)
@@ -165,187 +169,202 @@ def distinct(objects):
     return out
 
 
-def apply(flags, policies, objects, with_report=True, more=()):
-    """What the reference says: standard output, and the error. `more`: other flags with their files."""
-    command = [flags.kyverno, "apply", *policies, "-r", objects, *more]
-    if with_report:
-        command += ["--policy-report", "--output-format", "json"]
-    digest = hashlib.sha256(json.dumps(command).encode())
-    for path in [*policies, objects, *more[1::2]]:
-        with open(path, "rb") as file:
-            digest.update(file.read())
-    stored = os.path.join(flags.work, digest.hexdigest()[:24] + ".answer.json")
-    if not os.path.exists(stored):
-        done = subprocess.run(command, capture_output=True, text=True)
-        errors = [line for line in done.stderr.split("\n") if not line.startswith("Warning:")]
-        with open(stored, "w") as file:
-            json.dump([done.stdout, "\n".join(errors).strip()], file)
-    with open(stored) as file:
-        return json.load(file)
-
-
-def verdicts(flags, rows, side, objects):
-    """(policy, object) → results, and the errors of policies that the reference cannot evaluate."""
-    results, errors = collections.defaultdict(list), {}
-    batch, rest = [], list(rows)
-    while rest:
-        names, batch = set(), []
-        for row in list(rest):
-            own = {row["policy"]} if side == 0 else set(row["names"])
-            if len(batch) < BATCH and not own & names:
-                batch.append(row)
-                names |= own
-                rest.remove(row)
-        part(flags, batch, side, objects, results, errors)
-    return results, errors
-
-
-def part(flags, batch, side, objects, results, errors):
-    output, error = apply(flags, [row["paths"][side] for row in batch], objects)
-    text = next((line for line in output.split("\n") if line.startswith("{")), None)
-    if text is None and not error:
-        # No policy applies to an object.
-        return
-    if text is None and len(batch) > 1:
-        half = len(batch) // 2
-        part(flags, batch[:half], side, objects, results, errors)
-        part(flags, batch[half:], side, objects, results, errors)
-        return
-    if text is None:
-        errors[batch[0]["id"]] = error
-        return
-    for result in json.loads(text).get("results") or []:
-        for row in batch:
-            if result["policy"].split("/")[-1] in ([row["policy"]] if side == 0 else row["names"]):
-                for one in result.get("resources") or []:
-                    name = "/".join([one["apiVersion"], one["kind"], one.get("namespace") or "default", one.get("name", "")])
-                    results[row["id"], name].append((result["result"], result.get("message", "")))
-
-
-def mutations(flags, row, side, path, objects):
-    """(policy, object) → the object that comes out, where it is another one."""
-    output, error = apply(flags, [row["paths"][side]], path, False)
-    before = {key(one): one for one in objects}
-    out = {}
-    for _, _, text in MUTATED.findall(output):
-        found = yaml.load(text, Loader)
-        is_valid = isinstance(found, dict) and isinstance(found.get("metadata", {}).get("ownerReferences", []), list)
-        old = before.get(key(found)) if is_valid and "metadata" in found else None
-        if old is not None and plain(old) != plain(found):
-            out[row["id"], key(found)] = [("changed", json.dumps(plain(found), sort_keys=True))]
-    return out, ({} if "Applying" in output else {row["id"]: error or "no output"})
-
-
-def plain(one):
-    """An object without its namespace, which the command line fills in."""
-    meta = {name: value for name, value in one["metadata"].items() if name not in ("namespace", "creationTimestamp")}
-    return {**one, "metadata": meta}
-
-
-def is_violated(results):
-    return any(result in ("fail", "error", "warn") for result, _ in results)
-
-
-def key(one):
-    """How results name an object."""
-    meta = one["metadata"]
-    return "/".join([one["apiVersion"], one["kind"], meta.get("namespace") or "default", meta["name"]])
-
-
-def written(flags, name, objects):
-    path = os.path.join(flags.work, name + ".yaml")
-    with open(path, "w") as file:
-        yaml.dump_all(objects, file, DUMPER, sort_keys=False)
-    return path
-
-
 def on_pool(flags, rows, objects, tallies, differences):
-    """Counts agreement on the pool. The reference compiles policies in CEL anew for each object, so they see those objects for which the old policy
-    gives a result, and some others."""
+    """Counts agreement on the pool. The reference compiles policies in CEL anew for each object, so they see the objects of those kinds for which the old
+    policy gives a result, and some others; all of them where policies read other objects than that of the request."""
     objects = distinct(objects)
     path = written(flags, "pool", objects)
     validating = [row for row in rows if row["kinds"] <= VALIDATING]
     old, errors = verdicts(flags, validating, 0, path)
 
     def of_new(row):
-        known = {name for at, name in old if at == row["id"]}
-        own = [one for one in objects if key(one) in known]
-        others = [one for one in objects if key(one) not in known]
+        if "resource." in row["text"]:
+            return verdicts(flags, [row], 1, path)
+        known = {kind_of(name) for at, name in old if at == row["id"]}
+        own = [one for one in objects if kind_of(key(one)) in known]
+        others = [one for one in objects if kind_of(key(one)) not in known]
         own += random.Random(row["id"]).sample(others, min(OTHERS, len(others)))
-        own_path = written(flags, f"{row['id']:03}-pool", own)
-        return verdicts(flags, [row], 1, own_path)
+        return verdicts(flags, [row], 1, written(flags, f"{row['id']:03}-pool", own))
 
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         found = list(threads.map(of_new, validating))
     for row, new in zip(validating, found):
         mine = {at: found for at, found in old.items() if at[0] == row["id"]}
-        count([row], [(mine, {at: e for at, e in errors.items() if at == row["id"]}), new], is_violated, tallies, differences, "pool")
-    for row in rows:
-        if row["kinds"] <= MUTATING:
-            sides = [mutations(flags, row, side, path, objects) for side in (0, 1)]
-            count([row], sides, lambda found: found, tallies, differences, "pool")
+        count(row, [(mine, {at: e for at, e in errors.items() if at == row["id"]}), new], objects, tallies, differences, "pool")
+    changing = [row for row in rows if row["kinds"] <= MUTATING or row["kinds"] <= GENERATING]
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda row: [objects_of(flags, row, side, path, objects) for side in (0, 1)], changing))
+    for row, sides in zip(changing, found):
+        count(row, sides, objects, tallies, differences, "pool")
+
+
+def kind_of(name):
+    """Version and kind in the name of an object."""
+    return name.rsplit("/", 2)[0]
 
 
 def on_representatives(flags, row):
-    """What both policies say of objects of their certificate; `None` without such objects."""
+    """Objects of the certificate of both policies, and what they say of them; `None` without such objects."""
     objects = distinct(representatives(flags, row))
-    if not objects or not row["kinds"] <= VALIDATING | MUTATING:
-        return None
-    path = written(flags, f"{row['id']:03}-representatives", objects)
+    return (objects, both_sides(flags, row, objects, f"{row['id']:03}-representatives")) if objects and row["kinds"] <= VALIDATING | MUTATING | GENERATING else None
+
+
+def both_sides(flags, row, objects, name):
+    """What both policies say of some objects."""
+    path = written(flags, name, objects)
     if row["kinds"] <= VALIDATING:
         return [verdicts(flags, [row], side, path) for side in (0, 1)]
-    return [mutations(flags, row, side, path, objects) for side in (0, 1)]
+    return [objects_of(flags, row, side, path, objects) for side in (0, 1)]
 
 
-def count(rows, sides, verdict, tallies, differences, which):
+def objects_of(flags, row, side, path, objects):
+    """What comes out of changes, or is generated."""
+    return (generations if row["kinds"] <= GENERATING else mutations)(flags, row, side, path, objects)
+
+
+def verdict(row, results):
+    """What is compared: whether there is a violation, or what comes out."""
+    return is_violated(results) if row["kinds"] <= VALIDATING else results
+
+
+def count(row, sides, objects, tallies, differences, which):
+    """Counts pairs that are the same, or that cannot be compared; the others are noted as differences."""
     (old, errors), (new, new_errors) = sides
-    by_id = {row["id"]: row for row in rows}
-    for pair in sorted(set(old) | set(new)):
-        row = by_id[pair[0]]
-        if row["id"] in errors or row["id"] in new_errors:
-            continue
-        both = old.get(pair, []) + new.get(pair, [])
-        if any(result == "error" and OUTSIDE.search(message) for result, message in both):
-            continue
-        if "/ReplicationController/" in pair[1] and any("ReplicationController" in one for one in row["remarks"]):
-            continue
-        same = verdict(old.get(pair, [])) == verdict(new.get(pair, []))
-        tallies[row["status"]][which + (" same" if same else " other")] += 1
-        if not same:
-            differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
-                                "old": old.get(pair), "new": new.get(pair), "id": row["id"]})
+    tally, by_key = tallies[row["status"]], {key(one): one for one in objects}
     for side, found in [("old", errors), ("new", new_errors)]:
-        for at, error in found.items():
-            by_id[at].setdefault("errors", {})[side] = error
+        for error in found.values():
+            row.setdefault("errors", {})[side] = error
+            row.setdefault("unread", []).append(which)
+    if errors or new_errors:
+        return
+    for pair in sorted(set(old) | set(new)):
+        both = old.get(pair, []) + new.get(pair, [])
+        if verdict(row, old.get(pair, [])) == verdict(row, new.get(pair, [])):
+            tally[which + " same"] += 1
+        elif any(result == "error" and OUTSIDE.search(message) for result, message in both):
+            tally[which + " outside"] += 1
+        elif "/ReplicationController/" in pair[1] and any("ReplicationController" in one for one in row["remarks"]):
+            tally[which + " controllers"] += 1
+        else:
+            differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
+                                "old": old.get(pair), "new": new.get(pair), "id": row["id"], "manifest": by_key.get(pair[1])})
+
+
+def settled(flags, rows, tallies, differences):
+    """What an API server says of the objects of differences; the differences that are left."""
+    by_id, left = {row["id"]: row for row in rows}, []
+    with server() as (api, _):
+        for one in differences:
+            manifest = one["manifest"]
+            answer = sent(api, {"object": manifest, "subresource": "", "operation": "CREATE", "oldObject": None}) if manifest else None
+            one["server"], form = answer or (None, None)
+            row = by_id[one["id"]]
+            if answer is None and manifest and manifest["kind"] in BUILT_IN:
+                tallies[one["status"]][one["objects"] + " other group"] += 1
+            elif one["server"] not in (None, "accepted"):
+                tallies[one["status"]][one["objects"] + " refused"] += 1
+            elif form and (sides := form_sides(flags, row, form))[0] == sides[1]:
+                tallies[one["status"]][one["objects"] + " same"] += 1
+            else:
+                tallies[one["status"]][one["objects"] + " other"] += 1
+                left.append(one)
+    return left
+
+
+def form_sides(flags, row, form):
+    """What both policies say of an object as an API server shows it."""
+    digest = hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:16]
+    sides = both_sides(flags, row, [form], f"{row['id']:03}-form-{digest}")
+    return [verdict(row, [one for results in found.values() for one in results]) for found, _ in sides]
+
+
+def loaded(flags, row):
+    """Notes why the reference does not load or compile what was written."""
+    path = written(flags, "any", [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}])
+    output, error = apply(flags, [row["paths"][1]], path, False)
+    found = re.search(r"Applying (\d+) policy rule", output)
+    if not found or int(found[1]) < len(row["new"]) or "failed to compile" in error:
+        row.setdefault("errors", {})["new"] = error or output
+
+
+def to_native(flags, rows):
+    """Notes in each row what an API server says of its policies of Kubernetes: why one is refused, and the warnings of the type check."""
+    found = {(one["file"], one["line"]): one for one in report(flags, "native.json", "--to", "vap", "--time-limit", "1s")}
+    some = [(row, text) for row in rows if (text := found[row["file"], row["line"]]["text"]) and found[row["file"], row["line"]]["new"]]
+    for (row, _), (refused, warnings) in zip(some, native.checked([text for _, text in some])):
+        row["native"] = {"refused": refused, "warnings": [one for one in warnings if not native.is_untyped(one[1])],
+                         "untyped": any(native.is_untyped(one[1]) for one in warnings)}
 
 
 def page(flags, rows, tallies, differences):
-    """The table, in Markdown."""
+    """The tables, in Markdown."""
     of_each = f", {flags.each} of each kind at most" if flags.each else ""
     version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
     out = ["# Migrated policies in the reference", "",
            f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
-           "the new ones. Agreement is about pairs of policy and object for which one of both gives a result. "
-           f"Pool: objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
-           f"{flags.representatives} a policy at most. Accepted: the reference loads and evaluates what was written. "
+           "the new ones. Agreement is about pairs of policy and object for which one of both gives a result, and which an API server accepts where they differ. "
+           f"Pool: the objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
+           f"{flags.representatives} a policy at most. Accepted: the reference loads, checks and compiles what was written. Native: policies that move with `--to vap`, and how many a "
+           "kube-apiserver 1.36.3 accepts (strict fields, as a dry run); well typed: its type check has no warning about them. "
            f"Written on {datetime.date.today()} by `conformance/reference/migrated.py`.", "",
-           "| answer | policies | accepted | agree on the pool | agree on representatives |", "|---|---:|---:|---:|---:|"]
-    for answer in ANSWERS:
+           "| answer | policies | accepted | agree on the pool | agree on representatives | native: accepted | well typed |", "|---|---:|---:|---:|---:|---:|---:|"]
+    for answer in [*ANSWERS, *sorted({row["status"] for row in rows} - set(ANSWERS))]:
         own = [row for row in rows if row["status"] == answer]
-        if not own:
-            continue
-        moved = [row for row in own if row["new"]]
-        accepted = sum("new" not in row.get("errors", {}) for row in moved)
-        cells = [answer, len(own), f"{accepted} of {len(moved)}" if moved else ""]
-        for which in ["pool", "representatives"]:
-            same, other = (tallies[answer][f"{which} {word}"] for word in ["same", "other"])
-            cells.append(f"{same:,} of {same + other:,}" if same + other else "")
-        out.append("| " + " | ".join(map(str, cells)) + " |")
-    policies = collections.Counter((d["policy"], d["status"]) for d in differences)
-    if policies:
-        out += ["", "Policies with other verdicts:", "", "| policy | answer | pairs |", "|---|---|---:|"]
-        out += [f"| `{name}` | {status} | {n} |" for (name, status), n in sorted(policies.items())]
+        if own:
+            out.append("| " + " | ".join(map(str, [answer, *cells(own, tallies[answer])])) + " |")
+    out += [*left_out(tallies), *unread(rows), *others(differences), *of_native(rows)]
+    if flags.twins:
+        out += siblings.tables(rows, flags.folders, flags.twins)
     return "\n".join(out) + "\n"
+
+
+def cells(rows, tally):
+    """The figures of the policies with one answer."""
+    moved = [row for row in rows if row["new"]]
+    accepted = sum("new" not in row.get("errors", {}) for row in moved)
+    yield len(rows)
+    yield f"{accepted} of {len(moved)}" if moved else ""
+    for which in ["pool", "representatives"]:
+        same, other = (tally[f"{which} {word}"] for word in ["same", "other"])
+        yield f"{same:,} of {same + other:,}" if same + other else ""
+    found = [row["native"] for row in rows if "native" in row]
+    yield f"{sum(not one['refused'] for one in found)} of {len(found)}" if found else ""
+    yield f"{sum(not one['warnings'] for one in found)} of {len(found)}" if found else ""
+
+
+def left_out(tallies):
+    """How many pairs are no part of the figures."""
+    words = {"refused": "the objects are refused by an API server", "outside": "data from outside is missing (images, other services)",
+             "controllers": "ReplicationControllers, which the report names as left out",
+             "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}
+    totals = {word: sum(count for tally in tallies.values() for name, count in tally.items() if name.endswith(" " + word)) for word in words}
+    some = [f"{words[word]}: {count:,}" for word, count in totals.items() if count]
+    return ["", "Pairs with other verdicts that are no part of the figures: " + "; ".join(some) + "."] if some else []
+
+
+def unread(rows):
+    """The policies that the reference's command line cannot evaluate on all objects at once."""
+    names = [f"`{row['policy']}` ({', '.join(dict.fromkeys(row['unread']))})" for row in rows if "unread" in row]
+    return ["", f"No pairs of {', '.join(names)}: Kyverno's command line ends when the old policy lists objects of a kind of which there are none."] if names else []
+
+
+def others(differences):
+    """The policies with other verdicts."""
+    policies = collections.Counter((one["policy"], one["status"]) for one in differences)
+    if not policies:
+        return ["", "No policy has other verdicts."]
+    rows = [f"| `{name}` | {status} | {n} |" for (name, status), n in sorted(policies.items())]
+    return ["", "Policies with other verdicts:", "", "| policy | answer | pairs |", "|---|---|---:|", *rows]
+
+
+def of_native(rows):
+    """What an API server refuses or warns of."""
+    found = [(row["policy"], row["native"]) for row in rows if "native" in row]
+    lines = [f"| `{name}` | {said['refused'] or said['warnings'][0][1]} |".replace("\n", " ") for name, said in found if said["refused"] or said["warnings"]]
+    table = ["", "The API server says of policies of Kubernetes:", "", "| policy | what |", "|---|---|", *lines] if lines else []
+    untyped = sum(said["untyped"] for _, said in found)
+    note = ["", f"{untyped} more have warnings about `{'`, `'.join(native.UNTYPED)}`: the type check knows no quantities."] if untyped else []
+    return table + note
 
 
 def main():
@@ -353,17 +372,20 @@ def main():
     os.makedirs(flags.work, exist_ok=True)
     rows = migrated(flags)
     moved = [row for row in rows if row["new"]]
+    to_native(flags, rows)
     tallies, differences = collections.defaultdict(collections.Counter), []
+    for row in moved:
+        loaded(flags, row)
     on_pool(flags, moved, pool(flags), tallies, differences)
     some = moved if flags.representatives else []
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda row: on_representatives(flags, row), some))
-    for row, sides in zip(some, found):
-        if sides:
-            verdict = is_violated if row["kinds"] <= VALIDATING else lambda results: results
-            count([row], sides, verdict, tallies, differences, "representatives")
+    for row, pair in zip(some, found):
+        if pair:
+            count(row, pair[1], pair[0], tallies, differences, "representatives")
+    everything, differences = differences, settled(flags, moved, tallies, differences)
     with open(os.path.join(flags.work, "disagreements.jsonl"), "w") as file:
-        file.writelines(json.dumps(one) + "\n" for one in differences)
+        file.writelines(json.dumps(one) + "\n" for one in everything)
     with open(os.path.join(flags.work, "errors.jsonl"), "w") as file:
         file.writelines(json.dumps([row["id"], row["policy"], row["errors"]]) + "\n" for row in rows if row.get("errors"))
     text = page(flags, rows, tallies, differences)

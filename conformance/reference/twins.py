@@ -11,7 +11,7 @@ difference, with the values and the user info that `--out` wrote, and, where the
 Compared are failure, error, or neither of both; of rules that change or generate objects, the objects.
 
 DIR keeps the comparisons and the answers of the reference, which a later run uses again while nothing that they depend on changes;
-`refused.jsonl` and `disagreements.jsonl` have a line for each difference that the API server refuses, or on which the reference says something
+`answers.json` has the answer on each rewrite, `refused.jsonl` and `disagreements.jsonl` a line for each difference that the API server refuses, or on which the reference says something
 else. --page writes the tables as a page of the book; its sections after the first stay. Exit code 1: there is such a line.
 """
 import argparse
@@ -27,17 +27,17 @@ import sys
 
 import yaml
 
-from admitted import RESOURCES, normal, server
-from migrated import DUMPER, MUTATED, OUTSIDE, Loader, apply, plain
+from admitted import server
+from dry_run import sent
 from pairs import twin_files
+from reference_cli import DUMPER, MUTATED, OUTSIDE, Loader, apply, bare
 
 SUFFIXES = ["-vpol", "-cel", "-mpol", "-gpol"]
 ANSWERS = ["proved", "proved relative", "tested", "differs", "incomparable"]
 UNIVERSES = ["in clusters", "custom resources", "in files only"]
-# What messages say where data of a cluster or a registry is missing.
-MISSING = re.compile("there is no source of|registry access is not enabled")
+# What messages say where data of a registry is missing.
+REGISTRY = re.compile("failed to fetch image")
 REPORT = re.compile(r'\{"kind":"(Cluster|Policy)Report",')
-BOOKKEEPING = ("generate.kyverno.io/", "app.kubernetes.io/managed-by")
 
 
 def arguments():
@@ -85,57 +85,6 @@ def row(flags, suffix, old, new):
 
 # The API server.
 
-def pod_spec(obj):
-    """The specification of the pods of an object; empty for other objects."""
-    spec = obj.get("spec") or {}
-    for step in ["jobTemplate", "template"]:
-        spec = (spec.get(step) or {}).get("spec") or {} if step in spec else spec
-    return spec
-
-
-def needed(obj):
-    """What an object names and the API server looks for."""
-    namespace = (obj.get("metadata") or {}).get("namespace")
-    if namespace and RESOURCES[f"{obj['apiVersion']}/{obj['kind']}"][1]:
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    spec = pod_spec(obj)
-    if spec.get("priorityClassName"):
-        yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1, "metadata": {"name": spec["priorityClassName"]}}
-    if spec.get("runtimeClassName"):
-        yield {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "a", "metadata": {"name": spec["runtimeClassName"]}}
-
-
-def reason(answer):
-    """Why an API server refuses an object: the first field, or the text."""
-    causes = (answer.get("details") or {}).get("causes") or []
-    return f"{causes[0].get('field', '')}: {causes[0].get('message', '')}" if causes else answer.get("message", "")
-
-
-def sent(api, one):
-    """Sends the object of a difference: "accepted" and the form in which it comes back, or why it is refused; `None` for kinds that no API server has."""
-    obj, subresource = one["object"], one["subresource"]
-    if f"{obj['apiVersion']}/{obj['kind']}" not in RESOURCES or subresource not in ("", "ephemeralcontainers"):
-        return None
-    for other in needed(obj):
-        api.send("POST", api.path(other), other)
-    if one["operation"] != "UPDATE":
-        code, answer = api.create(obj)
-    else:
-        before = one["oldObject"] or obj
-        if subresource:
-            before = {**before, "spec": {key: value for key, value in before["spec"].items() if key != "ephemeralContainers"}}
-        code, answer = api.send("POST", api.path(obj), before)
-        if code == 201:
-            path = f"{api.path(obj)}/{obj['metadata']['name']}"
-            code, answer = api.send("PUT", f"{path}{subresource and '/'}{subresource}?dryRun=All", obj)
-            api.send("DELETE", path + "?gracePeriodSeconds=0")
-    if code in (200, 201):
-        return "accepted", normal(answer, obj)
-    # Admission comes before this answer.
-    is_there = answer.get("reason") == "AlreadyExists"
-    return ("accepted", None) if is_there else (reason(answer), None)
-
-
 def by_server(rows):
     with server() as (api, _):
         for one in differences(rows, "in clusters"):
@@ -160,10 +109,14 @@ def hidden(one):
 def says(flags, one, side, path):
     """What the reference says of an object: fail, error or neither, and the objects that come out; or why there is no answer."""
     folder = os.path.dirname(one["file"])
+    if one["kind"] != "result" and os.path.exists(os.path.join(folder, "cluster.yaml")) and os.path.exists(os.path.join(folder, side, "kyverno-test.yaml")):
+        return in_test(flags, folder, side, path)
     more = []
     for flag, name in [("--values-file", "values.yaml"), ("--userinfo", "user-info.yaml"), ("--exception", f"{side}/exceptions.yaml")]:
         file = os.path.join(folder, name)
         more += [flag, file] if os.path.exists(file) else []
+    # Images have no data without it, which is another error than one of a registry.
+    more += ["--registry=true"] if REGISTRY.search(one["old"]["message"] + one["new"]["message"]) else []
     output, error = apply(flags, [os.path.join(folder, side, "policy.yaml")], path, more=more)
     # Reports follow the text without a new line: one of all, and one for each policy of a namespace.
     reports = [json.JSONDecoder().raw_decode(output, found.start())[0] for found in REPORT.finditer(output)]
@@ -181,12 +134,20 @@ def says(flags, one, side, path):
     return verdict, list(objects.values()), message
 
 
-def bare(obj):
-    """An object without what the command line fills in."""
-    obj = plain(obj)
-    labels = {k: v for k, v in (obj["metadata"].get("labels") or {}).items() if not k.startswith(BOOKKEEPING)}
-    obj["metadata"] = {k: v for k, v in obj["metadata"].items() if k != "labels"} | ({"labels": labels} if labels else {})
-    return obj
+def in_test(flags, folder, side, path):
+    """What the reference's tests say, which have a cluster without the ConfigMap: the test that `--out` wrote passes, or why it does not."""
+    own = os.path.join(folder, f"{side}-{os.path.basename(path)[:-5]}")
+    os.makedirs(own, exist_ok=True)
+    with open(os.path.join(folder, side, "kyverno-test.yaml")) as file:
+        test = yaml.load(file, Loader)
+    test |= {"policies": [f"../{side}/policy.yaml"], "resources": [f"../{os.path.basename(path)}"]}
+    with open(os.path.join(own, "kyverno-test.yaml"), "w") as file:
+        yaml.dump(test, file, DUMPER, sort_keys=False)
+    done = subprocess.run([flags.kyverno, "test", own, "--remove-color"], capture_output=True, text=True)
+    if done.returncode:
+        return "no answer: " + (done.stderr.strip() or done.stdout.strip()).split("\n")[-1][:200], [], ""
+    words = [one["result"] for one in test["results"]]
+    return next((word for word in ["fail", "error"] if word in words), "ok"), [], ""
 
 
 def printed(one, side):
@@ -214,8 +175,7 @@ def by_reference(flags, one):
     one["reference"] = {side: [verdict, message, objects if one["kind"] == "result" else []] for side, (verdict, objects, message) in found.items()}
     same = all(is_same(one, verdict, objects, printed(one, side)) for side, (verdict, objects, _) in found.items())
     one["shown"] = "as printed" if same else "other"
-    messages = [message for _, _, message in found.values()]
-    if not same and any(map(OUTSIDE.search, messages)) or any(MISSING.search(one[side]["message"]) for side in found):
+    if not same and any(OUTSIDE.search(message) for _, _, message in found.values()):
         one["shown"] = "data from outside"
     if one.get("form") and one["shown"] == "as printed":
         in_form(flags, one, found)
@@ -365,6 +325,8 @@ def main():
     by_server(rows)
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda one: by_reference(flags, one), differences(rows)))
+    with open(os.path.join(flags.work, "answers.json"), "w") as file:
+        json.dump([{"file": os.path.join(flags.library, row["pair"]), "answer": row["answer"]} for row in rows], file)
     refused = [one for one in differences(rows) if one.get("server") not in (None, "accepted")]
     others = [one for one in differences(rows) if "other" in (one["shown"], one.get("shown in form"))]
     for name, found in [("refused", refused), ("disagreements", others)]:

@@ -302,7 +302,7 @@ fn with_autogen(
     controllers: Option<Vec<String>>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Draft>, Refusal> {
-    let ephemeral = of_ephemeral(&found);
+    let ephemeral = found.of_ephemeral();
     let mut out = one(source, at, rule, found, controllers, notes)?;
     if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
         for mut draft in one(source, at, rule, found, None, notes)? {
@@ -312,19 +312,6 @@ fn with_autogen(
         }
     }
     Ok(out)
-}
-
-/// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL needs the subresource, and has no pod controllers
-/// then.
-fn of_ephemeral(pods: &Matching) -> Option<Matching> {
-    let mut out = Matching { is_pods: false, ..pods.clone() };
-    out.rules
-        .retain(|rule| rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*"));
-    for rule in &mut out.rules {
-        rule.resources.names = vec!["pods/ephemeralcontainers".into()];
-        rule.operations = vec!["UPDATE".into()];
-    }
-    (!out.rules.is_empty()).then_some(out)
 }
 
 /// The rules that were generated from a rule, with the kinds that have them.
@@ -349,11 +336,7 @@ fn one(
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Draft>, Refusal> {
     for text in &found.notes {
-        let place = source.original.place(&format!("spec.rules[{at}].match"));
-        let note = Note { place, text: text.clone() };
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
+        source.note(&format!("spec.rules[{at}].match"), text, notes);
     }
     let parts = actions::parts(source.policy, rule, &found)?;
     let drafts = match &rule.body {
@@ -361,11 +344,7 @@ fn one(
         Body::Validate { .. } => {
             let has_cron_jobs =
                 controllers.as_ref().is_none_or(|all| all.iter().any(|one| one == "cronjobs"));
-            let is_generating =
-                found.is_pods && source.way == Way::Autogen && source.options.to == To::Kyverno;
-            let own =
-                Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, &found) };
-            vec![validating::draft(source, at, rule, convert(rule, &own)?)]
+            vec![of_validate(source, at, rule, (&found, has_cron_jobs), notes)?]
         }
         Body::Mutate(body) if source.options.to == To::Kyverno => {
             let context = context(source, &found);
@@ -424,6 +403,30 @@ fn not_yet(rule: &Rule, body: &Body) -> Refusal {
         _ => ("a rule", ""),
     };
     Refusal::new(construct, rule.origin.key(section), "keep the ClusterPolicy for it")
+}
+
+/// A validate rule with patterns or conditions.
+fn of_validate(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    (found, has_cron_jobs): (&Matching, bool),
+    notes: &mut Vec<Note>,
+) -> Result<Draft, Refusal> {
+    let is_generating = found.is_pods && source.way == Way::Autogen && source.options.to == To::Kyverno;
+    let own = Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, found) };
+    let converted = convert(rule, &own)?;
+    Ok(validating::draft(source, at, rule, converted, notes))
+}
+
+impl Source<'_> {
+    /// Adds a note about a place, once.
+    pub fn note(&self, path: &str, text: impl Into<String>, notes: &mut Vec<Note>) {
+        let note = Note { place: self.original.place(path), text: text.into() };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
 }
 
 /// What the conversion of expressions may know.

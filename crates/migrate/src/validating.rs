@@ -5,7 +5,7 @@ use crate::draft::{Check, Draft, Variable};
 use crate::expressions::Converted;
 use crate::ir::Rule;
 use crate::original::Named;
-use crate::policy::{Document, Source};
+use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};
 use crate::value::Value;
 
@@ -13,7 +13,18 @@ use crate::value::Value;
 pub const VERSION: &str = "policies.kyverno.io/v1";
 
 /// The draft of a rule whose expressions were converted.
-pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, converted: Converted) -> Draft {
+pub fn draft(
+    source: &Source<'_>,
+    at: usize,
+    rule: &Rule,
+    converted: Converted,
+    notes: &mut Vec<Note>,
+) -> Draft {
+    for variable in &converted.left_out {
+        let text =
+            format!("the message is without `{{{{ {variable} }}}}`: no expression reads it without failing");
+        source.note(&format!("spec.rules[{at}].validate.message"), text, notes);
+    }
     let conditions = converted.conditions.into_iter().map(|one| Condition {
         name: one.name.to_string(),
         expression: one.expression,

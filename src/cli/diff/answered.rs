@@ -72,6 +72,8 @@ pub struct Shown {
     pub user_file: Option<String>,
     /// The file with the operation and the labels of the namespace, where these count.
     pub values_file: Option<String>,
+    /// The folder with a test for each side, where only tests show it: commands that evaluate objects load no ConfigMaps.
+    pub tests: Option<String>,
 }
 
 /// What decided on a side.
@@ -102,6 +104,7 @@ impl Compared {
             file: None,
             user_file: None,
             values_file: None,
+            tests: None,
         };
         Compared {
             answer: found.answer,

@@ -23,6 +23,12 @@ const USER_FILE: &str = "user-info.yaml";
 /// The file with the operation and the labels of the namespace.
 const VALUES_FILE: &str = "values.yaml";
 
+/// The file with the objects of a cluster.
+const CLUSTER_FILE: &str = "cluster.yaml";
+
+/// Fields of a policy that loads a ConfigMap, which only tests with the objects of a cluster do: there it is missing, as in a cluster.
+const CONFIG_MAPS: [&str; 2] = ["context:", "configMap:"];
+
 /// Fields that a policy has when who makes a request counts.
 const USERS: [&str; 4] = ["userInfo", "subjects", "clusterRoles", "serviceAccountName"];
 
@@ -51,6 +57,7 @@ pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Resu
             shown.user_file = shown_file(USER_FILE);
             shown.values_file = shown_file(VALUES_FILE);
             shown.file = shown_file("object.yaml");
+            shown.tests = shown_file(CLUSTER_FILE).map(|_| format!("{shown_folder}/{name}"));
             names.push(name);
         }
         compared.differences = differences;
@@ -89,6 +96,11 @@ fn of_difference(
     if let Some(values) = &values {
         std::fs::write(folder.join(VALUES_FILE), values)?;
     }
+    let mut policies = compared.policies.iter().flatten();
+    let reads_cluster = policies.any(|policy| CONFIG_MAPS.iter().all(|field| policy.text.contains(field)));
+    if reads_cluster {
+        std::fs::write(folder.join(CLUSTER_FILE), cluster(difference))?;
+    }
     let sides = ["old", "new"].into_iter().zip(loaded).zip(&compared.policies);
     for ((side, loaded), policies) in sides {
         let own = folder.join(side);
@@ -109,6 +121,9 @@ fn of_difference(
         if values.is_some() {
             let _ = writeln!(test, "variables: ../{VALUES_FILE}");
         }
+        if reads_cluster {
+            let _ = writeln!(test, "clusterResources:\n  - ../{CLUSTER_FILE}");
+        }
         if reads_user {
             let _ = writeln!(test, "userinfo: ../{USER_FILE}");
         }
@@ -118,7 +133,12 @@ fn of_difference(
         let path = own.join("kyverno-test.yaml");
         match from_run::results(&test, &path.to_string_lossy()) {
             Ok(results) if results.text.is_empty() => {}
-            Ok(results) => std::fs::write(&path, format!("{test}results:\n{}", results.text))?,
+            Ok(results) => {
+                std::fs::write(&path, format!("{test}results:\n{}", results.text))?;
+                for (name, text) in results.files {
+                    std::fs::write(own.join(name), text)?;
+                }
+            }
             Err(cause) => warn(&format!("no test of the {side} side: {cause}")),
         }
     }
@@ -135,16 +155,34 @@ fn values(difference: &Difference, reads_namespace: bool) -> Option<String> {
         fields.push(("globalValues", Value::map([("request.operation", Value::from(operation))])));
     }
     if difference.environment.resource.namespaced && (reads_namespace || !labels.is_empty()) {
-        let namespace = match difference.object.text_at(&["metadata", "namespace"]) {
-            "" => "default",
-            own => own,
-        };
+        let namespace = namespace(difference);
         let mut labels = labels.clone();
         labels.insert("kubernetes.io/metadata.name", Value::from(namespace));
         let one = [("name", Value::from(namespace)), ("labels", Value::Map(labels))];
         fields.push(("namespaceSelector", Value::list(vec![Value::map(one)])));
     }
     (fields.len() > usual).then(|| document(fields))
+}
+
+/// A cluster that has the namespace of the object, and nothing else.
+fn cluster(difference: &Difference) -> String {
+    let name = namespace(difference);
+    let own = Value::map([
+        ("apiVersion", Value::from("v1")),
+        ("kind", Value::from("Namespace")),
+        ("metadata", Value::map([("name", Value::from(name))])),
+    ]);
+    let mut fields = named("ClusterResource", "cluster");
+    fields.push(("spec", Value::map([("resources", Value::list(vec![own]))])));
+    document(fields)
+}
+
+/// The namespace of the object.
+fn namespace(difference: &Difference) -> &str {
+    match difference.object.text_at(&["metadata", "namespace"]) {
+        "" => "default",
+        own => own,
+    }
 }
 
 /// Who sends the request.

@@ -262,10 +262,16 @@ fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool
         (None, other) => format!(" --set request.operation={other}"),
     };
     let user = shown.user_file.as_ref().map(|file| format!(" --userinfo {}", shell(file)));
-    let operation = operation + &user.unwrap_or_default();
-    for side in [0, 1] {
+    let mut flags = operation + &user.unwrap_or_default();
+    if compared.policies.iter().flatten().any(|policy| policy.text.contains("imageRegistry")) {
+        flags.push_str(" --registry");
+    }
+    for (side, name) in ["old", "new"].into_iter().enumerate() {
         let files: Vec<String> = compared.sources(side).into_iter().map(shell).collect();
-        let command = format!("kyverno apply {} -r {object}{operation}", files.join(" "));
+        let command = match &shown.tests {
+            Some(folder) => format!("kyverno test {}", shell(&format!("{folder}/{name}"))),
+            None => format!("kyverno apply {} -r {object}{flags}", files.join(" ")),
+        };
         let _ = match (side, markdown) {
             (0, false) => writeln!(out, "{indent}reproduce: {command}"),
             (_, false) => writeln!(out, "{indent}           {command}"),

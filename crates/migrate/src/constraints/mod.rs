@@ -67,6 +67,19 @@ pub struct Matching {
 }
 
 impl Matching {
+    /// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL needs the subresource, and has no pod
+    /// controllers then.
+    pub fn of_ephemeral(&self) -> Option<Matching> {
+        let mut out = Matching { is_pods: false, ..self.clone() };
+        out.rules
+            .retain(|rule| rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*"));
+        for rule in &mut out.rules {
+            rule.resources.names = vec!["pods/ephemeralcontainers".into()];
+            rule.operations = vec!["UPDATE".into()];
+        }
+        (!out.rules.is_empty()).then_some(out)
+    }
+
     /// The operations that are selected.
     pub fn operations(&self) -> Vec<Str> {
         let mut out: Vec<Str> = Vec::new();

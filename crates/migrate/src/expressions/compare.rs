@@ -42,14 +42,14 @@ fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal
                 false => path.optional(),
             };
             let faults = a.faults.iter().chain(&b.faults).cloned().collect();
-            Ok(Test { node: binary("==", side(a), side(b)), faults })
+            Ok(Test { node: binary("==", scope.opened(side(a), &a.ty), side(b)), faults })
         }
         (a, b) => {
             let there = conditions::both(present(a, scope)?, present(b, scope)?);
             let (x, mut faults) = plain(a, scope)?;
             let (y, more) = plain(b, scope)?;
             faults.extend(more);
-            let same = Test { node: binary("==", x, y), faults };
+            let same = Test { node: binary("==", scope.opened(x, &ty_of(a)), y), faults };
             Ok(conditions::both(there, same))
         }
     }

@@ -98,7 +98,10 @@ pub fn quantified<'c>(
         },
         Val::Loop(own) => of_loop(quantifier, own, scope, per_item),
         Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(..) => {
-            let (source, faults) = source(val);
+            let (mut source, faults) = source(val);
+            if let Val::Keys(path, _) = val {
+                source = scope.opened(source, &path.ty);
+            }
             let label = label_of(val);
             let var = scope.item_name(label.as_deref());
             let item = Val::Path(Path::of(name(&var), ty_of(val).item()));
@@ -518,9 +521,9 @@ pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         }
         return Ok((method(node, "size", Vec::new()), faults));
     }
-    if let Val::Keys(..) = val {
+    if let Val::Keys(path, _) = val {
         let (node, faults) = map_source(val);
-        return Ok((method(node, "size", Vec::new()), faults));
+        return Ok((method(scope.opened(node, &path.ty), "size", Vec::new()), faults));
     }
     let (node, faults) = built(val, scope)?;
     Ok((method(node, "size", Vec::new()), faults))

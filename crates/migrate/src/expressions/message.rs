@@ -24,7 +24,7 @@ type Said = (Option<Str>, Option<Node>);
 /// The message of a validation.
 ///
 /// # Errors
-/// Never so far: what cannot be read is left out.
+/// Never so far: what cannot be read is left out, and noted in the scope.
 pub fn message(
     own: &Message,
     rule: &str,
@@ -48,7 +48,10 @@ pub fn message(
                     None if mentions_element(&hole.text) => None,
                     _ => of_value(&hole, scope),
                 };
-                let Some(node) = found else { continue };
+                let Some(node) = found else {
+                    scope.left_out.push(hole.text.clone());
+                    continue;
+                };
                 if !literal.is_empty() {
                     parts.push(text(&std::mem::take(&mut literal)));
                 }

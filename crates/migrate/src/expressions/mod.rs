@@ -17,6 +17,7 @@ mod leaf;
 mod lists;
 mod membership;
 mod message;
+mod open;
 mod open_pattern;
 mod ordering;
 mod pattern;
@@ -124,6 +125,8 @@ pub struct Converted {
     pub variables: Vec<Named>,
     /// The validations, in the order of the rule.
     pub validations: Vec<Validation>,
+    /// Variables of messages that no expression reads without failing: the messages are without them.
+    pub left_out: Vec<Str>,
 }
 
 /// A construct that cannot be said in CEL.

@@ -135,7 +135,8 @@ fn finished(
         retained.iter_mut().for_each(|other| other.node = replaced(&other.node, &one.name, &one.node));
     }
     retained.reverse();
-    let written = |node: &Node| print(node, WIDTH);
+    let written = |node: &Node| print(&scope.with_open_nulls(node), WIDTH);
+    let admit = scope.with_open_nulls(&admit);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
         _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
@@ -148,7 +149,7 @@ fn finished(
             continue;
         }
         out.push(Validation {
-            expression: boolean_text(&node),
+            expression: boolean_text(&scope.with_open_nulls(&node)),
             message: text,
             message_expression: computed.map(|node| written(&node)),
             origin: one.origin,
@@ -163,7 +164,7 @@ fn finished(
             origin: rule.origin.clone(),
         });
     }
-    Converted { conditions, variables, validations: out }
+    Converted { conditions, variables, validations: out, left_out: scope.left_out.clone() }
 }
 
 /// The second where the first holds: a failure of the first is one of the whole.

@@ -48,6 +48,8 @@ pub struct Scope<'c> {
     pub bindings: Vec<std::sync::Arc<crate::ir::rule::Binding>>,
     /// Whether the value with a default that is compared may be the text `*`.
     pub wild: bool,
+    /// Variables of messages that are left out.
+    pub left_out: Vec<Str>,
 }
 
 /// Rules that nest deeper are refused.
@@ -68,6 +70,7 @@ impl<'c> Scope<'c> {
             inner: Vec::new(),
             data: None,
             bindings: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 

@@ -88,10 +88,7 @@ impl Writer<'_> {
     }
 
     fn note(&self, text: &str, notes: &mut Vec<Note>) {
-        let note = Note { place: self.source.original.place(&self.origin.path), text: text.into() };
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
+        self.source.note(&self.origin.path, text, notes);
     }
 
     fn draft(

@@ -124,10 +124,7 @@ pub fn drafts(
 }
 
 fn note(source: &Source<'_>, origin: &Origin, text: &str, notes: &mut Vec<Note>) {
-    let note = Note { place: source.original.place(&origin.path), text: text.into() };
-    if !notes.contains(&note) {
-        notes.push(note);
-    }
+    source.note(&origin.path, text, notes);
 }
 
 /// A rule whose conditions are about the request, without them.

@@ -289,6 +289,18 @@ fn messages_with_variables_never_fail() {
         Some("'node ' + object.spec.?nodeName.orValue('') + ' of ' + object.metadata.?name.orValue('')")
     );
     assert_eq!(converted.validations[0].message, None);
+    assert!(converted.left_out.is_empty(), "{:?}", converted.left_out);
+}
+
+#[test]
+fn variables_that_messages_cannot_have_are_named() {
+    let converted = convert_for(
+        Target::Kyverno,
+        &["Pod"],
+        "{validate: {message: 'of {{ request.object.metadata.labels | values(@) }}', pattern: {spec: {nodeName: a}}}}",
+    )
+    .unwrap();
+    assert_eq!(converted.left_out, ["request.object.metadata.labels | values(@)".into()]);
 }
 
 #[test]
