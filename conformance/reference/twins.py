@@ -35,7 +35,7 @@ SUFFIXES = ["-vpol", "-cel", "-mpol", "-gpol"]
 ANSWERS = ["proved", "proved relative", "tested", "differs", "incomparable"]
 UNIVERSES = ["in clusters", "custom resources", "in files only"]
 # What messages say where data of a cluster or a registry is missing.
-MISSING = re.compile("there is no source of|registry access is not enabled")
+MISSING = re.compile("nothing answers in a comparison|there is no source of|registry access is not enabled")
 REPORT = re.compile(r'\{"kind":"(Cluster|Policy)Report",')
 BOOKKEEPING = ("generate.kyverno.io/", "app.kubernetes.io/managed-by")
 
