@@ -412,8 +412,6 @@ mod tests {
         };
         assert_eq!(cel("size(object.a)", "variables.count <= 2"), (3, 3));
         assert_eq!(cel("object.a", "size(variables.count) <= 2 && object.b <= 6"), (3, 3));
-        let bound = "{cel: {expressions: [{expression: 'cel.bind(count, size(object.a), count <= 2)'}]}}";
-        assert_eq!(of(bound), (3, 3));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Whether what an expression gives are parts of the object.
 //!
 //! In: an expression. Out: whether its value, or each item of it, is a part of the object as it is: then what is written into that part
-//! is found there by whoever reads it. Parts that are put together, or computed, are none.
+//! is found there by all that read it. Parts that are put together, or computed, are none.
 
 use crate::functions::registry::Operation;
 use crate::ir::Expr;

@@ -256,7 +256,7 @@ fn split_query(text: &str) -> Option<(&str, &str)> {
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// The labels of a selector that asks for equality alone.
+/// The labels of a selector that is about equality alone.
 fn labels(query: &str) -> Option<BTreeMap<Str, Str>> {
     let selector = query.strip_prefix("labelSelector=").filter(|s| !s.contains(['&', '{', ' ', '(']))?;
     let mut selector = selector.to_string();

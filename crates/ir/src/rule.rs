@@ -237,7 +237,7 @@ pub enum BindingSource {
         /// Applied to the answer.
         #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
-        /// The same with the text of [`hole`] for each of its variables: for analyses.
+        /// The same with a text that no policy can write for each of its variables: for analyses.
         #[serde(default, skip_serializing_if = "super::unset")]
         shown: Option<Query>,
         /// Used where there is no answer.

@@ -84,8 +84,6 @@ pub enum Apart {
     Failing,
     /// A merge differs on lists with two items of one name; that difference counts.
     Namesakes,
-    /// Data from outside that is missing fails the old rule only; that difference counts.
-    Outside,
     /// The name of an image is none for CEL; that difference counts.
     Images,
     /// A generation that fails is reported otherwise.
@@ -104,9 +102,6 @@ impl Apart {
             }
             Apart::Namesakes => {
                 "lists with two items of one name: a merge leaves one of them, an apply configuration both"
-            }
-            Apart::Outside => {
-                "data from outside: the comparison has none, which fails the old rule and leaves an empty object to the new one; in a cluster both fail"
             }
             Apart::Images => {
                 "names of images: `parseImageReference` refuses some that the old rule reads, as names of one character"
@@ -195,9 +190,6 @@ fn fails_or_changes_nothing(one: &Difference) -> bool {
 
 /// Why there is a difference, by what is in the object, or missing around it.
 fn cause(one: &Difference) -> Option<Apart> {
-    if one.old.verdict == Verdict::Error && one.old.message.contains("there is no source of") {
-        return Some(Apart::Outside);
-    }
     if one.new.verdict == Verdict::Error && one.new.message.contains("could not parse reference") {
         return Some(Apart::Images);
     }

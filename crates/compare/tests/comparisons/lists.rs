@@ -223,3 +223,28 @@ fn values_of_maps_are_read_at_the_names_that_are_walked() {
     assert_eq!(same.answer, Answer::Proved, "{:?}", same.reasons);
     assert_eq!(compared(&old, &new("b")).answer, Answer::Differs);
 }
+
+#[test]
+fn a_length_under_a_name_is_compared_with_its_number() {
+    let policy = |most: u8, expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  autogen: {{podControllers: {{controllers: []}}}}
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}}]
+  variables: [{{name: count, expression: 'object.spec.?volumes.orValue([]).filter(v, has(v.configMap)).size()'}}]
+  validations: [{{expression: '{expression} <= {most}', message: m}}]
+"
+        )
+    };
+    for expression in [
+        "variables.count",
+        "cel.bind(count, object.spec.?volumes.orValue([]).filter(v, has(v.configMap)).size(), count)",
+    ] {
+        let found = compared(&policy(3, expression), &policy(4, expression));
+        assert_eq!(found.answer, Answer::Differs, "{expression}");
+    }
+}
