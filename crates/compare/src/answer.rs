@@ -128,6 +128,14 @@ pub struct Difference {
     pub new: Judgement,
 }
 
+impl Comparison {
+    /// Whether it would be a proof with more objects.
+    pub fn needs_more_objects(&self) -> bool {
+        matches!(self.answer, Answer::Tested(_))
+            && self.reasons.iter().all(|reason| reason.starts_with("too many combinations of"))
+    }
+}
+
 impl Difference {
     /// Whether the new side lets something pass that the old one does not.
     pub fn is_weaker(&self) -> bool {

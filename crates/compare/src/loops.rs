@@ -18,7 +18,7 @@ use crate::ir::condition::{Operator, Ordering};
 use crate::ir::expr::Missing;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
-use crate::ir::pod_security::{Condition as Allowed, LISTS, annotations_path, pod_spec_path};
+use crate::ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, pod_spec_path};
 use crate::ir::rule::Body;
 use crate::ir::shape::{Anchor, Pattern};
 use crate::ir::strict::{Comprehension, ComprehensionKind};
@@ -288,13 +288,17 @@ impl Cutter<'_> {
 
     /// Takes out a field of the items of a list, about which a Pod Security control says the same of each.
     fn control(&mut self, own: &PodSecurity) -> Option<Check> {
+        let excluded = own.exclude.as_list().unwrap_or_default();
+        let part = own.field().filter(|part| !self.is_inner || (excluded.is_empty() && !part.after))?;
+        // An exclusion without images and field may exempt one of several containers.
         let is_by_item = |entry: &Value| {
             entry.get("images").and_then(Value::as_list).is_some_and(|images| !images.is_empty())
+                || !entry.text_at(&["restrictedField"]).is_empty()
+                || part.of == Whose::Pod
         };
-        let excluded = own.exclude.as_list().unwrap_or_default();
-        let part = own
-            .field()
-            .filter(|_| (!self.is_inner || excluded.is_empty()) && excluded.iter().all(is_by_item))?;
+        if !excluded.iter().all(is_by_item) {
+            return None;
+        }
         let lists = match part.of {
             Whose::Annotations if self.is_inner => return None,
             Whose::Annotations => vec![annotations_path(self.kind).iter().map(|key| step(key)).collect()],
@@ -305,9 +309,29 @@ impl Cutter<'_> {
             let only = own.only.clone().map(|only| ControlPart { field: Some(part), ..only });
             Check::PodSecurity(PodSecurity { only, ..own.clone() })
         };
-        let check = with(FieldPart { exempts: false, ..part });
+        let check = with(FieldPart { exempts: false, after: false, ..part });
         self.found.push(Found { check, lists, by_key: false });
+        if part.after {
+            self.met(own, part)?;
+        }
         Some(with(FieldPart { of: Whose::Around, ..part }))
+    }
+
+    /// Takes out what the requirements of a control say of containers that must be met before one counts.
+    fn met(&mut self, own: &PodSecurity, part: FieldPart) -> Option<()> {
+        let form = own.controls()?.next()?.form;
+        for (requirement, row) in form.requirements.iter().enumerate().take(part.requirement) {
+            let lists = (0..LISTS.len()).filter(|_| row.of != Of::Pod);
+            for (of, field) in lists.flat_map(|list| (0..row.fields.len()).map(move |f| (list, f))) {
+                let of = Whose::Containers(of);
+                let part = FieldPart { requirement, field, of, exempts: false, after: false };
+                let only = own.only.clone().map(|only| ControlPart { field: Some(part), ..only });
+                let lists = self.of_control(own, part)?;
+                let check = Check::PodSecurity(PodSecurity { only, exclude: Value::Null, ..own.clone() });
+                self.found.push(Found { check, lists, by_key: false });
+            }
+        }
+        Some(())
     }
 
     /// The lists that lead to a field of a control.

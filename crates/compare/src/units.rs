@@ -240,7 +240,10 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
             each.map(|validation| Check::Assert(Box::new([validation]))).collect()
         }
         Check::PodSecurity(all) => match all.controls() {
-            Some(controls) => controls.flat_map(|placed| of_control(all, &placed)).collect(),
+            Some(controls) => controls
+                .filter(|placed| !all.is_excluded(placed))
+                .flat_map(|placed| of_control(all, &placed))
+                .collect(),
             None => vec![check.clone()],
         },
         Check::ForEach(loops) => {
@@ -261,6 +264,21 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
     let exclude: Vec<Value> =
         all.exclude.as_list().unwrap_or_default().iter().filter(is_own).cloned().collect();
     let has_exclusions = !exclude.is_empty();
+    // An exclusion without images may exempt a container, whatever it lacks.
+    let is_without_images = |entry: &Value| {
+        entry.get("images").and_then(Value::as_list).is_none_or(<[Value]>::is_empty)
+            && entry.text_at(&["restrictedField"]).is_empty()
+    };
+    let exempts_one = exclude.iter().any(is_without_images)
+        && placed.form.requirements.iter().any(|row| row.unless_pod.is_some());
+    let is_of_all = |entry: &Value| {
+        let images = entry.get("images").and_then(Value::as_list).unwrap_or_default();
+        images.iter().any(|image| image.as_str() == Some("*"))
+            && entry.text_at(&["restrictedField"]).is_empty()
+            && entry.get("values").is_none()
+    };
+    let exempts_all = exclude.iter().any(is_of_all);
+    let is_first_all = placed.form.joined.is_none();
     let exclude = Value::list(exclude);
     let of = |field: Option<FieldPart>| {
         let only = Some(ControlPart { control: placed.control.id.into(), field });
@@ -269,22 +287,24 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
     let mut parts = Vec::new();
     for (requirement, row) in placed.form.requirements.iter().enumerate() {
         let is_whole = row.annotations.is_some_and(|annotations| annotations.of_containers);
-        // Errors are excluded: where there are none, or those of a later requirement are not listed, parts depend on each other.
-        let is_joint = has_exclusions && (!row.shows_fields || placed.form.joined.is_none());
-        if is_whole || is_joint {
+        // Errors are excluded: where there are none, parts depend on each other.
+        let is_joint = has_exclusions && !row.shows_fields;
+        if is_whole || is_joint || exempts_one {
             return vec![of(None)];
         }
         let mut whose: Vec<Whose> = Vec::new();
         whose.extend((row.of != Of::Containers).then_some(Whose::Pod));
-        if row.of != Of::Pod {
+        if row.of != Of::Pod && !exempts_all {
             whose.extend((0..LISTS.len()).map(Whose::Containers));
         }
+        // Where the first requirement that is not met says it all, and what it says is excluded, later ones do not count.
+        let after = has_exclusions && is_first_all && requirement > 0;
         for (field, _) in row.fields.iter().enumerate() {
-            let part = |of: Whose| FieldPart { requirement, field, of, exempts: true };
+            let part = |of: Whose| FieldPart { requirement, field, of, exempts: true, after };
             parts.extend(whose.iter().map(|one| of(Some(part(*one)))));
         }
         if row.annotations.is_some() {
-            let part = FieldPart { requirement, field: 0, of: Whose::Annotations, exempts: true };
+            let part = FieldPart { requirement, field: 0, of: Whose::Annotations, exempts: true, after };
             parts.push(of(Some(part)));
         }
     }

@@ -8,7 +8,7 @@ use crate::value::{Str, Value};
 
 use super::expressions::Validation;
 use super::late::Late;
-use super::pod_security::{LISTS, Placed, of_level, version};
+use super::pod_security::{LISTS, Placed, Requirement, of_level, version};
 use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
@@ -162,6 +162,9 @@ pub struct FieldPart {
     pub of: Whose,
     /// Whether what exempts a pod counts: its operating system, its own field in place of those of containers.
     pub exempts: bool,
+    /// Whether pods count only that meet the requirements before it, exclusions aside.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub after: bool,
 }
 
 /// Whose fields count.
@@ -192,6 +195,26 @@ impl PodSecurity {
         let counts =
             |placed: &Placed| self.only.as_ref().is_none_or(|only| *only.control == *placed.control.id);
         version(&self.version).map(|version| of_level(&self.level, version).filter(counts))
+    }
+
+    /// Whether nothing of a control counts: it is excluded for the pod and for containers with any image. Annotations that are those of
+    /// containers are not excluded with either, and what is found without fields never is.
+    pub fn is_excluded(&self, placed: &Placed) -> bool {
+        let mut all = placed.form.requirements.iter();
+        let stays = |own: &Requirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);
+        let entries = || self.exclude.as_list().unwrap_or_default().iter();
+        let has = |is: &dyn Fn(&[Value]) -> bool| {
+            entries().any(|entry| {
+                let texts = |key| entry.get(key).and_then(Value::as_list).unwrap_or_default();
+                entry.text_at(&["controlName"]) == placed.control.name
+                    && entry.text_at(&["restrictedField"]).is_empty()
+                    && texts("values").is_empty()
+                    && is(texts("images"))
+            })
+        };
+        !all.any(stays)
+            && has(&<[Value]>::is_empty)
+            && has(&|images| images.iter().any(|image| image.as_str() == Some("*")))
     }
 
     /// The field that counts; `None`: all.

@@ -118,6 +118,9 @@ impl Apart {
     }
 }
 
+/// So many times more objects are evaluated where that may give a proof.
+const MORE: usize = 6;
+
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
 pub(crate) const LEFT: &str = "ReplicationController";
 
@@ -144,7 +147,12 @@ pub fn prove(
     let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
     let seen = Seen::default();
     let observer = limits.boundary.then_some(&seen as &dyn Observer);
-    let mut found = compare_observed(&before, &after, Options { kinds, ..options }, observer);
+    let options = Options { kinds, ..options };
+    let mut found = compare_observed(&before, &after, options, observer);
+    if found.needs_more_objects() {
+        let [objects, evaluations] = [options.objects, options.evaluations].map(|n| n.saturating_mul(MORE));
+        found = compare_observed(&before, &after, Options { objects, evaluations, ..options }, observer);
+    }
     let is_all = |is: &dyn Fn(&Body) -> bool| {
         before.policies().iter().flat_map(|policy| policy.all_rules()).all(|rule| is(&rule.body))
     };
@@ -169,8 +177,7 @@ pub fn prove(
         apart.extend((found.differences.len() < known).then_some(Apart::Failing));
     }
     if found.answer != Answer::Differs && is_all(&|body| matches!(body, Body::Validate { .. })) {
-        let few = Options { kinds, ..options };
-        apart.extend(differs_in_errors(&before, &after, &few).then_some(Apart::Errors));
+        apart.extend(differs_in_errors(&before, &after, &options).then_some(Apart::Errors));
     }
     let mut proof = judged(found, &before, new.contains("DELETE"));
     proof.apart.extend(apart);

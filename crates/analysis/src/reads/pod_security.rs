@@ -4,7 +4,7 @@
 //! may hold. Objects are of their type: whether one decodes depends on all of it, which is not counted here.
 
 use crate::ir::check::{PodSecurity, Whose};
-use crate::ir::pod_security::{Condition, Field, LISTS, Of, annotations_path, pod_spec_path};
+use crate::ir::pod_security::{Condition, Field, LISTS, Of, Requirement, annotations_path, pod_spec_path};
 use crate::value::Value;
 
 use super::Step;
@@ -43,7 +43,10 @@ impl Reader {
                 self.control_field(&below(&spec, &["os", "name"]), &[Value::from("windows")]);
             }
             for (at, requirement) in placed.form.requirements.iter().enumerate() {
-                if only.is_some_and(|only| only.requirement != at) {
+                if let Some(only) = only.filter(|only| only.requirement != at) {
+                    if only.after && at < only.requirement {
+                        self.met(requirement, &spec, only.of);
+                    }
                     continue;
                 }
                 let fields: Vec<&Field> = match only {
@@ -82,6 +85,17 @@ impl Reader {
                     self.tested_at(&place, By::Pattern, image);
                 }
             }
+        }
+    }
+
+    /// The fields of a requirement that must be met for another one to count.
+    fn met(&mut self, requirement: &Requirement, spec: &[Step], of: Whose) {
+        let fields: Vec<&Field> = requirement.fields.iter().collect();
+        if requirement.of != Of::Containers {
+            self.fields(&fields, None, spec);
+        }
+        if requirement.of != Of::Pod && of != Whose::Around {
+            LISTS.iter().for_each(|list| self.fields(&fields, None, &below(spec, &[list, "*"])));
         }
     }
 

@@ -508,3 +508,20 @@ fn violations_of_pod_security_controls_are_tried() {
     assert_eq!(kinds(&old, &level("Pod", "Enforce")), [DifferenceKind::Action]);
     assert!(kinds(&old, &level("Deployment", "Audit")).contains(&DifferenceKind::Weaker));
 }
+
+#[test]
+fn of_expressions_about_the_kind_of_the_object_the_part_that_counts_is_compared() {
+    let cel = |expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: ['', batch], \
+             apiVersions: [v1], resources: [pods, jobs], operations: [CREATE]}}]}}\n  variables: [{{name: spec, expression: \"{expression}\"}}]\n  validations: \
+             [{{expression: \"variables.spec.containers.all(c, c.image != 'x')\"}}]\n"
+        )
+    };
+    let pods = cel("object.kind == 'Pod' ? object.spec : object.spec.template.spec");
+    let jobs = cel("object.kind in ['Job', 'CronJob'] ? object.spec.template.spec : object.spec");
+    let found = compared(&pods, &jobs);
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    let none = cel("object.kind == 'Pod' ? object.spec : dyn({'containers': []})");
+    assert_eq!(compared(&pods, &none).answer, Answer::Differs);
+}

@@ -20,6 +20,10 @@ pub fn run(placed: &Placed, pod: &Pod<'_>, only: Option<FieldPart>) -> Option<Fi
     if form.unless_windows && pod.is_windows() && only.is_none_or(|only| only.exempts) {
         return None;
     }
+    let before = only.filter(|only| only.after).map_or(0, |only| only.requirement);
+    if form.requirements.iter().take(before).any(|own| Violation::of(own, pod, None).is_some()) {
+        return None;
+    }
     let (mut sentences, mut errors, mut many) = (Vec::new(), Vec::new(), false);
     for (at, requirement) in form.requirements.iter().enumerate() {
         if only.is_some_and(|only| only.requirement != at) {

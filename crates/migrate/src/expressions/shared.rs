@@ -47,7 +47,8 @@ fn label(node: &Node) -> String {
     match &node.kind {
         Kind::Select { field, .. } => field.to_string(),
         Kind::Call { function, target: Some(target), args } => match &**function {
-            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" => label(target),
+            "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" | "startsWith"
+            | "endsWith" | "matches" => label(target),
             // What is said of the items of a list: the list, and the field.
             "all" | "exists" => match &args[..] {
                 [_, body] => format!("{}{}", label(target), capitalized(&label(body))),

@@ -3,5 +3,6 @@
 mod conversion;
 mod golden;
 mod kinds;
+mod pod_security;
 mod policies;
 mod printing;
