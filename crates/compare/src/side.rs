@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::engine::outcome::Effect as Done;
 use crate::engine::{Profile, Request, RuleOutcome, Status, action};
-use crate::ir::facts::Stage;
+use crate::ir::facts::{ActionModel, Stage};
 use crate::ir::matcher::Filter;
 use crate::ir::policy::KindRules;
-use crate::ir::rule::{Action, Body};
+use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::policies::load::Policies;
@@ -273,6 +273,20 @@ fn effect(policy: &Policy, result: &RuleOutcome, target: &Target) -> Effect {
     if !is_violation {
         return Effect::Allowed;
     }
+    match result.kind {
+        // No failure action says what follows, and Kyverno warns of rules of ClusterPolicies that fail.
+        RuleKind::Mutation if policy.failure_policy.is_fail() => return Effect::Denied,
+        RuleKind::Mutation if policy.actions.is_per_rule() => return Effect::Warned,
+        RuleKind::Mutation => return Effect::Allowed,
+        // They run once the request is admitted.
+        RuleKind::Generation => return Effect::Allowed,
+        RuleKind::Validation | RuleKind::ImageVerification => {}
+    }
+    let is_native = policy.actions == ActionModel::Bindings;
+    if is_native && result.status == Status::Error && !policy.failure_policy.is_fail() {
+        // An API server takes no notice of it.
+        return Effect::Allowed;
+    }
     let bindings = || policy.all_rules().filter_map(|rule| rule.bound.as_deref()).flat_map(|b| &b.bindings);
     let says = |action: &str| bindings().any(|b| b.actions.iter().any(|one| **one == *action));
     let (denies, warns) = match policy.actions.is_per_rule() {
@@ -283,5 +297,80 @@ fn effect(policy: &Policy, result: &RuleOutcome, target: &Target) -> Effect {
         (true, _) => Effect::Denied,
         (_, true) => Effect::Warned,
         _ => Effect::Allowed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use ephor_sources::files::SourceText;
+
+    use super::*;
+    use crate::policies::load::{Reader, argument_for};
+
+    /// What follows where a policy fails on a Pod without labels.
+    fn failing(policy: &str) -> (Verdict, Effect) {
+        let pod = ephor_document::yaml_value("{apiVersion: v1, kind: Pod, metadata: {name: p}}").unwrap();
+        let file = SourceText { name: "p.yaml".into(), text: policy.into() };
+        let side = Side::new(argument_for(&[file], Reader::Scan), "p.yaml").unwrap();
+        let judged = side.judge_object(&pod, "CREATE").unwrap();
+        (judged.verdict, judged.effect)
+    }
+
+    fn classic(spec: &str, rule: &str) -> String {
+        format!(
+            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p}}, spec: {{{spec}rules: [{{name: r, match: {{any: [{{resources: \
+             {{kinds: [Pod]}}}}]}}, {rule}}}]}}}}"
+        )
+    }
+
+    #[test]
+    fn mutations_that_fail_are_denied_by_the_failure_policy_whatever_the_failure_action() {
+        let rule = "mutate: {patchStrategicMerge: {metadata: {labels: {a: '{{request.object.metadata.labels.b}}'}}}}";
+        for action in ["Audit", "Enforce"] {
+            let policy = |of: &str| classic(&format!("validationFailureAction: {action}, {of}"), rule);
+            assert_eq!(failing(&policy("")), (Verdict::Error, Effect::Denied));
+            let ignored = "webhookConfiguration: {failurePolicy: Ignore}, ";
+            assert_eq!(failing(&policy(ignored)), (Verdict::Error, Effect::Warned));
+        }
+    }
+
+    #[test]
+    fn the_failure_policy_of_mutating_policies_says_what_follows_from_errors() {
+        let policy = |failure: &str| {
+            format!(
+                "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: p}}, spec: {{failurePolicy: {failure}, matchConstraints: {{resourceRules: \
+                 [{{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}}]}}, mutations: [{{patchType: ApplyConfiguration, applyConfiguration: \
+                 {{expression: \"Object{{metadata: Object.metadata{{labels: Object.metadata.labels{{a: object.metadata.labels.b}}}}}}\"}}}}]}}}}"
+            )
+        };
+        assert_eq!(failing(&policy("Fail")), (Verdict::Error, Effect::Denied));
+        assert_eq!(failing(&policy("Ignore")), (Verdict::Error, Effect::Allowed));
+    }
+
+    #[test]
+    fn the_failure_policy_of_admission_policies_of_kubernetes_says_what_follows_from_errors() {
+        let policy = |kind: &str, failure: &str, more: &str| {
+            let actions = if kind == "Validating" { ", validationActions: [Deny]" } else { "" };
+            format!(
+                "{{apiVersion: admissionregistration.k8s.io/v1, kind: {kind}AdmissionPolicy, metadata: {{name: p}}, spec: {{failurePolicy: {failure}, matchConstraints: \
+                 {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}}]}}, {more}}}}}\n---\n{{apiVersion: \
+                 admissionregistration.k8s.io/v1, kind: {kind}AdmissionPolicyBinding, metadata: {{name: b}}, spec: {{policyName: p{actions}}}}}"
+            )
+        };
+        let condition = "matchConditions: [{name: c, expression: \"object.metadata.labels.a == 'b'\"}], reinvocationPolicy: Never, mutations: [{patchType: \
+                         ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]";
+        assert_eq!(failing(&policy("Mutating", "Fail", condition)).1, Effect::Denied);
+        assert_eq!(failing(&policy("Mutating", "Ignore", condition)).1, Effect::Allowed);
+        let check = "validations: [{expression: \"object.metadata.labels.a == 'b'\"}]";
+        assert_eq!(failing(&policy("Validating", "Fail", check)), (Verdict::Error, Effect::Denied));
+        assert_eq!(failing(&policy("Validating", "Ignore", check)).1, Effect::Allowed);
+    }
+
+    #[test]
+    fn generations_that_fail_deny_nothing() {
+        let rule = "generate: {apiVersion: v1, kind: ConfigMap, name: '{{request.object.metadata.labels.b}}', namespace: x, data: {data: {a: b}}}";
+        assert_eq!(failing(&classic("validationFailureAction: Enforce, ", rule)).1, Effect::Allowed);
     }
 }

@@ -171,8 +171,6 @@ pub fn prove(
         apart.extend((found.differences.len() < known).then_some(Apart::Generation));
     }
     if is_all(&|body| matches!(body, Body::Mutate(_))) {
-        found.differences.retain(|one| !fail_both(one));
-        let known = found.differences.len();
         found.differences.retain(|one| !fails_or_changes_nothing(one));
         apart.extend((found.differences.len() < known).then_some(Apart::Failing));
     }
@@ -187,11 +185,6 @@ pub fn prove(
         }
     }
     Ok(Proof { controllers: leaves_controllers, boundary: seen.boundary([&before, &after]), ..proof })
-}
-
-/// Whether both mutations fail: `failurePolicy`, which both have, decides what follows for the request, and no action of the policy.
-fn fail_both(one: &Difference) -> bool {
-    one.old.verdict == Verdict::Error && one.new.verdict == Verdict::Error
 }
 
 /// Whether the old mutation fails, and the new one changes nothing.

@@ -9,7 +9,7 @@ use crate::cel::build::{call, method, name, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::value::{Str, Value};
+use crate::value::{Map, Str, Value};
 
 use super::Refusal;
 use super::forms::{plain, ty_of};
@@ -92,7 +92,8 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
             let args = arguments("v1", text("configmaps"), namespace.node, Some(own.node), scope)?;
             let kind = ["".into(), "v1".into(), "ConfigMap".into()];
-            let ty = Ty::of_kinds(&[kind], &scope.cx.types);
+            // One that is missing fails the old rule, whatever defaults its keys have; `resource.get` gives null, whose data cannot be read.
+            let ty = Ty::of_kinds(&[kind], &scope.cx.types).with("data", Value::Map(Map::new()));
             Ok(fetched(&binding.name, "resource", "get", args, ty, faults, scope))
         }
         BindingSource::ApiCall { call, raw } => super::api_call::api_call(&binding.name, call, raw, scope),

@@ -77,6 +77,20 @@ impl Ty {
         }
     }
 
+    /// Objects that have a field, which is at least this.
+    #[must_use]
+    pub fn with(self, key: &str, field: Value) -> Ty {
+        let of = |(def, smallest): (Arc<TypeDef>, Option<Value>)| {
+            let mut own = smallest.as_ref().and_then(Value::as_map).cloned().unwrap_or_default();
+            own.insert(key, field.clone());
+            (def, Some(Value::Map(own)))
+        };
+        match self {
+            Ty::Object(all) => Ty::Object(all.into_iter().map(of).collect()),
+            other => other,
+        }
+    }
+
     /// The type of a field, as far as all descriptions agree.
     pub fn field(&self, key: &str, types: &Types) -> FieldOf {
         match self {

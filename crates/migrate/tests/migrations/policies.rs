@@ -237,3 +237,18 @@ fn what_moved_once_stays_as_it_is() {
     let (twice, words) = migrated(&once, &Options::default());
     assert_eq!((twice, words), (once, vec!["unchanged".to_string()]));
 }
+
+#[test]
+fn a_config_map_that_is_missing_fails_both_policies_whatever_defaults_there_are() {
+    let rules = "  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: settings, configMap: {name: s, namespace: n}}]
+    validate:
+      message: The label is not that of the ConfigMap.
+      deny: {conditions: {all: [{key: \"{{ request.object.metadata.labels.a || 'x' }}\", operator: NotEquals, value: \"{{ settings.data.a || 'x' }}\"}]}}
+";
+    let (text, words) = migrated(&policy("p", rules), &Options::default());
+    assert!(text.contains("has(variables.settings.data.a)"), "{text}");
+    // Without a cluster there is none.
+    assert_eq!(words, ["tested"]);
+}
