@@ -108,6 +108,14 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// Puts a word before what distinguishes its name.
+    pub fn add_suffix(&mut self, word: &str) {
+        self.suffix = Some(match &self.suffix {
+            Some(suffix) => format!("{word}-{suffix}"),
+            None => word.into(),
+        });
+    }
+
     /// Whether an expression looks at ephemeral containers.
     pub fn reads_ephemeral(&self) -> bool {
         let texts =

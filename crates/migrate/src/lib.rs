@@ -13,6 +13,7 @@ use ephor_value as value;
 
 mod actions;
 mod boundary;
+mod calls;
 pub mod cel;
 pub mod constraints;
 mod deleting;

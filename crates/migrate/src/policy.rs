@@ -22,7 +22,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
-use crate::{generating, images, mutating, native, operations, validating, verbatim, wildcards};
+use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +163,7 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
             Ok(own) => {
                 drafts.extend(own);
                 notes.extend(wildcards::notes(rule, &original));
+                notes.extend(calls::notes(rule, &original));
             }
             Err(refusal) => refusals.push(refusal),
         }
@@ -286,10 +287,7 @@ fn of_controllers(
         !rule.resources.names.is_empty()
     });
     let mut out = one(source, at, rule, found, None, notes)?;
-    for draft in &mut out {
-        let suffix = draft.suffix.take().map(|suffix| format!("-{suffix}")).unwrap_or_default();
-        draft.suffix = Some(format!("replicationcontrollers{suffix}"));
-    }
+    out.iter_mut().for_each(|draft| draft.add_suffix("replicationcontrollers"));
     Ok(out)
 }
 
@@ -306,8 +304,7 @@ fn with_autogen(
     let mut out = one(source, at, rule, found, controllers, notes)?;
     if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
         for mut draft in one(source, at, rule, found, None, notes)? {
-            let suffix = draft.suffix.map(|suffix| format!("-{suffix}")).unwrap_or_default();
-            draft.suffix = Some(format!("ephemeral-containers{suffix}"));
+            draft.add_suffix("ephemeral-containers");
             out.push(draft);
         }
     }

@@ -1,19 +1,22 @@
-//! Calls of the Kubernetes API → `resource.get` and `resource.list`.
+//! Calls of the Kubernetes API → `resource.get`, `resource.list` and `resource.post`; calls of services → `http.get` and `http.post`.
 //!
-//! In: an `apiCall` of a context. Out: the object, or the list, that its path names. Calls of services are refused: their answers
-//! are of any form. Semantics: `docs/variables.md`, "apiCall".
+//! In: an `apiCall` of a context. Out: the object, the list or the answer that its path names, or what a service answers: an object, for others have no
+//! fields to read. Semantics: `docs/variables.md`, "apiCall".
 
-use crate::cel::build::{binary, text};
-use crate::cel_tree::Node;
+use crate::cel::build::{
+    binary, call as cel_call, index, int, list, method, name, object, over, select, text,
+};
+use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::QuerySource;
 use crate::ir::template::Part;
 use crate::value::{Str, Value};
 
 use super::Refusal;
-use super::bindings::{arguments, fetched, queried};
+use super::bindings::{arguments, fetched, outside, queried};
+use super::forms::plain;
 use super::scope::Scope;
-use super::template::{as_text, query};
+use super::template::{as_text, query, template};
 use super::term::{Faults, Val};
 use super::types::Ty;
 
@@ -23,15 +26,122 @@ use super::types::Ty;
 /// The path is none that names objects, or a service is called.
 pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     scope.needs_kyverno("a call of the API in the context")?;
-    if raw.get("service").is_some_and(|s| !s.is_null()) {
-        return Err(scope.refuse("a call of a service", "use `http.get` or `http.post` and read the answer"));
+    if raw.get("default").is_some_and(|default| !default.is_null()) {
+        return Err(scope.refuse(
+            "a default for a call that fails",
+            "leave it out: no expression sees that a call fails",
+        ));
     }
-    let method = raw.get("method").and_then(Value::as_str).unwrap_or("GET");
-    if method != "GET" {
-        return Err(
-            scope.refuse(format!("a call with method {method}"), "use `resource.post` and read the answer")
-        );
+    let found = match raw.get("service").is_some_and(|s| !s.is_null()) {
+        true => service(own, call, raw, scope)?,
+        false => of_path(own, call, raw, scope)?,
+    };
+    let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
+    match text_of("jmesPath") {
+        None => Ok(found),
+        Some(own) if own.contains("{{") => {
+            super::template::resolved_in(own, &std::sync::Arc::from([]), found, scope)
+        }
+        Some(own) => {
+            let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
+            queried(&own, Some(found), scope)
+        }
     }
+}
+
+/// Whether a call sends data.
+fn is_post(raw: &Value, scope: &Scope<'_>) -> Result<bool, Refusal> {
+    match raw.get("method").and_then(Value::as_str).unwrap_or("GET") {
+        "GET" => Ok(false),
+        "POST" => Ok(true),
+        other => Err(scope.refuse(format!("a call with method {other}"), "use GET or POST")),
+    }
+}
+
+/// What a call sends: an object of its data.
+fn data(call: &Template, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    let mut all = Vec::new();
+    for one in items(member(call, "data"), scope)? {
+        let (Some(Template::Const(Value::Str(key))), Some(value)) =
+            (member(&one, "key"), member(&one, "value"))
+        else {
+            return Err(scope.refuse("data of a call under a key with variables", "write the key"));
+        };
+        all.push((key, template(&value, scope)?));
+    }
+    let (node, faults) = plain(&Val::Record(all), scope)?;
+    Ok((with_free_values(node), faults))
+}
+
+/// A map whose values may be of several types: the checker wants one, unless nothing is known of any.
+fn with_free_values(node: Node) -> Node {
+    let Kind::Map(entries) = node.kind else { return node };
+    let is_text = |entry: &Entry<Node>| as_word(&entry.value).is_some();
+    let is_free = entries.len() > 1 && !entries.iter().all(is_text);
+    let of = |entry: Entry<Node>| {
+        let value = with_free_values(entry.value);
+        Entry { value: if is_free { cel_call("dyn", vec![value]) } else { value }, ..entry }
+    };
+    Node::new(0, Kind::Map(entries.into_iter().map(of).collect()))
+}
+
+/// The items of a list.
+fn items(list: Option<Template>, scope: &Scope<'_>) -> Result<Vec<Template>, Refusal> {
+    match list {
+        None | Some(Template::Const(Value::Null)) => Ok(Vec::new()),
+        Some(Template::Const(Value::List(items))) => Ok(items.iter().cloned().map(Template::Const).collect()),
+        Some(Template::List(items)) => Ok(items.to_vec()),
+        Some(_) => Err(scope.refuse("a list of a call that is computed", "write the list")),
+    }
+}
+
+/// What a service answers. An answer that is no success fails the old rule, and is an object with its status in CEL: no item is left of it.
+fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    if scope.cx.namespace.is_some() {
+        return Err(scope.refuse("a call of a service in a policy of a namespace", "write a ClusterPolicy"));
+    }
+    let service = member(call, "service").unwrap_or(Template::Const(Value::Null));
+    let part = |key: &str, scope: &mut Scope<'_>| match member(&service, key) {
+        Some(own) => as_text(&template(&own, scope)?, scope),
+        None => Ok((text(""), Faults::new())),
+    };
+    let (url, mut faults) = part("url", scope)?;
+    let mut args = vec![url];
+    let is_post = is_post(raw, scope)?;
+    if is_post {
+        let (body, more) = data(call, scope)?;
+        args.push(body);
+        faults.extend(more);
+    }
+    let mut headers = Vec::new();
+    for one in items(member(&service, "headers"), scope)? {
+        let mut text_of = |key: &str| {
+            as_text(&template(&member(&one, key).unwrap_or(Template::Const("".into())), scope)?, scope)
+        };
+        let ((key, more), (value, others)) = (text_of("key")?, text_of("value")?);
+        faults.extend(more.into_iter().chain(others));
+        let is_written = as_word(&value).is_some();
+        headers.push((key, if is_written { value } else { cel_call("string", vec![value]) }));
+    }
+    if !headers.is_empty() {
+        args.push(object(headers));
+    }
+    let client = match part("caBundle", scope)? {
+        (node, _) if as_word(&node).is_some_and(|word| word.is_empty()) => name("http"),
+        (node, more) => {
+            faults.extend(more);
+            method(name("http"), "client", vec![node])
+        }
+    };
+    let answer = method(client, if is_post { "post" } else { "get" }, args);
+    let is_success = binary("<", select(name("answer"), "statusCode"), int(300));
+    let answer = index(over(list(vec![answer]), "filter", "answer", is_success), int(0));
+    Ok(outside(own, answer, Ty::Any, faults, scope))
+}
+
+/// What a path of the Kubernetes API names.
+fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let is_post = is_post(raw, scope)?;
     let path =
         member(call, "urlPath").ok_or_else(|| scope.refuse("a call without a path", "give it a path"))?;
     let segments = segments(&path, scope)?;
@@ -57,7 +167,15 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
         }
         rest => (text(""), rest),
     };
-    let found = match rest {
+    Ok(match rest {
+        [plural] if is_post => {
+            let (body, more) = data(call, scope)?;
+            faults.extend(more);
+            let args = arguments(&api_version, plural.clone(), namespace, Some(body), scope)?;
+            let ty = served(&api_version, plural, scope);
+            fetched(own, "resource", "post", args, ty, faults, scope)
+        }
+        _ if is_post => return Err(scope.refuse("data for one object of the API", "read the object")),
         [plural] => {
             let args = arguments(&api_version, plural.clone(), namespace, segments.labels, scope)?;
             let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
@@ -69,18 +187,7 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
             fetched(own, "resource", "get", args, ty, faults, scope)
         }
         _ => return Err(scope.refuse("a path of the API to a subresource", "read the object itself")),
-    };
-    let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
-    match text_of("jmesPath") {
-        None => Ok(found),
-        Some(own) if own.contains("{{") => {
-            super::template::resolved_in(own, &std::sync::Arc::from([]), found, scope)
-        }
-        Some(own) => {
-            let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
-            queried(&own, Some(found), scope)
-        }
-    }
+    })
 }
 
 /// The type of the objects that are served under a plural.
@@ -109,7 +216,7 @@ fn member(template: &Template, key: &str) -> Option<Template> {
 
 fn as_word(node: &Node) -> Option<String> {
     match &node.kind {
-        crate::cel_tree::Kind::Const(Value::Str(s)) => Some(s.to_string()),
+        Kind::Const(Value::Str(s)) => Some(s.to_string()),
         _ => None,
     }
 }

@@ -160,7 +160,7 @@ fn constant_text(own: &Template, scope: &mut Scope<'_>) -> Result<Text, Refusal>
     Ok(Text { node, faults, is_empty })
 }
 
-/// A call of a library, under a name of its own where no loop is around it.
+/// What a call of a library gives.
 pub fn fetched(
     own: &Str,
     library: &str,
@@ -173,6 +173,11 @@ pub fn fetched(
     let found = method(name(library), function, args);
     // What is declared as a map has no fields for the checker.
     let found = if library == "resource" { call("dyn", vec![found]) } else { found };
+    outside(own, found, ty, faults, scope)
+}
+
+/// Data from outside, under a name of its own where no loop is around it.
+pub fn outside(own: &Str, found: Node, ty: Ty, faults: Faults, scope: &mut Scope<'_>) -> Val {
     let is_inside = scope.loops.iter().any(|var| found.mentions(var));
     let base = if is_inside { found } else { scope.share(&as_name(own), found, true) };
     let mut faults = faults;

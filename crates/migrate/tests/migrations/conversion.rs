@@ -309,6 +309,43 @@ fn pod_security_has_a_validation_for_each_control() {
     assert_eq!(converted.variables.len(), 1);
 }
 
+/// What is written for a rule with a call, whose answer has a field `allowed`.
+fn called(call: &str) -> Result<String, Refusal> {
+    let rule = format!(
+        "{{context: [{{name: answer, apiCall: {{{call}}}}}], validate: {{deny: {{conditions: {{any: [{{key: '{{{{ answer.allowed }}}}', operator: NotEquals, value: true}}]}}}}}}}}"
+    );
+    let converted = convert_for(Target::Kyverno, &["Pod"], &rule)?;
+    Ok(converted.variables[0].expression.clone())
+}
+
+#[test]
+fn services_are_called_by_http_and_answers_that_are_no_success_are_errors() {
+    for (call, expected) in [
+        (
+            "service: {url: 'http://a.b/c'}",
+            "[http.get('http://a.b/c')].filter(answer, answer.statusCode < 300)[0]",
+        ),
+        (
+            "method: GET, service: {url: 'http://a.b/{{ request.object.metadata.name }}', headers: [{key: X-A, value: b}]}",
+            "[http.get('http://a.b/' + object.metadata.name, {'X-A': 'b'})].filter(answer, answer.statusCode < 300)[0]",
+        ),
+        (
+            "method: POST, data: [{key: a, value: b}], service: {url: 'http://a.b/c', caBundle: PEM}",
+            "[http.client('PEM').post('http://a.b/c', {'a': 'b'})].filter(answer, answer.statusCode < 300)[0]",
+        ),
+        (
+            "method: POST, urlPath: /apis/authorization.k8s.io/v1/subjectaccessreviews, data: [{key: kind, value: SubjectAccessReview}, {key: spec, value: {user: a}}]",
+            "dyn( resource.post( 'authorization.k8s.io/v1', 'subjectaccessreviews', '', {'kind': dyn('SubjectAccessReview'), 'spec': dyn({'user': 'a'})}))",
+        ),
+    ] {
+        let written = called(call).unwrap();
+        let words: Vec<&str> = written.split_whitespace().collect();
+        assert_eq!(words.join(" "), expected);
+    }
+    let refusal = called("service: {url: 'http://a.b/c'}, default: {allowed: true}").unwrap_err();
+    assert_eq!(&*refusal.construct, "a default for a call that fails");
+}
+
 #[test]
 fn what_cannot_be_said_is_refused_by_name_and_place() {
     for (target, rule, construct, place) in [

@@ -242,7 +242,7 @@ fn what_moved_once_stays_as_it_is() {
 fn a_config_map_that_is_missing_fails_both_policies_whatever_defaults_there_are() {
     let rules = "  - name: r
     match: {any: [{resources: {kinds: [Pod]}}]}
-    context: [{name: settings, configMap: {name: s, namespace: n}}]
+    context: [{name: settings, configMap: {name: s, namespace: rules}}]
     validate:
       message: The label is not that of the ConfigMap.
       deny: {conditions: {all: [{key: \"{{ request.object.metadata.labels.a || 'x' }}\", operator: NotEquals, value: \"{{ settings.data.a || 'x' }}\"}]}}
@@ -251,4 +251,30 @@ fn a_config_map_that_is_missing_fails_both_policies_whatever_defaults_there_are(
     assert!(text.contains("has(variables.settings.data.a)"), "{text}");
     // Without a cluster there is none.
     assert_eq!(words, ["tested"]);
+}
+
+#[test]
+fn a_note_says_that_services_get_no_token_from_the_new_policy() {
+    let rules = |headers: &str| {
+        format!(
+            "  - name: r
+    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}
+    context: [{{name: a, apiCall: {{service: {{url: 'http://a.b/c'{headers}}}}}}}]
+    validate:
+      message: The service refuses the pod.
+      deny: {{conditions: {{all: [{{key: '{{{{ a.b }}}}', operator: NotEquals, value: x}}]}}}}
+"
+        )
+    };
+    let notes = |headers: &str| {
+        let file =
+            file("p.yaml", &policy("p", &rules(headers)), &Options::default(), Limits::default()).unwrap();
+        match &file.parts[0].outcome {
+            Outcome::Moved(migrated, _) => migrated.notes.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(notes("").iter().any(|note| note.text.contains("sends the token")));
+    let own = notes(", headers: [{key: authorization, value: x}]");
+    assert!(!own.iter().any(|note| note.text.contains("sends the token")), "{own:?}");
 }

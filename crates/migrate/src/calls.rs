@@ -1,0 +1,43 @@
+//! Notes about calls of services.
+//!
+//! In: a rule. Out: a note for each call of a service to which Kyverno sends the token of its service account, because no header has credentials: expressions
+//! of CEL send none. Semantics: `docs/variables.md`, "apiCall".
+
+use std::sync::Arc;
+
+use crate::ir::Rule;
+use crate::ir::check::{Check, ForEach};
+use crate::ir::rule::{Binding, BindingSource, Body};
+use crate::original::Original;
+use crate::policy::Note;
+use crate::value::Value;
+
+/// What a note says.
+const TEXT: &str = "the old rule sends the token of Kyverno's service account to the service, the new policy sends none: a service that needs one needs a header `Authorization`";
+
+/// The notes of a rule.
+pub fn notes(rule: &Rule, original: &Original) -> Vec<Note> {
+    let mut found: Vec<&Binding> = rule.bindings.iter().map(Arc::as_ref).collect();
+    if let Body::Validate { check: Check::ForEach(loops), .. } = &rule.body {
+        of_loops(loops, &mut found);
+    }
+    let note = |one: &&Binding| Note { place: original.place(&one.origin.path), text: TEXT.into() };
+    found.iter().filter(|one| sends_token(&one.source)).map(note).collect()
+}
+
+fn of_loops<'r>(loops: &'r [ForEach], out: &mut Vec<&'r Binding>) {
+    for one in loops {
+        out.extend(one.bindings.iter().map(Arc::as_ref));
+        if let Check::ForEach(inner) = &one.check {
+            of_loops(inner, out);
+        }
+    }
+}
+
+/// Whether a source is a service to which no credentials are sent otherwise.
+fn sends_token(source: &BindingSource) -> bool {
+    let BindingSource::ApiCall { raw, .. } = source else { return false };
+    let headers = raw.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
+    let is_authorization = |header: &Value| header.text_at(&["key"]).eq_ignore_ascii_case("authorization");
+    raw.get("service").is_some_and(|service| !service.is_null()) && !headers.iter().any(is_authorization)
+}
