@@ -289,7 +289,11 @@ impl Cutter<'_> {
     /// Takes out a field of the items of a list, about which a Pod Security control says the same of each.
     fn control(&mut self, own: &PodSecurity) -> Option<Check> {
         let excluded = own.exclude.as_list().unwrap_or_default();
-        let part = own.field().filter(|part| !self.is_inner || (excluded.is_empty() && !part.after))?;
+        // Whether a list in a container has what is wrong is the same for each image; which values it has is not.
+        let is_of_whole =
+            |entry: &Value| entry.text_at(&["restrictedField"]).is_empty() && entry.get("values").is_none();
+        let is_local = |part: &FieldPart| excluded.iter().all(is_of_whole) && !part.after;
+        let part = own.field().filter(|part| !self.is_inner || is_local(part))?;
         // An exclusion without images and field may exempt one of several containers.
         let is_by_item = |entry: &Value| {
             entry.get("images").and_then(Value::as_list).is_some_and(|images| !images.is_empty())
@@ -309,7 +313,12 @@ impl Cutter<'_> {
             let only = own.only.clone().map(|only| ControlPart { field: Some(part), ..only });
             Check::PodSecurity(PodSecurity { only, ..own.clone() })
         };
-        let check = with(FieldPart { exempts: false, after: false, ..part });
+        let check = match with(FieldPart { exempts: false, after: false, ..part }) {
+            Check::PodSecurity(own) if self.is_inner => {
+                Check::PodSecurity(PodSecurity { exclude: Value::Null, ..own })
+            }
+            check => check,
+        };
         self.found.push(Found { check, lists, by_key: false });
         if part.after {
             self.met(own, part)?;

@@ -491,6 +491,34 @@ fn pod_security_controls_of_two_versions_are_proved_equal_field_by_field() {
     assert_eq!(compared(&level("v1.26", ""), &level("v1.27", "")).answer, Answer::Differs);
     let images = ", exclude: [{controlName: Capabilities, images: ['x/*']}]";
     assert_eq!(compared(&level("v1.25", ""), &level("v1.25", images)).answer, Answer::Differs);
+    let of = |control: &str, images: &str| {
+        level("v1.25", &format!(", exclude: [{{controlName: {control}, images: [{images}]}}]"))
+    };
+    for control in ["Capabilities", "Seccomp"] {
+        let found = compared(&of(control, "'x/*', z"), &of(control, "z, 'x/*'"));
+        assert_eq!(found.answer, Answer::Proved, "{control}: {:?}", found.reasons);
+        assert_eq!(
+            compared(&of(control, "'x/*', z"), &of(control, "z")).answer,
+            Answer::Differs,
+            "{control}"
+        );
+    }
+}
+
+#[test]
+fn a_requirement_that_counts_after_another_one_is_compared_with_it() {
+    let restricted = |exclude: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}\nspec:\n  rules:\n  \
+             - name: r\n    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}\n    validate: {{podSecurity: {{level: restricted, version: v1.24, \
+             exclude: [{{controlName: Privilege Escalation, images: ['*']}}, {{controlName: Capabilities, images: ['*']}}, {{controlName: Seccomp, images: [{exclude}]}}]}}}}\n"
+        )
+    };
+    // With a container that is exempt for its profile the others need none.
+    let found = compared(&restricted("'x/*'"), &restricted("'x/*', 'z/*'"));
+    assert_eq!(found.answer, Answer::Differs);
+    let all = compared(&restricted("'*'"), &restricted("'*', x"));
+    assert_eq!(all.answer, Answer::Proved, "{:?}", all.reasons);
 }
 
 #[test]
