@@ -111,7 +111,7 @@ const ENOUGH: usize = 8;
 const SPARSE: [usize; 2] = [20, 4];
 
 /// So many objects are looked at where nothing can be proved, roughly.
-const MOST_EXPLORED: usize = 40_000;
+const MOST_EXPLORED: usize = 120_000;
 
 /// A unit has so many of them in any case.
 const FEWEST: usize = 40;

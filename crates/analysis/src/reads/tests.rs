@@ -6,6 +6,7 @@
 //! distinguishes get the same results.
 
 use crate::value::Value;
+use crate::value::print::json;
 
 use super::Step;
 use super::seen::{AbstractValue, ValueSet};
@@ -102,6 +103,13 @@ impl Tests {
         }
         // Fields that are compared with names of fields are none of their relations.
         let is_computed = |parts: &Parts<'_>| parts.is_computed || !parts.names.is_empty();
+        if by == By::Membership {
+            // A value that is the text of a list is one for these operators.
+            for text in one.constants.iter().filter_map(|constant| constant.as_str()) {
+                let list = Value::from(json(&Value::list(vec![Value::from(text)])));
+                other.places.iter().for_each(|place| self.at(place, by, &list));
+            }
+        }
         let is_variable = |parts: &Parts<'_>| !parts.places.is_empty() || is_computed(parts);
         if is_variable(&one) && is_variable(&other) {
             if is_computed(&one) || is_computed(&other) {

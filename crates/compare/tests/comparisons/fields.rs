@@ -169,3 +169,12 @@ fn values_and_names_of_objects_without_a_schema_are_tried() {
         assert_eq!(compared(&deny(key, "x"), &deny(key, "y")).answer, Answer::Differs, "{key}");
     }
 }
+
+#[test]
+fn values_that_are_the_text_of_a_list_are_tried_where_operators_look_into_lists() {
+    let old = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE]}}]}\n    validate:\n      message: m\n      deny: {conditions: {any: [{key: x, operator: AnyIn, value: \"{{ request.object.metadata.annotations.a || '' }}\"}]}}\n";
+    let new = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n  validationActions: [Audit]\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n  validations:\n  - expression: \"!(object.metadata.?annotations[?'a'].orValue('') in ['x', '*'])\"\n";
+    let found = compared(old, new);
+    assert_eq!(found.answer, Answer::Differs, "{:?}", found.reasons);
+    assert!(json(&found.differences[0].object).contains(r#"[\"x\"]"#), "{:?}", found.differences[0].object);
+}
