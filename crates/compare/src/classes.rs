@@ -392,7 +392,9 @@ mod tests {
         let same = |item: &Value, _: usize| item.clone();
         let lists = classes.lists(&field, &items, &same)?;
         let loops = &classes.lists[&field];
-        let said = |list: &[Value]| classes.each(&field, loops, &Value::list(list.to_vec())).unwrap();
+        let said = |list: &[Value]| {
+            classes.each(&field, loops, &Value::list(list.to_vec()), &mut Known::default()).unwrap()
+        };
         let mut known: BTreeSet<Vec<Verdict>> =
             lists.iter().map(|list| said(list.as_list().unwrap())).collect();
         known.insert(said(&[]));
