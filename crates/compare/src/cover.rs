@@ -445,7 +445,7 @@ impl Run<'_> {
         let items = items.clamp(1, MOST_ITEMS);
         let further = if self.looked > 1 { SPARSE[1] } else { 1 };
         let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
-        // Of what was looked at in vain the rest is looked at less.
+        // The more was looked at, the less is looked at of the rest.
         let few = few.min(MOST_EXPLORED.saturating_sub(self.objects) / SPARSE[1]).max(FEWEST.min(few));
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
