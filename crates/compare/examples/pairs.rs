@@ -1,12 +1,12 @@
 //! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
 //!
-//! `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
+//! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
 //! they were proved equal (`false proof`) or no difference was found (`missed`); `(files)`: only as written, not as an API server
 //! shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
 //! (`docs/diff.md`).
 
 use std::io::BufRead;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ephor_compare::{Answer, Options, Side, compare};
 use ephor_kubernetes::admitted::{admitted, kind_of};
@@ -68,7 +68,9 @@ fn differing(old: &Side, new: &Side, objects: &[Value]) -> Vec<String> {
 
 fn main() {
     let is_long = std::env::args().any(|arg| arg == "--objects");
-    let checked = std::env::args().skip_while(|arg| arg != "--check").nth(1);
+    let value = |flag: &str| std::env::args().skip_while(|arg| arg != flag).nth(1);
+    let checked = value("--check");
+    let limit = value("--time-limit").and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
     let pool = checked.map(|path| objects(&path)).unwrap_or_default();
     let as_shown: Vec<Value> = pool.iter().filter_map(shown).collect();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -81,7 +83,8 @@ fn main() {
                 continue;
             }
         };
-        let found = compare(&old, &new, Options::default());
+        let deadline = limit.and_then(|limit| start.checked_add(limit));
+        let found = compare(&old, &new, Options { deadline, ..Options::default() });
         let time = start.elapsed().as_millis();
         if found.answer != Answer::Differs && !pool.is_empty() {
             let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
