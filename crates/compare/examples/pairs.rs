@@ -1,8 +1,8 @@
 //! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
 //!
-//! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`: with the objects of a file on which both sides differ though
-//! they were proved equal (`false proof`) or no difference was found (`missed`); `(files)`: only as written, not as an API server
-//! shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
+//! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`:
+//! with the objects of a file on which both sides differ though they were proved equal (`false proof`) or no difference was found
+//! (`missed`); `(files)`: only as written, not as an API server shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
 //! (`docs/diff.md`).
 
 use std::io::BufRead;
