@@ -12,7 +12,7 @@ use super::environment::Environment;
 use super::results::normal;
 use super::seen::{Seen, before_ephemeral, seen_in_clusters};
 use super::shrink::shrink;
-use super::side::{Judgement, Side};
+use super::side::{Effect, Judgement, Side};
 use super::surroundings::{Case, request};
 
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
@@ -80,6 +80,8 @@ impl Run<'_> {
             (false, true) => DifferenceKind::Stricter,
             (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
             (true, true) if self.options.errors && old.verdict != new.verdict => DifferenceKind::Errors,
+            // What is denied leaves no object.
+            (true, true) if self.has_effects && old.effect == Effect::Denied => return None,
             _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
             _ => return None,
         };
