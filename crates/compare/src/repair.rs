@@ -37,6 +37,7 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
             Reason::Invalid if refusal.path == "metadata.namespace" => {
                 with(&object, &path, Some(Value::from("default")))?
             }
+            Reason::Invalid if let Some(found) = renamed(&object, &path) => found,
             Reason::Invalid if !is_unset(&object, &path) => return None,
             Reason::Required | Reason::Invalid | Reason::NotSupported => {
                 let value = least(&kind, &path, at)?;
@@ -50,6 +51,17 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
         };
     }
     None
+}
+
+/// A map, such as annotations, whose names begin with a letter, when some begin with what no name may begin with.
+fn renamed(object: &Value, path: &[PathPart]) -> Option<Value> {
+    let (found, steps) = follow(object, path);
+    let map = found.as_map().filter(|_| steps == path.len())?;
+    let is_good = |key: &str| key.starts_with(|c: char| c.is_ascii_alphanumeric());
+    map.keys().any(|key| !is_good(key)).then_some(())?;
+    let named = |key: &Str| if is_good(key) { key.clone() } else { Str::from(format!("a{key}")) };
+    let entries = map.iter().map(|(key, value)| (named(key), value.clone()));
+    with(object, path, Some(Value::Map(entries.collect())))
 }
 
 /// A controller whose selector selects the pods of its template, when it was refused for one of these; `None` when nothing is missing.
