@@ -230,10 +230,10 @@ impl Classes {
             Value::Map(map) => map.is_empty(),
             items => items.as_list().is_some_and(<[Value]>::is_empty),
         };
-        let as_written = self.known(field, items, |known, own| own.each(field, loops, items, known))?;
-        let shown = self.known(field, items, |known, own| {
-            known.shown.get_or_insert_with(|| own.shown(field, items, base)).clone()
-        });
+        let (as_written, shown) = self.known(field, items, |known, own| {
+            let as_written = own.each(field, loops, items, known)?;
+            Some((as_written, known.shown.get_or_insert_with(|| own.shown(field, items, base)).clone()))
+        })?;
         let in_clusters = match shown {
             Shown::Unknown => Ok(as_written.clone()),
             Shown::Refused(path) => Err(path),

@@ -238,13 +238,17 @@ pub(crate) fn size(value: &Value) -> usize {
     crate::value::print::json(value).len()
 }
 
+/// The name of a rule without what generated rules for controllers have in front.
+pub(crate) fn written_name(rule: &str) -> &str {
+    let rule = rule.strip_prefix("autogen-").unwrap_or(rule);
+    rule.strip_prefix("cronjob-").unwrap_or(rule)
+}
+
 /// Whether two differences are one that shows on several kinds: generated rules differ as the written ones do.
 fn is_alike(a: &Difference, b: &Difference) -> bool {
     let of = |judgement: &Judgement| {
-        let by = judgement.by.as_ref().map(|(policy, rule)| {
-            let rule = rule.strip_prefix("autogen-").unwrap_or(rule);
-            (policy.to_string(), rule.strip_prefix("cronjob-").unwrap_or(rule).to_string())
-        });
+        let by =
+            judgement.by.as_ref().map(|(policy, rule)| (policy.to_string(), written_name(rule).to_string()));
         (judgement.verdict, judgement.effect, by)
     };
     (a.kind, a.universe, a.environment.operation, &a.environment.subresource)

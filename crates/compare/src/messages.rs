@@ -11,6 +11,7 @@ use crate::value::Value;
 use crate::value::print::json;
 
 use super::cover::{Options, compare_observed};
+use super::differences::written_name;
 use super::environment::Environment;
 use super::observer::{Collector, Evaluated};
 use super::seen::{Seen, seen_in_clusters};
@@ -66,7 +67,7 @@ pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> 
     let rank = |one: &OtherMessages| {
         let mut said = one.old.iter().chain(&one.new);
         // Rules as they are written come before those that are generated of them.
-        (one.old.len() + one.new.len(), said.any(|said| plain(&said.rule) != said.rule))
+        (one.old.len() + one.new.len(), said.any(|said| written_name(&said.rule) != said.rule))
     };
     all.sort_by(|a, b| rank(a).cmp(&rank(b)).then(smaller(&a.object, &b.object)));
     let mut shown: BTreeSet<Said> = BTreeSet::new();
@@ -80,13 +81,7 @@ pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> 
 }
 
 fn is_same_rule(a: &Said, b: &Said) -> bool {
-    (&a.policy, plain(&a.rule)) == (&b.policy, plain(&b.rule))
-}
-
-/// The name of a rule without what generated rules for controllers have in front.
-fn plain(rule: &str) -> &str {
-    let rule = rule.strip_prefix("autogen-").unwrap_or(rule);
-    rule.strip_prefix("cronjob-").unwrap_or(rule)
+    (&a.policy, written_name(&a.rule)) == (&b.policy, written_name(&b.rule))
 }
 
 fn smaller(a: &Value, b: &Value) -> Ordering {
