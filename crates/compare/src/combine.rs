@@ -4,6 +4,9 @@
 
 use crate::analysis::reads::Tree;
 use crate::ir::matcher::is_label_key;
+use crate::kubernetes::Types;
+use crate::kubernetes::admitted::instead_of;
+use crate::kubernetes::schema::Type;
 use crate::value::{Str, Value};
 
 /// How many pairs are looked at for one that is taken.
@@ -54,19 +57,37 @@ fn spread(count: usize) -> usize {
     (near.max(1)..).find(|step| common(*step, count) == 1).unwrap_or(1)
 }
 
-/// An item with the fields that every item has, unless they are read.
-pub(crate) fn filled(item: &Value, required: &Value, read: &Tree) -> Value {
+/// An item of a type with the fields that every item has, unless they are read, or it has another field of which one is enough.
+pub(crate) fn filled(
+    item: &Value,
+    required: &Value,
+    read: &Tree,
+    (types, ty): (&Types, Option<&Type>),
+) -> Value {
     let (Value::Map(map), Value::Map(required)) = (item, required) else { return item.clone() };
-    let mut map = map.clone();
+    let name = match ty {
+        Some(Type::Named(name, _)) => Some(name),
+        _ => None,
+    };
+    let def = name.and_then(|name| types.named(name));
+    let has_other = |key: &str| {
+        def.is_some_and(|def| {
+            instead_of(&def.name, key).iter().any(|other| *other != key && map.get(other).is_some())
+        })
+    };
+    let mut filled_in = map.clone();
     for (key, value) in required.iter() {
         let of = match (map.get(key), read.get(key)) {
-            (None, None) => value.clone(),
-            (Some(own), Some(below)) => filled(own, value, below),
+            (None, None) if !has_other(key) => value.clone(),
+            (Some(own), Some(below)) => {
+                let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
+                filled(own, value, below, (types, ty))
+            }
             _ => continue,
         };
-        map.insert::<Str>(key.clone(), of);
+        filled_in.insert::<Str>(key.clone(), of);
     }
-    Value::Map(map)
+    Value::Map(filled_in)
 }
 
 /// An item with a name of its own where its name does not count.
@@ -87,4 +108,25 @@ pub(crate) fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
 pub(crate) fn as_key(text: &str) -> Option<Str> {
     let longer = format!("{text}a");
     (!is_label_key(text) && is_label_key(&longer)).then(|| longer.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare_tests::yaml;
+    use crate::kubernetes::schema::Whole;
+    use ephor_value::print::json;
+
+    #[test]
+    fn an_item_with_one_of_several_fields_needs_no_other_of_them() {
+        let required = yaml("{configMapRef: {name: a}}");
+        let of = |item: &str, ty: &str| {
+            let ty = Type::Named(ty.into(), Whole::Merged);
+            json(&filled(&yaml(item), &required, &Tree::default(), (Types::built_in(), Some(&ty))))
+        };
+        assert_eq!(of("{secretRef: {name: b}}", "core/v1.EnvFromSource"), r#"{"secretRef":{"name":"b"}}"#);
+        assert_eq!(of("{}", "core/v1.EnvFromSource"), r#"{"configMapRef":{"name":"a"}}"#);
+        let both = r#"{"secretRef":{"name":"b"},"configMapRef":{"name":"a"}}"#;
+        assert_eq!(of("{secretRef: {name: b}}", "core/v1.Container"), both);
+    }
 }

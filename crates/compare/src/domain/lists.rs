@@ -53,7 +53,9 @@ impl Domain<'_> {
                 // What is not read of an item is such that an API server admits it.
                 let add = |choice: Choice| Choice {
                     value: match (&choice.value, &required) {
-                        (Some(item), Some(required)) => Some(filled(item, required, &below)),
+                        (Some(value), Some(required)) => {
+                            Some(filled(value, required, &below, (self.types, item)))
+                        }
                         _ => choice.value,
                     },
                     ..choice
