@@ -126,7 +126,7 @@ mod tests {
         };
         assert_eq!(of("{secretRef: {name: b}}", "core/v1.EnvFromSource"), r#"{"secretRef":{"name":"b"}}"#);
         assert_eq!(of("{}", "core/v1.EnvFromSource"), r#"{"configMapRef":{"name":"a"}}"#);
-        let both = r#"{"secretRef":{"name":"b"},"configMapRef":{"name":"a"}}"#;
+        let both = r#"{"configMapRef":{"name":"a"},"secretRef":{"name":"b"}}"#;
         assert_eq!(of("{secretRef: {name: b}}", "core/v1.Container"), both);
     }
 }
