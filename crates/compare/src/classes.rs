@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::analysis::reads::Step;
+use crate::engine::Request;
 use crate::kubernetes::admitted::{required_item, smallest};
 use crate::value::{Map, Str, Value};
 
@@ -272,31 +273,47 @@ impl Classes {
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
-    fn each(
+    fn each<'l>(
         &self,
         field: &[Step],
-        loops: &[Arc<Loop>],
+        loops: &'l [Arc<Loop>],
         items: &Value,
         known: &mut Known,
     ) -> Option<Vec<Verdict>> {
-        let new = |one: &Arc<Loop>| {
-            let mut object = Value::map([
-                ("apiVersion", Value::from(&*self.environment.api_version())),
-                ("kind", Value::Str(self.environment.object[2].clone())),
-                ("metadata", Value::map([("name", Value::from("a"))])),
-            ]);
+        // Loops over the same lists see the same object.
+        let mut requests: Vec<(Vec<&List>, Option<Request>)> = Vec::new();
+        let mut new = |one: &'l Arc<Loop>| {
             let is_other = |list: &&List| !list.contains(&Step::Items) && !field.starts_with(list);
-            for list in one.lists.iter().filter(is_other) {
-                object = placed(&object, list, Value::list(Vec::new()));
-            }
-            object = placed(&object, field, items.clone());
-            let case = Case { object, old: None, around: Arc::clone(&self.around) };
-            let said = judge(&one.engine, &request(&self.environment, &case)?).verdict;
+            let others: Vec<&List> = one.lists.iter().filter(is_other).collect();
+            let at = match requests.iter().position(|(known, _)| *known == others) {
+                Some(at) => at,
+                None => {
+                    let request = self.with_nothing_else(field, items, &others);
+                    requests.push((others, request));
+                    requests.len() - 1
+                }
+            };
+            let said = judge(&one.engine, requests.get(at)?.1.as_ref()?).verdict;
             // What is not evaluated says nothing of items.
             (said != Verdict::Skip || !one.is_expression).then_some(said)
         };
-        let mut of = |one: &Arc<Loop>| *known.said.entry(Arc::as_ptr(one).addr()).or_insert_with(|| new(one));
+        let mut of =
+            |one: &'l Arc<Loop>| *known.said.entry(Arc::as_ptr(one).addr()).or_insert_with(|| new(one));
         loops.iter().map(&mut of).collect()
+    }
+
+    /// The request about an object that has only a field and other lists, which are empty.
+    fn with_nothing_else(&self, field: &[Step], items: &Value, others: &[&List]) -> Option<Request> {
+        let mut object = Value::map([
+            ("apiVersion", Value::from(&*self.environment.api_version())),
+            ("kind", Value::Str(self.environment.object[2].clone())),
+            ("metadata", Value::map([("name", Value::from("a"))])),
+        ]);
+        for list in others {
+            object = placed(&object, list, Value::list(Vec::new()));
+        }
+        object = placed(&object, field, items.clone());
+        request(&self.environment, &Case { object, old: None, around: Arc::clone(&self.around) })
     }
 }
 

@@ -16,10 +16,10 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::value::Value;
 
-use super::answer::{Answer, Comparison, Difference, Universe};
+use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::classes::{Classes, Memory};
 use super::differences::Key;
-use super::domain::Domain;
+use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
 use super::external::external;
@@ -372,7 +372,10 @@ impl Run<'_> {
         }
         // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
         for (others, mut found) in refused {
-            if let Some((reads, pool)) = found.near_refused.take() {
+            if let Some((reads, mut pool)) = found.near_refused.take() {
+                if self.is_known_to_differ(at) {
+                    pool.few = pool.few.min(FEWEST);
+                }
                 self.explore((environment, (unit, at), others), &reads, pool, &mut found);
             }
             if self.is_decided(environment, found, &mut attempts) {
@@ -392,6 +395,15 @@ impl Run<'_> {
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
+    }
+
+    /// Whether an object in clusters is known that violates the side `at` and not the other.
+    fn is_known_to_differ(&self, at: usize) -> bool {
+        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let is_such = |one: &Difference| {
+            one.kind == kind && one.universe != Universe::Files && one.environment.operation != "DELETE"
+        };
+        self.found.values().any(is_such)
     }
 
     /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.
@@ -447,10 +459,12 @@ impl Run<'_> {
         let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
         // The more was looked at, the less is looked at of the rest.
         let few = few.min(MOST_EXPLORED.saturating_sub(self.objects) / SPARSE[1]).max(FEWEST.min(few));
+        let few = if self.is_known_to_differ(from.1) { few.min(FEWEST) } else { few };
         let limit = if found.open.is_some() { few } else { self.options.objects };
         let words = Rc::clone(&self.words);
         let mut domain =
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
+        domain.some = (2 * few).clamp(FEWEST, SOME);
         let is_open = found.open.is_some();
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
@@ -470,7 +484,7 @@ impl Run<'_> {
                 self::cases(environment, &reads, &tested, &mut domain, &around)
             };
             if items > SOME_ITEMS {
-                cases = of(SOME_ITEMS, limit);
+                cases = of(SOME_ITEMS, limit.min(2 * few));
             }
             cases = of(1, few).into_iter().chain(cases.into_iter().step_by(2)).collect();
         }

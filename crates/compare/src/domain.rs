@@ -28,7 +28,7 @@ use super::tested::Tested;
 use super::words::Words;
 
 /// How many objects there are at most when they do not stand for all others.
-const SOME: usize = 2_000;
+pub(crate) const SOME: usize = 2_000;
 
 /// Deeper parts of objects are not looked at.
 const DEEPEST: usize = 24;
@@ -45,6 +45,8 @@ pub struct Domain<'d> {
     items: usize,
     /// How many objects there are at most.
     limit: usize,
+    /// The same when they do not stand for all others.
+    pub some: usize,
     pub(super) kind: [Str; 3],
     /// The fields that lead to the value that is built.
     pub(super) path: Vec<Str>,
@@ -108,6 +110,7 @@ impl<'d> Domain<'d> {
             known: BTreeMap::new(),
             items,
             limit,
+            some: SOME,
             kind: environment.object.clone(),
             path: Vec::new(),
             at: Vec::new(),
@@ -214,7 +217,7 @@ impl<'d> Domain<'d> {
     pub(super) fn not_all(&mut self, why: &str) {
         self.open.get_or_insert_with(|| why.to_string());
         // Some of the combinations are enough then.
-        self.limit = self.limit.min(SOME);
+        self.limit = self.limit.min(self.some);
     }
 
     fn metadata(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Choice> {

@@ -15,11 +15,10 @@ use crate::value::Value;
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 
+use crate::analysis::reads::NAME_OF_NAMESPACE;
+
 use super::described::{DESCRIBED, DESCRIBED_NODES};
 use super::guessed;
-
-/// The label that an API server gives each namespace: its name.
-pub(super) const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
 
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];

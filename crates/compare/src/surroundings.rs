@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree};
+use crate::analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree};
 use crate::engine::request::{Parts, UserParts, namespace_of_labels};
 use crate::engine::{Profile, Request};
 use crate::kubernetes::Types;
@@ -14,7 +14,7 @@ use crate::value::{Map, Str, Value};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::outside::FUNCTIONS;
-use super::predicates::{NAME_OF_NAMESPACE, Predicates};
+use super::predicates::Predicates;
 use super::tested::Tested;
 use super::words::{Languages, Words};
 

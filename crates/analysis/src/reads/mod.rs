@@ -19,7 +19,7 @@ mod template;
 pub mod tests;
 
 pub use rule::{of_policy, reads_namespace, tested_by_policy};
-pub use seen::GIVEN;
+pub use seen::{GIVEN, NAME_OF_NAMESPACE};
 
 use crate::value::Str;
 

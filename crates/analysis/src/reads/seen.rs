@@ -75,6 +75,9 @@ const CONSTANT: [&str; 13] = [
     "authorizer.requestResource",
 ];
 
+/// The label that an API server gives each namespace: its name.
+pub const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
+
 /// Names that the data has before any binding.
 pub const GIVEN: [&str; 7] = [
     "request",
@@ -147,6 +150,11 @@ fn further(part: Part, steps: &[Step], step: Step) -> Result<AbstractValue, Untr
     let mut steps = steps.to_vec();
     steps.push(step);
     Ok(AbstractValue::At(part, steps))
+}
+
+/// A field of the metadata of the object.
+fn of_object(field: &str) -> AbstractValue {
+    AbstractValue::At(Part::Object, vec![Step::Key("metadata".into()), Step::Key(field.into())])
 }
 
 impl Reader {
@@ -259,7 +267,11 @@ impl Reader {
             let found = match one {
                 AbstractValue::Root => self.of_root(key)?,
                 AbstractValue::Request => self.of_request(key)?,
-                AbstractValue::At(part, steps) => vec![further(*part, steps, Step::Key(key.clone()))?],
+                AbstractValue::At(part, steps) => {
+                    let found = further(*part, steps, Step::Key(key.clone()))?;
+                    let alias = self.name_of_namespace(&found);
+                    std::iter::once(found).chain(alias).collect()
+                }
                 AbstractValue::Map(entries) => {
                     let found = entries.iter().rev().find(|(k, _)| k == key);
                     found.map(|(_, v)| v.clone()).unwrap_or_default()
@@ -290,7 +302,9 @@ impl Reader {
                     let one = further(*part, steps, Step::Items)?;
                     let found = vec![one];
                     self.read_shape(&found)?;
-                    found
+                    let alias: ValueSet =
+                        found.iter().filter_map(|one| self.name_of_namespace(one)).collect();
+                    either(found, alias)?
                 }
                 AbstractValue::List(items) => items.clone(),
                 AbstractValue::Map(entries) => {
@@ -365,6 +379,22 @@ impl Reader {
         }
     }
 
+    /// The field of the object that is the name of its namespace, when a value of the namespace is this name, or may be:
+    /// an API server puts it into a label.
+    fn name_of_namespace(&self, value: &AbstractValue) -> Option<AbstractValue> {
+        let AbstractValue::At(Part::Namespace, steps) = value else { return None };
+        let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if **own == *key);
+        let is_name = match &**steps {
+            [metadata, name] => is(metadata, "metadata") && is(name, "name"),
+            [metadata, labels, label] => {
+                let may_be = *label == Step::Items || is(label, NAME_OF_NAMESPACE);
+                is(metadata, "metadata") && is(labels, "labels") && may_be
+            }
+            _ => false,
+        };
+        (is_name && self.tests.is_some()).then(|| of_object("namespace"))
+    }
+
     fn of_request(&mut self, key: &Str) -> Result<ValueSet, Untracked> {
         match &**key {
             "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
@@ -373,13 +403,7 @@ impl Reader {
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
                 // Where tests are looked for, these are those of the object.
-                let of = |key: &Str| {
-                    AbstractValue::At(
-                        Part::Object,
-                        vec![Step::Key("metadata".into()), Step::Key(key.clone())],
-                    )
-                };
-                return Ok(self.tests.is_some().then(|| of(key)).into_iter().collect());
+                return Ok(self.tests.is_some().then(|| of_object(key)).into_iter().collect());
             }
             "uid" => return Err(Untracked),
             // All else counts as read in any case.

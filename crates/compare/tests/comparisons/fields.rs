@@ -64,6 +64,13 @@ fn differing(old: &str, new: &str) -> Vec<String> {
     found.differences.iter().map(|d| json(&d.object)).collect()
 }
 
+#[track_caller]
+fn differ_in_clusters(old: &str, new: &str) {
+    let found = compared(old, new);
+    assert_eq!(found.answer, Answer::Differs, "{old} {new}");
+    assert!(found.differences.iter().any(|one| one.universe == Universe::Cluster), "{old} {new}");
+}
+
 #[test]
 fn an_operator_that_looks_into_a_list_takes_a_value_for_a_pattern() {
     let old = denying(&condition(&data("a"), "AnyIn", "[update, patch]"));
@@ -177,4 +184,23 @@ fn values_that_are_the_text_of_a_list_are_tried_where_operators_look_into_lists(
     let found = compared(old, new);
     assert_eq!(found.answer, Answer::Differs, "{:?}", found.reasons);
     assert!(json(&found.differences[0].object).contains(r#"[\"x\"]"#), "{:?}", found.differences[0].object);
+}
+
+#[test]
+fn the_name_of_a_namespace_is_followed_to_the_object_in_it() {
+    for name in [
+        "namespaceObject.metadata.name",
+        "request.namespace",
+        "object.metadata.namespace",
+        "namespaceObject.metadata.labels['kubernetes.io/metadata.name']",
+        "namespaceObject.metadata.?labels[?'kubernetes.io/metadata.name'].orValue('')",
+    ] {
+        let other_than = |value: &str| requiring(&format!("{name} != '{value}'"));
+        differ_in_clusters(&other_than("default"), &requiring("false"));
+        differ_in_clusters(&requiring("true"), &other_than("x"));
+        differ_in_clusters(&requiring(&format!("!{name}.startsWith('x')")), &other_than("x"));
+        is_proved(&other_than("default"), &requiring("request.namespace != 'default'"));
+    }
+    let any = "namespaceObject.metadata.labels.exists(k, namespaceObject.metadata.labels[k] == 'x')";
+    differ_in_clusters(&requiring("true"), &requiring(&format!("!{any}")));
 }
