@@ -346,7 +346,10 @@ impl Run<'_> {
         let overlap = |other: &Unit| shared(unit.objects(), other.objects());
         // What reads the same and little else comes first.
         near.sort_by_cached_key(|other| (Reverse(overlap(other)), shared(other.objects(), other.objects())));
-        let close: Vec<&Unit> = near.iter().copied().filter(|o| overlap(o) > 0).take(TOGETHER).collect();
+        let is_near = near.first().is_some_and(|first| overlap(first) > 0);
+        // What reads nothing that others read may still be covered by several of them.
+        let close: Vec<&Unit> =
+            near.iter().copied().filter(|other| !is_near || overlap(other) > 0).take(TOGETHER).collect();
         let singles = near.iter().take(3).map(|one| vec![*one]);
         let mut partners: Vec<Vec<&Unit>> = singles.collect();
         if close.len() > 1 {

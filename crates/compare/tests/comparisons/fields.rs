@@ -204,3 +204,10 @@ fn the_name_of_a_namespace_is_followed_to_the_object_in_it() {
     let any = "namespaceObject.metadata.labels.exists(k, namespaceObject.metadata.labels[k] == 'x')";
     differ_in_clusters(&requiring("true"), &requiring(&format!("!{any}")));
 }
+
+#[test]
+fn what_denies_everything_differs_from_several_conditions_together() {
+    let has = |label: &str| format!("object.metadata.?labels.?{label}.orValue('') != ''");
+    let all: Vec<String> = ["a", "b", "c", "d"].map(has).into();
+    differ_in_clusters(&requiring(&all.join(" && ")), &requiring("false"));
+}
