@@ -467,7 +467,9 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let mut domain =
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
-        domain.some = (2 * few).clamp(FEWEST, SOME);
+        // In further kinds and operations fewer are built.
+        let some = if self.looked > 1 { (2 * few).clamp(FEWEST, SOME) } else { SOME };
+        domain.some = some;
         let is_open = found.open.is_some();
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
@@ -487,7 +489,7 @@ impl Run<'_> {
                 self::cases(environment, &reads, &tested, &mut domain, &around)
             };
             if items > SOME_ITEMS {
-                cases = of(SOME_ITEMS, limit.min(2 * few));
+                cases = of(SOME_ITEMS, if self.looked > 1 { some } else { limit });
             }
             cases = of(1, few).into_iter().chain(cases.into_iter().step_by(2)).collect();
         }
