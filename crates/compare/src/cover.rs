@@ -18,7 +18,7 @@ use crate::value::Value;
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::classes::{Classes, Memory};
-use super::differences::Key;
+use super::differences::{Key, place};
 use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
@@ -107,8 +107,15 @@ pub(crate) const MOST_WITNESSES: usize = 64;
 /// The best of so many objects on which sides differ is shown.
 const ENOUGH: usize = 8;
 
-/// Where nothing can be proved, one object of so many is evaluated, and fewer by the second factor for further kinds and operations.
-const SPARSE: [usize; 2] = [20, 4];
+/// Where nothing can be proved, one object of so many is evaluated, and fewer by the other factors for the next kinds and operations,
+/// and for all others.
+const SPARSE: [usize; 3] = [20, 4, 10];
+
+/// For so many kinds and operations the second of these factors counts.
+const NEXT: usize = 3;
+
+/// So many objects are looked at for a unit of a rule of which a difference is shown already.
+const FEW_OBJECTS: usize = 400;
 
 /// So many objects are looked at where nothing can be proved, roughly.
 const MOST_EXPLORED: usize = 120_000;
@@ -362,10 +369,15 @@ impl Run<'_> {
         if partners.is_empty() {
             partners.push(Vec::new());
         }
+        let is_shown = self.is_shown(environment, (unit, at));
+        if is_shown {
+            partners.drain(..partners.len().saturating_sub(1));
+        }
+        let most = if is_shown { FEW_OBJECTS } else { self.options.objects };
         let mut attempts = Attempts::default();
         let mut refused: Vec<(&Vec<&Unit>, Uncovered)> = Vec::new();
         for others in &partners {
-            let found = self.cover(environment, (unit, at), others);
+            let found = self.cover(environment, (unit, at), others, most);
             if found.near_refused.is_some() {
                 refused.push((others, found));
             } else if self.is_decided(environment, found, &mut attempts) {
@@ -379,7 +391,9 @@ impl Run<'_> {
                 if self.is_known_to_differ(at) {
                     pool.few = pool.few.min(FEWEST);
                 }
-                self.explore((environment, (unit, at), others), &reads, pool, &mut found);
+                if !is_shown {
+                    self.explore((environment, (unit, at), others), &reads, pool, &mut found);
+                }
             }
             if self.is_decided(environment, found, &mut attempts) {
                 break;
@@ -398,6 +412,21 @@ impl Run<'_> {
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
+    }
+
+    /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
+    /// its other units add is a smaller one.
+    fn is_shown(&self, environment: &Environment, (unit, at): (&Unit, usize)) -> bool {
+        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let [policy] = unit.engine.set().policies() else { return false };
+        let [rule] = &*policy.rules else { return false };
+        let rule = format!("{}/{}", policy.name, rule.name);
+        let place = place(environment);
+        self.found.iter().any(|((known, of, is_deletion, by), one)| {
+            (*known, of, *is_deletion) == (kind, &place.0, place.1)
+                && by.get(at).is_some_and(|by| by.as_deref() == Some(&rule))
+                && one.universe != Universe::Files
+        })
     }
 
     /// Whether an object in clusters is known that violates the side `at` and not the other.
@@ -436,7 +465,14 @@ impl Run<'_> {
         real > 0
     }
 
-    fn cover(&mut self, environment: &Environment, from: (&Unit, usize), others: &[&Unit]) -> Uncovered {
+    /// On which of at most so many objects others do not cover a unit.
+    fn cover(
+        &mut self,
+        environment: &Environment,
+        from: (&Unit, usize),
+        others: &[&Unit],
+        most: usize,
+    ) -> Uncovered {
         let (unit, _) = from;
         let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
@@ -458,12 +494,16 @@ impl Run<'_> {
         let uncounted =
             why.or_else(|| (items > MOST_ITEMS).then(|| "many statements about items of lists".into()));
         let items = items.clamp(1, MOST_ITEMS);
-        let further = if self.looked > 1 { SPARSE[1] } else { 1 };
+        let further = match self.looked {
+            0 | 1 => 1,
+            2..=NEXT => SPARSE[1],
+            _ => SPARSE[2],
+        };
         let few = (self.options.objects / SPARSE[0] / further / self.share).max(1);
         // The more was looked at, the less is looked at of the rest.
         let few = few.min(MOST_EXPLORED.saturating_sub(self.objects) / SPARSE[1]).max(FEWEST.min(few));
         let few = if self.is_known_to_differ(from.1) { few.min(FEWEST) } else { few };
-        let limit = if found.open.is_some() { few } else { self.options.objects };
+        let limit = if found.open.is_some() { few } else { most.min(self.options.objects) };
         let words = Rc::clone(&self.words);
         let mut domain =
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);

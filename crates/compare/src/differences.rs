@@ -18,6 +18,12 @@ use super::surroundings::{Case, request};
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
 pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 
+/// The kind of object or subresource of requests, and whether they are deletions.
+pub(crate) fn place(environment: &Environment) -> (String, bool) {
+    let of = format!("{}/{}", environment.resource.kind, environment.subresource);
+    (of, environment.operation == "DELETE")
+}
+
 impl Run<'_> {
     /// Evaluates both sides as a whole on an object; whether they differ.
     pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> bool {
@@ -33,12 +39,10 @@ impl Run<'_> {
                 let effect = |judgement: &Judgement| Some(judgement.effect.name().to_string());
                 (kind, String::new(), false, [effect(&old), effect(&new)])
             }
-            _ => (
-                kind,
-                format!("{}/{}", environment.resource.kind, environment.subresource),
-                environment.operation == "DELETE",
-                [by(&old), by(&new)],
-            ),
+            _ => {
+                let (of, is_deletion) = place(environment);
+                (kind, of, is_deletion, [by(&old), by(&new)])
+            }
         };
         let is_better = self
             .found
