@@ -371,7 +371,7 @@ impl Run<'_> {
         }
         let is_shown = self.is_shown(environment, (unit, at));
         if is_shown {
-            partners.drain(..partners.len().saturating_sub(1));
+            partners.truncate(1);
         }
         let most = if is_shown { FEW_OBJECTS } else { self.options.objects };
         let mut attempts = Attempts::default();
