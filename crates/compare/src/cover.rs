@@ -478,17 +478,20 @@ impl Run<'_> {
         let mut tested = unit.predicates.clone();
         let mut fields = unit.tested.clone();
         let mut items = unit.items.violated;
-        let mut has_more = false;
+        let mut has_more = unit.items.violated_without;
         let mut why = unit.items.open.clone();
         for other in others {
             reads.merge(&other.reads);
             tested.merge(&other.predicates);
             fields.merge(&other.tested);
             items += other.items.satisfied;
-            has_more |= other.items.any && other.items.satisfied == 0;
+            has_more |= other.items.satisfied_without || (other.items.any && other.items.satisfied == 0);
             why = why.or_else(|| other.items.open.clone());
         }
         items += usize::from(has_more);
+        if unit.items.violated_by_others || others.iter().any(|other| other.items.satisfied_by_others) {
+            why.get_or_insert_with(|| "items of one list go with items of another".into());
+        }
         let mut found = Uncovered { open: open(&reads, &tested), ..Uncovered::default() };
         // Lists whose items are looked at one after the other need no number.
         let uncounted =

@@ -5,7 +5,8 @@
 //! as a number that its length is compared with (`docs/diff.md`, "Lists").
 //!
 //! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when they are by the list: to keep them
-//! satisfied takes no item.
+//! satisfied takes no item. Unless what they say of an item is about other lists, too: then each item may need one of these, and no number is
+//! known.
 
 use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
@@ -19,6 +20,14 @@ pub struct Items {
     pub violated: usize,
     /// So many for what is no violation to stay none.
     pub satisfied: usize,
+    /// Whether for a violation to stay one each item that stays may need items of other lists.
+    pub violated_by_others: bool,
+    /// The same for what is no violation to stay none.
+    pub satisfied_by_others: bool,
+    /// Whether a violation stays one without items of a list that it looks at: if this has to have one, it is one more.
+    pub violated_without: bool,
+    /// The same for what is no violation.
+    pub satisfied_without: bool,
     /// Whether there are lists at all.
     pub any: bool,
     /// Why their number is not known.
@@ -27,6 +36,8 @@ pub struct Items {
     is_existence: bool,
     /// Whether a length has a name, under which it may be compared anywhere.
     is_length_named: bool,
+    /// Which variables of the rule are the same for all objects.
+    constants: Vec<bool>,
 }
 
 /// Longer lists are not tried.
@@ -47,19 +58,56 @@ enum Loop {
 struct Need {
     to_hold: usize,
     to_fail: usize,
+    /// Whether each item that stays may need others for the statement to stay true.
+    holds_by_others: bool,
+    /// The same for it to stay false.
+    fails_by_others: bool,
+    /// Whether it stays true without items of a list that it looks at.
+    holds_without: bool,
+    /// The same for it to stay false.
+    fails_without: bool,
 }
 
 impl Need {
     fn both(count: usize) -> Need {
-        Need { to_hold: count, to_fail: count }
+        Need { to_hold: count, to_fail: count, ..Need::default() }
     }
 
     fn and(self, other: Need) -> Need {
-        Need { to_hold: self.to_hold + other.to_hold, to_fail: self.to_fail + other.to_fail }
+        Need {
+            to_hold: self.to_hold + other.to_hold,
+            to_fail: self.to_fail + other.to_fail,
+            holds_by_others: self.holds_by_others || other.holds_by_others,
+            fails_by_others: self.fails_by_others || other.fails_by_others,
+            holds_without: self.holds_without || other.holds_without,
+            fails_without: self.fails_without || other.fails_without,
+        }
     }
 
-    fn most(self) -> usize {
-        self.to_hold.max(self.to_fail)
+    /// Of what becomes true with its opposite.
+    fn negated(self) -> Need {
+        Need {
+            to_hold: self.to_fail,
+            to_fail: self.to_hold,
+            holds_by_others: self.fails_by_others,
+            fails_by_others: self.holds_by_others,
+            holds_without: self.fails_without,
+            fails_without: self.holds_without,
+        }
+    }
+
+    /// Whether it is true or false.
+    fn either(self) -> Need {
+        let most = self.to_hold.max(self.to_fail);
+        let by_others = self.holds_by_others || self.fails_by_others;
+        let without = self.holds_without || self.fails_without;
+        Need {
+            holds_by_others: by_others,
+            fails_by_others: by_others,
+            holds_without: without,
+            fails_without: without,
+            ..Need::both(most)
+        }
     }
 }
 
@@ -69,6 +117,11 @@ impl Items {
         let mut found = Items::default();
         let mut need = Need::default();
         for rule in policy.all_rules() {
+            found.constants.clear();
+            for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
+                let is_constant = Tree::of(variable).is_some_and(|tree| found.is_local(&tree, &[]));
+                found.constants.push(is_constant);
+            }
             if let Some(tree) = Tree::of(&**rule) {
                 found.is_length_named |= names_length(&tree, false);
                 need = need.and(found.tree(&tree, true));
@@ -76,10 +129,12 @@ impl Items {
         }
         for source in &policy.admit {
             if let Some(tree) = Tree::of(source) {
-                need = need.and(Need::both(found.tree(&tree, false).most()));
+                need = need.and(found.tree(&tree, false).either());
             }
         }
         (found.violated, found.satisfied) = (need.to_fail, need.to_hold);
+        (found.violated_by_others, found.satisfied_by_others) = (need.fails_by_others, need.holds_by_others);
+        (found.violated_without, found.satisfied_without) = (need.fails_without, need.holds_without);
         found
     }
 
@@ -144,7 +199,7 @@ impl Items {
         if node.kind == "PodSecurity" {
             // A container, volume or sysctl is enough to fail; an item of a list in it may have to be there.
             self.any = true;
-            return need.and(Need { to_hold: 1, to_fail: 2 });
+            return need.and(Need { to_hold: 1, to_fail: 2, ..Need::default() });
         }
         if node.kind == "Filter" {
             need = need.and(Need::both(looked_for(node)));
@@ -159,16 +214,86 @@ impl Items {
         }
         self.is_existence = outside;
         if is_negation(node) || (node.kind, node.variant) == ("Expr", "not") {
-            need = Need { to_hold: need.to_fail, to_fail: need.to_hold };
+            need = need.negated();
         }
         let Some(kind) = kind else { return need };
         self.any = true;
         match kind {
+            // Of each item it says something of other lists, too.
+            Loop::Each if plain && !self.is_about_items(node) => Need {
+                to_hold: 0,
+                to_fail: need.to_fail + 1,
+                holds_by_others: need.holds_by_others || need.to_hold > 0,
+                fails_by_others: need.fails_by_others,
+                holds_without: true,
+                fails_without: need.fails_without,
+            },
+            Loop::Some if plain && !self.is_about_items(node) => Need {
+                to_hold: need.to_hold + 1,
+                to_fail: 0,
+                holds_by_others: need.holds_by_others,
+                fails_by_others: need.fails_by_others || need.to_fail > 0,
+                holds_without: need.holds_without,
+                fails_without: true,
+            },
             // One item is enough to fail; none has to be there to hold.
-            Loop::Each if plain => Need { to_hold: 0, to_fail: need.to_fail.max(1) },
-            Loop::Some if plain => Need { to_hold: need.to_hold.max(1), to_fail: 0 },
+            Loop::Each if plain => {
+                Need { to_fail: need.to_fail.max(1), holds_without: true, ..Need::default() }
+            }
+            Loop::Some if plain => {
+                Need { to_hold: need.to_hold.max(1), fails_without: true, ..Need::default() }
+            }
             _ if comprehension(node) == "one" => need.and(Need::both(2)),
             _ => need.and(Need::both(1)),
+        }
+    }
+
+    /// Whether what a loop says of its items depends on these alone.
+    fn is_about_items(&self, node: &Node) -> bool {
+        let parts: &[&str] = match node.kind {
+            "Comprehension" => &["keep", "body"],
+            "ForEach" => &["bindings", "admit", "check"],
+            _ => return !matches!(node.variant, "list") || self.is_local(&Tree::Node(node.clone()), &[]),
+        };
+        // The entries of a loop have names.
+        let entries = match node.get("bindings") {
+            Some(Tree::List(entries)) => &**entries,
+            _ => &[],
+        };
+        let names: Vec<&str> =
+            entries.iter().filter_map(|entry| entry.as_node().and_then(|node| node.text("name"))).collect();
+        let mut fields = node.fields.iter().filter(|(name, _)| parts.contains(name));
+        fields.all(|(_, value)| self.is_local(value, &names))
+    }
+
+    /// Whether an expression reads nothing but what the loops around it walk, entries with these names and constants.
+    fn is_local(&self, tree: &Tree, names: &[&str]) -> bool {
+        match tree {
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => true,
+            Tree::List(items) => items.iter().all(|item| self.is_local(item, names)),
+            Tree::Map(entries) => entries.iter().all(|(_, value)| self.is_local(value, names)),
+            Tree::Node(node) => match (node.kind, node.variant) {
+                ("Expr", "root") => false,
+                ("Expr", "variable") => node.fields.iter().any(|(_, at)| {
+                    let at = match at {
+                        Tree::Scalar(text) => text.parse::<usize>().ok(),
+                        _ => None,
+                    };
+                    at.and_then(|at| self.constants.get(at)).is_some_and(|is_constant| *is_constant)
+                }),
+                ("Expr", "path") if is_of_element(node, names) => true,
+                // What is applied to the answer reads nothing else.
+                ("BindingSource", "given") => {
+                    node.get("answer").is_none_or(|answer| self.is_local(answer, names))
+                }
+                _ => {
+                    let fields = node.fields.iter();
+                    let mut fields = fields.filter(|(name, _)| {
+                        !matches!(*name, "origin" | "message" | "text" | "raw" | "rounds")
+                    });
+                    fields.all(|(_, value)| self.is_local(value, names))
+                }
+            },
         }
     }
 
@@ -347,6 +472,17 @@ fn is_operation(key: Option<&Tree>) -> bool {
     !found.is_empty() && found.iter().all(is_operation)
 }
 
+/// Whether a path is one of the element of a loop of `foreach`, or of an entry with one of these names.
+fn is_of_element(path: &Node, names: &[&str]) -> bool {
+    let is_root =
+        matches!(path.get("base"), Some(Tree::Node(base)) if (base.kind, base.variant) == ("Expr", "root"));
+    let first = match path.get("keys") {
+        Some(Tree::List(keys)) => keys.first().and_then(Tree::as_text),
+        _ => None,
+    };
+    is_root && first.is_some_and(|key| key.starts_with("element") || names.contains(&key))
+}
+
 fn is_negation(node: &Node) -> bool {
     node.kind == "Invoke" && node.text("function") == Some("!_")
 }
@@ -401,6 +537,23 @@ mod tests {
         assert_eq!(deny("request.operation"), (0, 0));
         assert_eq!(of("{cel: {expressions: [{expression: \"'x' in object.a\"}]}}"), (1, 1));
         assert_eq!(of("{cel: {expressions: [{expression: \"object.a in ['x']\"}]}}"), (0, 0));
+    }
+
+    #[test]
+    fn what_is_said_of_an_item_and_of_other_lists_needs_one_of_each() {
+        let relation = "object.a.exists(x, object.b.exists(y, y.c.exists(z, z == x.c)))";
+        assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{relation}'}}]}}}}")), (0, 2));
+        let local = "object.a.exists(x, x.b.exists(y, y.c.exists(z, z == x.c)))";
+        assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{local}'}}]}}}}")), (0, 1));
+        let constant = "{cel: {variables: [{name: all, expression: '[1, 2]'}], expressions: [{expression: 'object.a.all(x, x.b in variables.all)'}]}}";
+        assert_eq!(of(constant), (1, 0));
+        let each = |value: &str| {
+            of(&format!(
+                "{{message: m, foreach: [{{list: request.object.a, deny: {{conditions: {{any: [{{key: '{{{{ element.b }}}}', operator: AnyIn, value: '{{{{ {value} }}}}'}}]}}}}}}]}}"
+            ))
+        };
+        assert_eq!(each("element.c"), (1, 0));
+        assert_eq!(each("request.object.d[].e").0, 3);
     }
 
     #[test]

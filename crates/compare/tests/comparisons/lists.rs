@@ -248,3 +248,28 @@ spec:
         assert_eq!(found.answer, Answer::Differs, "{expression}");
     }
 }
+
+#[test]
+fn items_of_two_lists_that_go_together_are_tried() {
+    let mounts = |item: &str| format!("c.?volumeMounts.orValue([]).{item}(m, m.name == v.name)");
+    let volumes = "object.spec.?volumes.orValue([])";
+    for (of_volumes, of_containers) in
+        [("exists", "exists"), ("all", "exists"), ("all", "all"), ("exists", "all")]
+    {
+        let mounted = format!("object.spec.containers.{of_containers}(c, {})", mounts("exists"));
+        let policy = cel(&format!("{volumes}.{of_volumes}(v, {mounted})"));
+        for other in ["true", "false"] {
+            let found = compared(&policy, &cel(other));
+            assert_eq!(found.answer, Answer::Differs, "{of_volumes} {of_containers} {other}");
+        }
+    }
+    let names = "request.object.spec.containers[].volumeMounts[].name";
+    let foreach = |operator: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.volumes\n        deny: {{conditions: {{all: [{{key: \"{{{{ element.name }}}}\", operator: {operator}, value: \"{{{{ {names} }}}}\"}}]}}}}\n"
+        )
+    };
+    for operator in ["AnyIn", "AnyNotIn"] {
+        assert_eq!(compared(&foreach(operator), &cel("true")).answer, Answer::Differs, "{operator}");
+    }
+}
