@@ -58,8 +58,8 @@ enum Shown {
     As(Value),
 }
 
-/// A kind of objects, a field, and what is in it.
-type Place = ([Str; 3], List, Value);
+/// A kind of objects, whether they are new, a field, and what is in it.
+type Place = ([Str; 3], bool, List, Value);
 
 /// What is known of what is in a field.
 #[derive(Default)]
@@ -247,7 +247,8 @@ impl Classes {
     }
 
     fn known<T>(&self, field: &[Step], items: &Value, find: impl FnOnce(&mut Known, &Self) -> T) -> T {
-        let place = (self.environment.object.clone(), field.to_vec(), items.clone());
+        let is_new = self.environment.operation == "CREATE";
+        let place = (self.environment.object.clone(), is_new, field.to_vec(), items.clone());
         let mut known = self.memory.take(&place);
         let found = find(&mut known, self);
         self.memory.put(place, known);
@@ -258,7 +259,7 @@ impl Classes {
     fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> Shown {
         let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
-        match seen_in_clusters(&case) {
+        match seen_in_clusters(&self.environment, &case) {
             Seen::Unknown => Shown::Unknown,
             Seen::Refused | Seen::NoPattern => Shown::Refused(String::new()),
             Seen::Without(path) => Shown::Refused(path),

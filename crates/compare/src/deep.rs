@@ -387,7 +387,7 @@ impl Errors<'_> {
     /// Where an object exists so that a rule's evaluation ends in an error.
     fn universe(&self, environment: &Environment, case: &Case, rule: &str) -> Option<Universe> {
         self.of(environment, case, rule)?;
-        Some(match seen_in_clusters(case) {
+        Some(match seen_in_clusters(environment, case) {
             Seen::Unknown => Universe::Any,
             Seen::Without(_) | Seen::NoPattern | Seen::Refused => Universe::Files,
             Seen::As(seen) => match self.of(environment, &seen, rule) {

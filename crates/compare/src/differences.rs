@@ -94,7 +94,7 @@ impl Run<'_> {
 
     /// Where an object can exist so that the sides differ in the same way.
     fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
-        match seen_in_clusters(case) {
+        match seen_in_clusters(environment, case) {
             Seen::Unknown => Universe::Any,
             Seen::Without(_) | Seen::NoPattern | Seen::Refused => Universe::Files,
             Seen::As(seen) => match self.differ(environment, &seen) {
@@ -106,7 +106,7 @@ impl Run<'_> {
 
     /// Whether the sides give an object the verdicts that they give it in the form in which an API server shows it.
     fn is_judged_alike(&self, environment: &Environment, case: &Case) -> bool {
-        let Seen::As(seen) = seen_in_clusters(case) else { return false };
+        let Seen::As(seen) = seen_in_clusters(environment, case) else { return false };
         let verdicts = |case: &Case| {
             let request = request(environment, case)?;
             Some(self.sides.map(|side| side.judge(&request).verdict))
@@ -128,12 +128,12 @@ impl Run<'_> {
                 around: Arc::clone(&around),
             };
             let first = of(&difference.object);
-            let is_refused = matches!(seen_in_clusters(&first), Seen::Without(_));
+            let is_refused = matches!(seen_in_clusters(&environment, &first), Seen::Without(_));
             // What sides say of an object in clusters is said of the object as it is written, too.
             let is_in_clusters = universe == Universe::Cluster;
             if is_in_clusters
                 && !self.is_judged_alike(&environment, &first)
-                && let Seen::As(seen) = seen_in_clusters(&first)
+                && let Seen::As(seen) = seen_in_clusters(&environment, &first)
             {
                 difference.object = seen.object;
             }
@@ -141,7 +141,7 @@ impl Run<'_> {
             let mut shows = |object: &Value| {
                 let case = of(object);
                 // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&case), Seen::Without(_)) {
+                if !is_refused && matches!(seen_in_clusters(&environment, &case), Seen::Without(_)) {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()

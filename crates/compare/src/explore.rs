@@ -121,7 +121,7 @@ impl Run<'_> {
         if judged.is_covered {
             return seen;
         }
-        match seen_in_clusters(&case) {
+        match seen_in_clusters(environment, &case) {
             Seen::Unknown => found.in_clusters.push(case),
             Seen::As(as_seen) if self.judged(environment, from, others, &as_seen, false).is_covered => {
                 found.in_files.push(case);
@@ -133,14 +133,14 @@ impl Run<'_> {
             Seen::Without(_) | Seen::Refused => {
                 if let Some(object) = mended(&case.object) {
                     let case = Case { object, ..case.clone() };
-                    if let Seen::As(as_seen) = seen_in_clusters(&case)
+                    if let Seen::As(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered
                     {
                         found.in_clusters.push(case);
                         return seen;
                     }
                 }
-                if let Some(completed) = as_if_admitted(&case)
+                if let Some(completed) = as_if_admitted(environment, &case)
                     && self.judged(environment, from, others, &completed, false).is_covered
                 {
                     found.in_files.push(case);

@@ -93,7 +93,7 @@ fn smaller(a: &Value, b: &Value) -> Ordering {
 fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     let Evaluated { environment, object, old_object, around } = evaluated;
     let case = Case { object, old: old_object, around };
-    let case = match seen_in_clusters(&case) {
+    let case = match seen_in_clusters(&environment, &case) {
         Seen::As(seen) => seen,
         Seen::Unknown => case,
         Seen::Without(_) | Seen::NoPattern | Seen::Refused => return None,

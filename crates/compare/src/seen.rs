@@ -113,12 +113,13 @@ fn with_answers<E>(
     show(&own).map(|shown| shown.map(with))
 }
 
-pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
+/// How webhooks see the objects of a case in requests of an environment.
+pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     let mut seen = Vec::new();
-    for object in std::iter::once(&case.object).chain(&case.old) {
+    for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
         match kind_of(object).and_then(|kind| with_answers(object, |own| admitted(&kind, own))) {
             None => return Seen::Unknown,
-            Some(Ok(object)) => seen.push(object),
+            Some(Ok(shown)) => seen.push(with_status(environment, shown, object, at > 0)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
                 return Seen::Without(path);
             }
@@ -137,17 +138,25 @@ pub(crate) fn seen_in_clusters(case: &Case) -> Seen {
 
 /// The case as webhooks would see it if an API server did not refuse the values in it: every object of the same classes that it
 /// admits has the same fields.
-pub(crate) fn as_if_admitted(case: &Case) -> Option<Case> {
-    let completed = |object: &Value| {
+pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<Case> {
+    let completed = |object: &Value, is_old: bool| {
         let kind = kind_of(object)?;
         let shown = with_answers::<()>(object, |own| completed_as_if_admitted(&kind, own).map(Ok));
-        shown.and_then(Result::ok)
+        shown.and_then(Result::ok).map(|shown| with_status(environment, shown, object, is_old))
     };
     let old = match &case.old {
-        Some(old) => Some(completed(old)?),
+        Some(old) => Some(completed(old, true)?),
         None => None,
     };
-    Some(Case { object: completed(&case.object)?, old, around: Arc::clone(&case.around) })
+    Some(Case { object: completed(&case.object, false)?, old, around: Arc::clone(&case.around) })
+}
+
+/// An object with the status that it has: a new one has the one that an API server gives it, any other that of some controller.
+fn with_status(environment: &Environment, shown: Value, object: &Value, is_old: bool) -> Value {
+    match object.get("status").filter(|_| is_old || environment.operation != "CREATE") {
+        Some(status) => shown.with("status", status.clone()),
+        None => shown,
+    }
 }
 
 /// Whether the text at a path is one that rules may take for a pattern.

@@ -143,6 +143,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
             }
+            if reads.user_otherwise {
+                predicates.open("more of users than their names and groups");
+            }
             let items = Items::of(&part);
             let named = !exceptions.is_empty() || !cel.is_empty();
             let identity = identity(&part, environment, named);

@@ -131,6 +131,8 @@ pub struct Reads {
     pub user: bool,
     /// The same, by an expression: its constants may be names of users, groups and roles.
     pub user_by_expression: bool,
+    /// Whether this is more than the name and the groups, or may be.
+    pub user_otherwise: bool,
     /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
     pub external: bool,
 }
@@ -145,6 +147,7 @@ impl Reads {
         self.name |= other.name;
         self.user |= other.user;
         self.user_by_expression |= other.user_by_expression;
+        self.user_otherwise |= other.user_otherwise;
         self.external |= other.external;
     }
 

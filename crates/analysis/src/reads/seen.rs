@@ -47,6 +47,8 @@ pub enum AbstractValue {
     Name(Vec<Step>),
     /// A part of the request that is none of its objects; only where tests are looked for.
     Elsewhere,
+    /// The user who makes the request.
+    User,
 }
 
 /// All the things that a value may be; none = it follows from what is read already.
@@ -210,6 +212,7 @@ impl Reader {
                 | AbstractValue::Computed
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => {}
+                AbstractValue::User => self.reads.user_otherwise = true,
             }
         }
         Ok(())
@@ -254,7 +257,8 @@ impl Reader {
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
                 | AbstractValue::Name(_)
-                | AbstractValue::Elsewhere => {}
+                | AbstractValue::Elsewhere
+                | AbstractValue::User => {}
             }
         }
         Ok(())
@@ -285,6 +289,10 @@ impl Reader {
                 }
                 AbstractValue::Computed | AbstractValue::Name(_) => vec![AbstractValue::Computed],
                 AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
+                AbstractValue::User => {
+                    self.reads.user_otherwise |= !matches!(&**key, "username" | "groups");
+                    vec![AbstractValue::Elsewhere]
+                }
                 AbstractValue::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
@@ -319,6 +327,10 @@ impl Reader {
                 | AbstractValue::Computed
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => vec![one.clone()],
+                AbstractValue::User => {
+                    self.reads.user_otherwise = true;
+                    vec![AbstractValue::Elsewhere]
+                }
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
@@ -346,7 +358,8 @@ impl Reader {
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
                 | AbstractValue::Name(_)
-                | AbstractValue::Elsewhere => ValueSet::new(),
+                | AbstractValue::Elsewhere
+                | AbstractValue::User => ValueSet::new(),
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
                     return Err(Untracked);
                 }
@@ -399,7 +412,12 @@ impl Reader {
         match &**key {
             "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
             "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
-            "userInfo" | "roles" | "clusterRoles" => self.user(),
+            "userInfo" => {
+                self.user();
+                self.reads.user_otherwise |= self.tests.is_none();
+                return Ok(self.tests.is_some().then_some(AbstractValue::User).into_iter().collect());
+            }
+            "roles" | "clusterRoles" => self.user(),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
                 // Where tests are looked for, these are those of the object.

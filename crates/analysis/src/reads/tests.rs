@@ -77,7 +77,7 @@ impl<'v> Parts<'v> {
                 AbstractValue::Constant(value) => self.constants.push(value),
                 AbstractValue::List(items) => self.add(items),
                 AbstractValue::Map(entries) => entries.iter().for_each(|(_, value)| self.add(value)),
-                AbstractValue::Elsewhere => {}
+                AbstractValue::Elsewhere | AbstractValue::User => {}
                 AbstractValue::Root
                 | AbstractValue::Request
                 | AbstractValue::Untracked

@@ -69,3 +69,55 @@ spec:
         json(&difference.object)
     );
 }
+
+#[test]
+fn the_status_of_objects_that_are_there_is_what_controllers_wrote() {
+    let policy = |operation: &str, check: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  autogen: {{podControllers: {{controllers: []}}}}
+  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [{operation}], resources: [pods]}}]}}
+  validations:
+  - expression: \"{check}\"
+"
+        )
+    };
+    for (operation, object) in [("UPDATE", "object"), ("UPDATE", "oldObject"), ("DELETE", "oldObject")] {
+        let running = format!("{object}.?status.?phase.orValue('') == 'Running'");
+        let found = compared(&policy(operation, &running), &policy(operation, "false"));
+        let universes: Vec<Universe> = found.differences.iter().map(|one| one.universe).collect();
+        assert_eq!(universes, [Universe::Cluster], "{operation} {object}");
+    }
+    let running = "object.?status.?phase.orValue('') == 'Running'";
+    let found = compared(&policy("CREATE", running), &policy("CREATE", "false"));
+    assert_eq!(found.answer, Answer::Proved, "an API server gives new pods a status of its own");
+}
+
+#[test]
+fn what_is_not_known_of_users_proves_nothing() {
+    let policy = |check: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]}}
+  validations:
+  - expression: \"{check}\"
+"
+        )
+    };
+    for check in
+        ["request.userInfo.?uid.orValue('') == 'x'", "request.userInfo.?extra.orValue({}).size() > 0"]
+    {
+        let found = compared(&policy(check), &policy("false"));
+        assert!(matches!(found.answer, Answer::Tested(_)), "{check}: {:?}", found.answer);
+    }
+    let named = "request.userInfo.username == 'x' && 'y' in request.userInfo.groups";
+    assert_eq!(compared(&policy(named), &policy("false")).answer, Answer::Differs);
+    let reversed = "'y' in request.userInfo.groups && request.userInfo.username == 'x'";
+    assert_eq!(compared(&policy(named), &policy(reversed)).answer, Answer::Proved);
+}
