@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
-use crate::kubernetes::admitted::{Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
+use crate::kubernetes::admitted::{CHOSEN, Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -117,9 +117,10 @@ fn with_answers<E>(
 pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     let mut seen = Vec::new();
     for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
-        match kind_of(object).and_then(|kind| with_answers(object, |own| admitted(&kind, own))) {
+        let (own, written) = without_written(environment, object, at > 0);
+        match kind_of(&own).and_then(|kind| with_answers(&own, |own| admitted(&kind, own))) {
             None => return Seen::Unknown,
-            Some(Ok(shown)) => seen.push(with_status(environment, shown, object, at > 0)),
+            Some(Ok(shown)) => seen.push(with_written(shown, written)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
                 return Seen::Without(path);
             }
@@ -140,9 +141,10 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
 /// admits has the same fields.
 pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<Case> {
     let completed = |object: &Value, is_old: bool| {
-        let kind = kind_of(object)?;
-        let shown = with_answers::<()>(object, |own| completed_as_if_admitted(&kind, own).map(Ok));
-        shown.and_then(Result::ok).map(|shown| with_status(environment, shown, object, is_old))
+        let (own, written) = without_written(environment, object, is_old);
+        let kind = kind_of(&own)?;
+        let shown = with_answers::<()>(&own, |own| completed_as_if_admitted(&kind, own).map(Ok));
+        shown.and_then(Result::ok).map(|shown| with_written(shown, written))
     };
     let old = match &case.old {
         Some(old) => Some(completed(old, true)?),
@@ -151,12 +153,52 @@ pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<C
     Some(Case { object: completed(&case.object, false)?, old, around: Arc::clone(&case.around) })
 }
 
-/// An object with the status that it has: a new one has the one that an API server gives it, any other that of some controller.
-fn with_status(environment: &Environment, shown: Value, object: &Value, is_old: bool) -> Value {
-    match object.get("status").filter(|_| is_old || environment.operation != "CREATE") {
-        Some(status) => shown.with("status", status.clone()),
+/// What API servers and controllers write into an object: its status, and fields of its metadata.
+type Written = (Option<Value>, Vec<(Str, Value)>);
+
+/// An object without what API servers and controllers write, and this. New objects have none of it that counts: an API server
+/// writes it afresh.
+fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (Value, Written) {
+    let Some(map) = object.as_map().filter(|_| is_old || environment.operation != "CREATE") else {
+        return (object.clone(), Written::default());
+    };
+    let mut map = map.clone();
+    let status = map.remove("status");
+    let mut fields = Vec::new();
+    if let Some(metadata) = map.get("metadata").and_then(Value::as_map) {
+        let mut metadata = metadata.clone();
+        fields.extend(CHOSEN.into_iter().filter_map(|key| Some((key.into(), metadata.remove(key)?))));
+        if !fields.is_empty() {
+            map.insert("metadata", Value::Map(metadata));
+        }
+    }
+    (Value::Map(map), (status, fields))
+}
+
+/// An object as an API server shows it, with what was written into it.
+fn with_written(shown: Value, (status, fields): Written) -> Value {
+    let shown = match status {
+        Some(status) => shown.with("status", status),
+        None => shown,
+    };
+    match shown.get("metadata").filter(|_| !fields.is_empty()).cloned() {
+        Some(metadata) => {
+            let metadata = fields.into_iter().fold(metadata, |all, (key, value)| all.with(&key, value));
+            shown.with("metadata", metadata)
+        }
         None => shown,
     }
+}
+
+/// Whether a rule looks at what API servers and controllers write: it is not the same in new objects and in others.
+pub(crate) fn is_written(reads: &Reads) -> bool {
+    [&reads.object, &reads.shown].into_iter().any(|tree| {
+        let is_in = |tree: &Tree, key: &str| {
+            tree.whole || tree.names || tree.items.is_some() || tree.get(key).is_some()
+        };
+        let of_metadata = || tree.get("metadata").is_some_and(|own| CHOSEN.iter().any(|key| is_in(own, key)));
+        is_in(tree, "status") || of_metadata()
+    })
 }
 
 /// Whether the text at a path is one that rules may take for a pattern.

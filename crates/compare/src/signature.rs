@@ -10,6 +10,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Type, TypeDef};
 
 use super::environment::Environment;
+use super::seen::is_written;
 use super::units::Unit;
 
 /// What decides in an environment; `None` when a rule looks at the kind, or what it looks at is not known.
@@ -32,7 +33,8 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
     }
     let is_write = !looks_at_operation
         && matches!(environment.operation, "CREATE" | "UPDATE")
-        && reads.old == Tree::default();
+        && reads.old == Tree::default()
+        && !is_written(&reads);
     let operation = if is_write { "write" } else { environment.operation };
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
     let types = Types::built_in();

@@ -143,8 +143,8 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
             }
-            if reads.user_otherwise {
-                predicates.open("more of users than their names and groups");
+            if reads.more_of_request {
+                predicates.open("more of a request than its objects, its operation and who sends it");
             }
             let items = Items::of(&part);
             let named = !exceptions.is_empty() || !cel.is_empty();

@@ -131,8 +131,8 @@ pub struct Reads {
     pub user: bool,
     /// The same, by an expression: its constants may be names of users, groups and roles.
     pub user_by_expression: bool,
-    /// Whether this is more than the name and the groups, or may be.
-    pub user_otherwise: bool,
+    /// Whether of the user more than the name and the groups is read, or whether the request is a dry run and how it is sent.
+    pub more_of_request: bool,
     /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
     pub external: bool,
 }
@@ -147,7 +147,7 @@ impl Reads {
         self.name |= other.name;
         self.user |= other.user;
         self.user_by_expression |= other.user_by_expression;
-        self.user_otherwise |= other.user_otherwise;
+        self.more_of_request |= other.more_of_request;
         self.external |= other.external;
     }
 

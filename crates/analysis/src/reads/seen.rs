@@ -212,7 +212,7 @@ impl Reader {
                 | AbstractValue::Computed
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => {}
-                AbstractValue::User => self.reads.user_otherwise = true,
+                AbstractValue::User => self.reads.more_of_request = true,
             }
         }
         Ok(())
@@ -290,7 +290,7 @@ impl Reader {
                 AbstractValue::Computed | AbstractValue::Name(_) => vec![AbstractValue::Computed],
                 AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
                 AbstractValue::User => {
-                    self.reads.user_otherwise |= !matches!(&**key, "username" | "groups");
+                    self.reads.more_of_request |= !matches!(&**key, "username" | "groups");
                     vec![AbstractValue::Elsewhere]
                 }
                 AbstractValue::Untracked => return Err(Untracked),
@@ -328,7 +328,7 @@ impl Reader {
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => vec![one.clone()],
                 AbstractValue::User => {
-                    self.reads.user_otherwise = true;
+                    self.reads.more_of_request = true;
                     vec![AbstractValue::Elsewhere]
                 }
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
@@ -414,7 +414,7 @@ impl Reader {
             "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
             "userInfo" => {
                 self.user();
-                self.reads.user_otherwise |= self.tests.is_none();
+                self.reads.more_of_request |= self.tests.is_none();
                 return Ok(self.tests.is_some().then_some(AbstractValue::User).into_iter().collect());
             }
             "roles" | "clusterRoles" => self.user(),
@@ -424,6 +424,7 @@ impl Reader {
                 return Ok(self.tests.is_some().then(|| of_object(key)).into_iter().collect());
             }
             "uid" => return Err(Untracked),
+            "dryRun" | "options" => self.reads.more_of_request = true,
             // All else counts as read in any case.
             _ => {}
         }

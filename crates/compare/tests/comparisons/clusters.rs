@@ -91,9 +91,14 @@ spec:
         let universes: Vec<Universe> = found.differences.iter().map(|one| one.universe).collect();
         assert_eq!(universes, [Universe::Cluster], "{operation} {object}");
     }
+    let deleted = "object.metadata.?deletionTimestamp.hasValue()";
     let running = "object.?status.?phase.orValue('') == 'Running'";
-    let found = compared(&policy("CREATE", running), &policy("CREATE", "false"));
-    assert_eq!(found.answer, Answer::Proved, "an API server gives new pods a status of its own");
+    for check in [deleted, running] {
+        let [create, update] = ["CREATE", "CREATE, UPDATE"]
+            .map(|operations| compared(&policy(operations, check), &policy(operations, "false")));
+        assert_eq!(create.answer, Answer::Proved, "an API server writes what {check} reads into new pods");
+        assert_eq!(update.answer, Answer::Differs, "{check}");
+    }
 }
 
 #[test]
@@ -110,9 +115,11 @@ spec:
 "
         )
     };
-    for check in
-        ["request.userInfo.?uid.orValue('') == 'x'", "request.userInfo.?extra.orValue({}).size() > 0"]
-    {
+    for check in [
+        "request.userInfo.?uid.orValue('') == 'x'",
+        "request.userInfo.?extra.orValue({}).size() > 0",
+        "request.dryRun",
+    ] {
         let found = compared(&policy(check), &policy("false"));
         assert!(matches!(found.answer, Answer::Tested(_)), "{check}: {:?}", found.answer);
     }

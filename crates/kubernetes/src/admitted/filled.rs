@@ -11,8 +11,8 @@ const UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Statuses of objects that were just created, a kind a line.
 const STATUS: &str = include_str!("status.txt");
 
-/// What the server chooses.
-const CHOSEN: [&str; 8] = [
+/// The fields of the metadata that the server writes.
+pub const CHOSEN: [&str; 8] = [
     "uid",
     "resourceVersion",
     "creationTimestamp",

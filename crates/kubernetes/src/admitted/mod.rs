@@ -32,6 +32,7 @@ use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
 pub use encode::{is_null_when_missing, is_shown_as_null};
+pub use filled::CHOSEN;
 pub use smallest::{required_item, smallest};
 pub use table::{instead_of, listed, may_be, needed, one_of};
 
