@@ -7,7 +7,10 @@ use std::fmt::Write;
 
 use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::Types;
+use crate::kubernetes::admitted::{admitted, smallest};
 use crate::kubernetes::schema::{Type, TypeDef};
+use crate::value::Value;
+use crate::value::print::json;
 
 use super::environment::Environment;
 use super::seen::is_written;
@@ -39,13 +42,45 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
     let types = Types::built_in();
     let def = types.of_kind(&environment.object);
+    let shown = smallest(&environment.object).and_then(|own| admitted(&environment.object, &own)?.ok());
     for tree in [&reads.object, &reads.shown, &reads.old] {
         shape(types, def.map(|def| &**def), tree, &mut text);
+        if let Some(shown) = &shown {
+            written(shown, tree, 0, &mut text);
+        }
     }
     if &*environment.resource.kind == "Namespace" || !environment.is_of_resource() {
         text.push_str(&environment.name());
     }
     Some(text)
+}
+
+/// More is not written down of what API servers show.
+const DEEPEST: usize = 32;
+
+/// Fields of controllers that lead to the pods that they make: everything else is their own.
+const TO_PODS: [&str; 6] = ["apiVersion", "kind", "metadata", "spec", "template", "jobTemplate"];
+
+/// What an API server shows of the smallest object where it is read: it writes more into objects of some kinds than of others.
+fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
+    if depth > DEEPEST || tree.whole || tree.names || *tree == Tree::default() {
+        let is_list = shown.as_list().is_some();
+        let _ = if is_list { write!(out, " a list") } else { write!(out, " {}", json(shown)) };
+        return;
+    }
+    for (key, below) in tree.keys.iter().filter(|(key, _)| !matches!(&**key, "name" | "kind" | "apiVersion"))
+    {
+        if let Some(shown) = shown.get(key) {
+            let _ = write!(out, " {key}=");
+            written(shown, below, depth + 1, out);
+        }
+    }
+    if let (Some(below), Some(first)) = (&tree.items, shown.as_list().and_then(<[Value]>::first)) {
+        written(first, below, depth + 1, out);
+    }
+    if let (Some(_), Value::Map(map)) = (&tree.items, shown) {
+        let _ = write!(out, " {:?}", map.keys().collect::<Vec<_>>());
+    }
 }
 
 /// The types of what is read.
@@ -55,6 +90,10 @@ fn shape(types: &Types, def: Option<&TypeDef>, tree: &Tree, out: &mut String) {
         out.push_str(" untyped)");
         return;
     };
+    if tree.keys.iter().any(|(key, _)| !TO_PODS.contains(&&**key)) {
+        // What an API server fills in is a matter of the type.
+        out.push_str(&def.name);
+    }
     for (key, below) in &tree.keys {
         let _ = write!(out, " {key}");
         match def.field(key) {

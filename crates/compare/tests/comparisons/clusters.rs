@@ -128,3 +128,28 @@ spec:
     let reversed = "'y' in request.userInfo.groups && request.userInfo.username == 'x'";
     assert_eq!(compared(&policy(named), &policy(reversed)).answer, Answer::Proved);
 }
+
+#[test]
+fn kinds_into_which_an_api_server_writes_more_are_not_like_others() {
+    // An API server writes an annotation into each DaemonSet.
+    let policy = |check: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [DaemonSet, Deployment], operations: [CREATE]}}}}]}}
+    validate: {{cel: {{expressions: [{{expression: \"{check}\"}}]}}}}
+"
+        )
+    };
+    let found = compared(
+        &policy("size(object.metadata.?annotations.orValue({})) < 4"),
+        &policy("size(object.metadata.annotations) < 4"),
+    );
+    let of_cluster = found.differences.iter().filter(|one| one.universe == Universe::Cluster);
+    let kinds: Vec<&str> = of_cluster.map(|one| &*one.environment.resource.kind).collect();
+    assert_eq!(kinds, ["Deployment"]);
+}
