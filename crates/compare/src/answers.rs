@@ -154,7 +154,7 @@ impl Domain<'_> {
             ["name", "namespace"].iter().all(|key| {
                 let name = object.at(&["metadata", key]).and_then(Value::as_str);
                 let has_form = *key == "namespace" || is_core;
-                name.is_none_or(|name| !name.is_empty() && !(has_form && has_wildcard(name)))
+                !name.is_some_and(|name| name.is_empty() || (has_form && has_wildcard(name)))
             })
         };
         let of = |choice: Choice| {
