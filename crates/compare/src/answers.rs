@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Kinds;
-use crate::kubernetes::admitted::{admitted, smallest};
+use crate::kubernetes::admitted::{Reason, admitted, smallest};
 use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
+use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
 
 use super::domain::{ABSENT, Choice, Domain, plain};
 use super::inputs::INPUTS;
+use super::seen::is_pattern;
 
 impl Domain<'_> {
     /// Objects with an answer for each request.
@@ -146,10 +148,14 @@ impl Domain<'_> {
         let found = self.fields(&below, Some(&def), Some(&least), depth.max(1));
         self.kind = outside;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        // Names of the core group are labels or domains; there are no namespaces of other names.
+        let is_core = group.is_empty();
         let is_named = |object: &Value| {
-            ["name", "namespace"]
-                .iter()
-                .all(|key| object.at(&["metadata", key]).and_then(Value::as_str) != Some(""))
+            ["name", "namespace"].iter().all(|key| {
+                let name = object.at(&["metadata", key]).and_then(Value::as_str);
+                let has_form = *key == "namespace" || is_core;
+                !name.is_some_and(|name| name.is_empty() || (has_form && has_wildcard(name)))
+            })
         };
         let of = |choice: Choice| {
             let object = choice.value.as_ref()?;
@@ -158,6 +164,12 @@ impl Domain<'_> {
             is_named(&object).then_some(())?;
             let shown = match admitted(kind, &object) {
                 Some(Ok(shown)) => shown,
+                // An API server refuses all that have a text with wildcards there, so there is none.
+                Some(Err(refusal))
+                    if refusal.reason == Reason::Invalid && is_pattern(&object, &refusal.path) =>
+                {
+                    return None;
+                }
                 _ => object,
             };
             let shown = match (alone, shown) {

@@ -6,7 +6,6 @@
 //! few. Objects on which a unit is not covered are evaluated by both sides as a whole: where these differ, that is a difference;
 //! where they do not, more units are taken together.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use super::environment::{Environment, environments};
 use super::explore::Pool;
 use super::external::external;
 use super::inputs::with_inputs;
+use super::nearness::nearest;
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
@@ -349,15 +349,12 @@ impl Run<'_> {
             return;
         }
         let reads = &unit.reads;
-        let mut near: Vec<&Unit> = others.iter().collect();
-        let overlap = |other: &Unit| shared(unit.objects(), other.objects());
-        // What reads the same and little else comes first.
-        near.sort_by_cached_key(|other| (Reverse(overlap(other)), shared(other.objects(), other.objects())));
-        let is_near = near.first().is_some_and(|first| overlap(first) > 0);
+        let near = nearest(unit, others);
+        let is_near = near.iter().any(|(_, overlap)| *overlap > 0);
         // What reads nothing that others read may still be covered by several of them.
-        let close: Vec<&Unit> =
-            near.iter().copied().filter(|other| !is_near || overlap(other) > 0).take(TOGETHER).collect();
-        let singles = near.iter().take(3).map(|one| vec![*one]);
+        let close = near.iter().filter(|(_, overlap)| !is_near || *overlap > 0);
+        let close: Vec<&Unit> = close.map(|(one, _)| *one).take(TOGETHER).collect();
+        let singles = near.iter().take(3).map(|(one, _)| vec![*one]);
         let mut partners: Vec<Vec<&Unit>> = singles.collect();
         if close.len() > 1 {
             // What cannot be proved is looked at once.
@@ -636,11 +633,4 @@ fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<
 /// Why classes of values do not say all.
 fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
     tested.open.clone().or_else(|| reads.external.then(|| "external data".into()))
-}
-
-/// How many fields two readers have in common.
-fn shared(a: &Tree, b: &Tree) -> usize {
-    let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + shared(a, b.get(key)?))).sum();
-    let items = a.items.as_deref().zip(b.items.as_deref()).map_or(0, |(a, b)| 1 + shared(a, b));
-    below + items
 }

@@ -8,6 +8,7 @@
 mod fields;
 mod lists;
 mod names;
+mod wholes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -317,7 +318,9 @@ impl<'d> Domain<'d> {
                     }
                     None => {
                         all.extend(self.fields(tree, Some(&def), smallest, depth));
-                        if tree.whole || tree.items.is_some() {
+                        if let Some(found) = self.compared_objects(tree, &def, depth) {
+                            all.extend(found);
+                        } else if tree.whole || tree.items.is_some() {
                             self.not_all("all of an object is read");
                             all.extend(self.with_one_field(&def, depth));
                         } else if smallest.is_none() && self.at.last() != Some(&Step::Items) {

@@ -46,6 +46,7 @@ mod kind;
 mod loops;
 mod messages;
 mod names;
+mod nearness;
 mod observer;
 mod outside;
 mod pairs;

@@ -202,7 +202,7 @@ pub(crate) fn is_written(reads: &Reads) -> bool {
 }
 
 /// Whether the text at a path is one that rules may take for a pattern.
-fn is_pattern(object: &Value, path: &str) -> bool {
+pub(crate) fn is_pattern(object: &Value, path: &str) -> bool {
     let path = parse(path);
     let (found, steps) = follow(object, &path);
     steps == path.len() && found.as_str().is_some_and(has_wildcard)

@@ -81,6 +81,11 @@ impl Tested {
         places.any(|place| !place.is_empty() && reaches(place, field))
     }
 
+    /// The places whose values are compared with that of a field.
+    pub fn related_to(&self, field: &[Step]) -> impl Iterator<Item = &Place> {
+        self.related.iter().filter(move |group| group.iter().any(|place| place == field)).flatten()
+    }
+
     /// What is tested at a field: keys, and `Items` for the items of lists.
     pub fn at(&self, field: &[Step]) -> Predicates {
         let mut fields: Vec<&[Step]> = vec![field];

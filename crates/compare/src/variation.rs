@@ -6,6 +6,8 @@
 use crate::value::place::{Path, PathPart, follow};
 use crate::value::{Map, Str, Value, stack};
 
+use super::inputs::INPUTS;
+
 /// The `at`-th variation of an object by parts of another one; `None` when there is nothing to take.
 pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
     let mut of_donor = Vec::new();
@@ -56,7 +58,15 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
                 if !is_identity {
                     out.push(here.clone());
                 }
-                paths(below, here, out);
+                match (&**key == INPUTS, below) {
+                    // Answers from outside are there as a whole.
+                    (true, Value::Map(answers)) => {
+                        out.extend(answers.keys().map(|answer| {
+                            here.iter().cloned().chain([PathPart::Key(answer.clone())]).collect()
+                        }));
+                    }
+                    _ => paths(below, here, out),
+                }
                 here.pop();
             }
         }

@@ -330,8 +330,7 @@ impl Reader {
         } else if is_scalar(&sides[1]) {
             self.read_shape(&left)?;
         } else {
-            self.read_all(&left)?;
-            self.read_all(&right)?;
+            self.read_compared(&left, &right)?;
         }
         self.test(&left, &right, By::Function("_==_"));
         Ok(NOTHING)
@@ -352,8 +351,13 @@ impl Reader {
             _ if self.tests.is_none() => self.consumed(args, a),
             [one, other] if TESTS.contains(&name) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
-                self.read_all(&one)?;
-                self.read_all(&other)?;
+                match name {
+                    "_==_" | "_!=_" => self.read_compared(&one, &other)?,
+                    _ => {
+                        self.read_all(&one)?;
+                        self.read_all(&other)?;
+                    }
+                }
                 let is_list = |values: &ValueSet| {
                     let is_one = |one: &AbstractValue| matches!(one, AbstractValue::List(_));
                     !values.is_empty() && values.iter().all(is_one)

@@ -43,6 +43,8 @@ pub enum Step {
 pub struct Tree {
     /// All of it is read.
     pub whole: bool,
+    /// All of it is compared with the value at another place, for equality, and nothing else is read of it.
+    pub compared: bool,
     /// The keys are read; all of what is no object.
     pub names: bool,
     /// What is read under keys of an object.
@@ -61,17 +63,58 @@ impl Tree {
 
     /// Adds the value at the end of some steps.
     pub fn add(&mut self, steps: &[Step], whole: bool) {
-        if let Some(tree) = self.at(steps)
-            && whole
-        {
-            *tree = Tree::all();
+        match self.at(steps) {
+            Some(tree) if whole => *tree = Tree::all(),
+            Some(_) => {}
+            None => self.read_of_whole(steps, whole),
         }
+    }
+
+    /// Something is read of a value of which all is compared: its shape, all of it, or what is below.
+    fn read_of_whole(&mut self, steps: &[Step], whole: bool) {
+        if self.whole {
+            self.compared &= steps.is_empty() && !whole;
+            return;
+        }
+        match steps.split_first() {
+            None => {}
+            Some((Step::Items, rest)) => {
+                self.items.iter_mut().for_each(|tree| tree.read_of_whole(rest, whole))
+            }
+            Some((Step::Nested, rest)) => {
+                self.nested.iter_mut().for_each(|tree| tree.read_of_whole(rest, whole))
+            }
+            Some((Step::Key(key), rest)) => self.under(key).read_of_whole(rest, whole),
+        }
+    }
+
+    /// Adds the value at the end of some steps, which is compared with another one.
+    pub fn add_compared(&mut self, steps: &[Step]) {
+        match self.at(steps) {
+            Some(tree) => *tree = Tree { compared: tree.is_shape(), ..Tree::all() },
+            // It may be compared again.
+            None => self.read_of_whole(steps, false),
+        }
+    }
+
+    /// Adds the names of the fields of the object at the end of some steps.
+    pub fn add_names(&mut self, steps: &[Step]) {
+        match self.at(steps) {
+            Some(tree) => tree.names = true,
+            None => self.read_of_whole(steps, true),
+        }
+    }
+
+    /// Whether nothing but the shape is read.
+    fn is_shape(&self) -> bool {
+        *self == Tree::default() || (self.whole && self.compared)
     }
 
     /// Adds what another tree reads.
     pub fn merge(&mut self, other: &Tree) {
         if self.whole || other.whole {
-            *self = Tree::all();
+            let compared = self.is_shape() && other.is_shape();
+            *self = Tree { compared, ..Tree::all() };
             return;
         }
         self.names |= other.names;
@@ -189,4 +232,41 @@ pub fn of_expression(
     let value = reader.expr(expr, &expr::AbstractEnv { root, ..expr::AbstractEnv::default() })?;
     reader.consume(&value)?;
     Ok(reader.reads.object)
+}
+
+#[cfg(test)]
+mod tree_tests {
+    use super::*;
+
+    fn key(name: &str) -> Step {
+        Step::Key(Str::from(name))
+    }
+
+    fn compared(tree: &Tree) -> bool {
+        tree.get("a").is_some_and(|tree| tree.whole && tree.compared)
+    }
+
+    #[test]
+    fn a_value_is_compared_alone_as_long_as_nothing_else_is_read_of_it() {
+        let only = |more: &dyn Fn(&mut Tree)| {
+            [true, false].map(|first| {
+                let mut tree = Tree::default();
+                if first {
+                    tree.add_compared(&[key("a")]);
+                }
+                more(&mut tree);
+                tree.add_compared(&[key("a")]);
+                compared(&tree)
+            })
+        };
+        assert_eq!(only(&|_| {}), [true, true]);
+        // Its shape is whether it is there.
+        assert_eq!(only(&|tree| tree.add(&[key("a")], false)), [true, true]);
+        assert_eq!(only(&|tree| tree.add(&[key("a")], true)), [false, false]);
+        assert_eq!(only(&|tree| tree.add(&[key("a"), key("b")], false)), [false, false]);
+        assert_eq!(only(&|tree| tree.add(&[key("a"), Step::Items], false)), [false, false]);
+        assert_eq!(only(&|tree| tree.add_names(&[key("a")])), [false, false]);
+        assert_eq!(only(&|tree| tree.add_compared(&[key("a"), key("b")])), [false, false]);
+        assert_eq!(only(&|tree| tree.merge(&Tree::all())), [false, false]);
+    }
 }

@@ -218,15 +218,27 @@ impl Reader {
         Ok(())
     }
 
+    /// Two values are compared with each other, for equality alone.
+    pub fn read_compared(&mut self, one: &ValueSet, other: &ValueSet) -> Result<(), Untracked> {
+        if let ([AbstractValue::At(part, steps)], [AbstractValue::At(other_part, other_steps)]) =
+            (&one[..], &other[..])
+            && self.tests.is_some()
+        {
+            self.tree(*part).add_compared(steps);
+            self.tree(*other_part).add_compared(other_steps);
+            return Ok(());
+        }
+        self.read_all(one)?;
+        self.read_all(other)
+    }
+
     /// The names of the fields of an object, on which something depends.
     pub fn names(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
         let mut names = ValueSet::new();
         for one in values {
             let found = match one {
                 AbstractValue::At(part, steps) => {
-                    if let Some(tree) = self.tree(*part).at(steps) {
-                        tree.names = true;
-                    }
+                    self.tree(*part).add_names(steps);
                     self.tests.is_some().then(|| AbstractValue::Name(steps.clone())).into_iter().collect()
                 }
                 AbstractValue::Map(_)

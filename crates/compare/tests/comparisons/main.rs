@@ -12,6 +12,7 @@ mod lists;
 mod outside;
 mod pairs;
 mod questions;
+mod wholes;
 
 fn load(text: &str) -> Policies {
     argument(&[SourceText { name: "p.yaml".into(), text: text.into() }])

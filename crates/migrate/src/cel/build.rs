@@ -78,6 +78,9 @@ pub fn is(value: Node, b: bool) -> Node {
 fn is_test(node: &Node) -> bool {
     match &node.kind {
         Kind::Const(Value::Bool(_)) | Kind::Select { test: true, .. } => true,
+        Kind::Call { function, target: None, args } if &**function == "_?_:_" => {
+            args.get(1..).is_some_and(|both| both.iter().all(is_test))
+        }
         Kind::Call { function, target: None, .. } => matches!(
             &**function,
             "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in" | "!_" | "_&&_" | "_||_" | "isQuantity"

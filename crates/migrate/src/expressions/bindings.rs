@@ -92,9 +92,14 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
             let args = arguments("v1", text("configmaps"), namespace.node, Some(own.node), scope)?;
             let kind = ["".into(), "v1".into(), "ConfigMap".into()];
-            // One that is missing fails the old rule, whatever defaults its keys have; `resource.get` gives null, whose data cannot be read.
+            // One that is missing fails the old rule, whatever defaults its keys have; `resource.get` gives null, whose data cannot be read. Where a
+            // key has a default, one without any data is looked for, too.
             let ty = Ty::of_kinds(&[kind], &scope.cx.types).with("data", Value::Map(Map::new()));
-            Ok(fetched(&binding.name, "resource", "get", args, ty, faults, scope))
+            let found = fetched(&binding.name, "resource", "get", args, ty, faults, scope);
+            Ok(match found {
+                Val::Path(path) => Val::Path(Path { guarded: true, ..path }),
+                other => other,
+            })
         }
         BindingSource::ApiCall { call, raw } => super::api_call::api_call(&binding.name, call, raw, scope),
         BindingSource::Global { name: own, query } => {

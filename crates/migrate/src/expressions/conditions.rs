@@ -260,7 +260,11 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         return test;
     }
     let there = truthy(left, scope)?;
-    let of_left = said(&super::lists::known(left), scope)?;
+    let wild = may_be_wild(left, scope);
+    let outside = std::mem::replace(&mut scope.wild, wild);
+    let of_left = said(&super::lists::known(left), scope);
+    scope.wild = outside;
+    let of_left = of_left?;
     Ok(decided(there, of_left, of_right))
 }
 

@@ -8,7 +8,7 @@ use crate::value::Value;
 
 use super::lists::{Quantifier, built, quantified};
 use super::scope::Scope;
-use super::term::{Faults, Path, Test, Val};
+use super::term::{Faults, Path, Test, Val, has_value, value_in};
 use super::types::Ty;
 use super::{Refusal, conditions};
 
@@ -61,7 +61,11 @@ pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         Val::Const(v) => Test::constant(!v.is_null()),
         Val::Path(path) | Val::Keys(path, _) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
-            Test { node: method(node.clone(), "hasValue", Vec::new()), faults: faults.clone() }
+            let node = match faults.is_empty() {
+                true => method(node.clone(), "hasValue", Vec::new()),
+                false => has_value(node),
+            };
+            Test { node, faults: faults.clone() }
         }
         Val::Loop(own) => match &own.source {
             Val::Path(_) | Val::Optional { .. } | Val::Keys(..) => {
@@ -121,12 +125,14 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             Test { node, faults }
         }
         Val::Optional { node, ty, faults, .. } => {
-            let there = || method(node.clone(), "hasValue", Vec::new());
+            let there = || match faults.is_empty() {
+                true => method(node.clone(), "hasValue", Vec::new()),
+                false => has_value(node),
+            };
             let test = match faults.is_empty() {
                 true => falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty)),
                 // Kyverno's `orValue` would take the default for a failure, too.
-                false => of(method(node.clone(), "value", Vec::new()), ty)
-                    .map(|test| crate::cel::build::all(vec![there(), test])),
+                false => of(value_in(node), ty).map(|test| crate::cel::build::all(vec![there(), test])),
             };
             Test { node: test.unwrap_or_else(there), faults: faults.clone() }
         }
@@ -173,9 +179,13 @@ pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         Val::Path(path) => (path.strict(), path.missing()),
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
         Val::Optional { node, faults, .. } => {
+            let value = match faults.is_empty() {
+                true => method(node.clone(), "value", Vec::new()),
+                false => value_in(node),
+            };
             let mut faults = faults.clone();
             faults.insert(crate::cel::print(node, usize::MAX));
-            (method(node.clone(), "value", Vec::new()), faults)
+            (value, faults)
         }
         Val::Record(pairs) => {
             let mut faults = Faults::new();
@@ -221,10 +231,7 @@ fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Fa
             faults.extend(own.iter().cloned());
             match own.is_empty() {
                 true => or_value(node.clone(), default),
-                false => {
-                    let value = method(node.clone(), "value", Vec::new());
-                    choose(method(node.clone(), "hasValue", Vec::new()), value, default)
-                }
+                false => choose(has_value(node), value_in(node), default),
             }
         }
         Val::Loop(_) | Val::Chain(_) if is_falsy_default => {

@@ -11,9 +11,10 @@ use crate::value::Value;
 
 use super::Refusal;
 use super::forms::{present, ty_of};
+use super::membership::may_be_wild;
 use super::pattern::chained;
 use super::scope::Scope;
-use super::term::{Faults, Loop, Path, Test, Val, outside};
+use super::term::{Faults, Loop, Path, Test, Val, outside, value_in};
 use super::types::Ty;
 
 /// Some item, or every one.
@@ -104,7 +105,8 @@ pub fn quantified<'c>(
             }
             let label = label_of(val);
             let var = scope.item_name(label.as_deref());
-            let item = Val::Path(Path::of(name(&var), ty_of(val).item()));
+            let wild = may_be_wild(val, scope);
+            let item = Val::Path(Path { wild, ..Path::of(name(&var), ty_of(val).item()) });
             scope.loops.push(var.clone());
             let test = per_item(&item, scope);
             scope.loops.pop();
@@ -203,7 +205,10 @@ pub fn known(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(path.known()),
         Val::Optional { node, ty, faults, .. } => Val::Node {
-            node: method(node.clone(), "value", Vec::new()),
+            node: match faults.is_empty() {
+                true => method(node.clone(), "value", Vec::new()),
+                false => value_in(node),
+            },
             ty: ty.clone(),
             faults: faults.clone(),
         },

@@ -2,7 +2,7 @@
 //!
 //! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::pattern::Leaf;
 use crate::value::range::Range;
 use crate::value::wildcard::has_wildcard;
@@ -12,7 +12,7 @@ use super::conditions::{both, not_null, scalar};
 use super::forms::ty_of;
 use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
-use super::term::{Path, Test, Val};
+use super::term::{Path, Test, Val, is_entry};
 use super::types::Ty;
 use super::{Refusal, leaf, texts};
 
@@ -82,12 +82,13 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
 /// Whether a value that is compared may be the text `*`, which as a pattern matches everything.
 pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
     match val {
-        Val::Path(path) => path.steps.last().is_some_and(|step| step.wild),
+        Val::Path(path) => path.steps.last().map_or(path.wild, |step| step.wild),
         Val::Loop(own) => {
             may_be_wild(&own.body, scope) || (is_own(&own.body) && may_be_wild(&own.source, scope))
         }
         Val::Chain(parts) => parts.iter().any(|part| may_be_wild(part, scope)),
         Val::Or(sides) => may_be_wild(&sides[0], scope),
+        Val::Optional { node, ty, .. } => matches!(ty, Ty::Text | Ty::Any) && is_entry(node),
         Val::Node { .. } => scope.wild,
         _ => false,
     }
@@ -122,34 +123,94 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
                     Ok(Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(c), wild), faults })
                 })
             }
-            key => {
-                let (own, mut faults) = scalar(key, scope)?;
-                let (list, more) = super::lists::built(right, scope)?;
-                faults.extend(more);
-                Ok(Test { node: binary("in", own, list), faults })
-            }
+            key => match (wild && is_text(key), may_be_wild(right, scope)) {
+                (false, false) => {
+                    let (own, mut faults) = scalar(key, scope)?;
+                    let (list, more) = super::lists::built(right, scope)?;
+                    faults.extend(more);
+                    Ok(Test { node: binary("in", own, list), faults })
+                }
+                wild => quantified(Quantifier::Some, right, scope, &mut |item, scope| {
+                    matching(key, item, wild, scope)
+                }),
+            },
         },
         right => {
             let (own, mut faults) = scalar(key, scope)?;
             let (other, more) = scalar(right, scope)?;
             faults.extend(more);
-            let is_outside = matches!(right, Val::Path(path) if !path.faults.is_empty())
-                || matches!(right, Val::Optional { faults, .. } if !faults.is_empty());
-            if !is_outside || scope.needs_kyverno("a list in a text").is_err() {
-                let same = equals(other.clone(), own);
-                // As a pattern it matches the key.
-                let node = match may_be_wild(right, scope) && matches!(key, Val::Const(Value::Str(_))) {
-                    true => texts::either(same, equals(other, text("*"))),
-                    false => same,
-                };
+            let wild = may_be_wild(right, scope);
+            if is_text_of_list(right) && scope.needs_kyverno("a list in a text").is_ok() {
+                let is_json = method(other.clone(), "startsWith", vec![text("[")]);
+                let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
+                let same = is_one_of(&other, &own, wild.then(|| text("*")));
+                let node = choose(is_json, binary("in", own, list), same);
                 return Ok(Test { node, faults });
             }
-            // A text that comes from outside may be a list in JSON.
-            let is_json = method(other.clone(), "startsWith", vec![text("[")]);
-            let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
-            let node = choose(is_json, binary("in", own.clone(), list), equals(other, own));
+            // As a pattern it matches the key, and as the text of a list it has it.
+            let node = match (wild, key) {
+                (true, Val::Const(Value::Str(s))) => {
+                    let list = Value::list(vec![Value::Str(s.clone())]);
+                    let words = [&**s, "*", &crate::value::print::json(&list)].map(text);
+                    call("@in", vec![other, crate::cel::build::list(words.into())])
+                }
+                (wild, _) => is_one_of(&other, &own, (wild && is_text(right)).then(|| text("*"))),
+            };
             Ok(Test { node, faults })
         }
+    }
+}
+
+/// Whether a value is another one, or one more.
+fn is_one_of(value: &Node, own: &Node, other: Option<Node>) -> Node {
+    match other {
+        Some(other) => {
+            crate::cel::build::any(vec![equals(value.clone(), own.clone()), equals(value.clone(), other)])
+        }
+        None => equals(value.clone(), own.clone()),
+    }
+}
+
+fn is_text(val: &Val) -> bool {
+    matches!(ty_of(val), Ty::Text | Ty::Any)
+}
+
+/// Whether a key and an item of a list match; `wild`: which of them may be `*`, which as a pattern matches the other one.
+fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let (own, mut faults) = scalar(key, scope)?;
+    let (other, more) = scalar(item, scope)?;
+    faults.extend(more);
+    let star = || text("*");
+    let is_star = wild.1 && is_text(item);
+    let node = match (wild.0, is_star) {
+        (true, false) => is_one_of(&own, &other, Some(star())),
+        (false, is_star) => is_one_of(&other, &own, is_star.then(star)),
+        (true, true) => texts::either(is_one_of(&other, &own, Some(star())), equals(own, star())),
+    };
+    Ok(Test { node, faults })
+}
+
+/// Whether a value is a text in which people write lists: one from outside, or a value of annotations or data.
+fn is_text_of_list(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => !path.faults.is_empty() || path.is_free_text(),
+        Val::Optional { faults, .. } => !faults.is_empty(),
+        Val::Node { node, ty, faults } => {
+            is_read(node) && !faults.is_empty() && matches!(ty, Ty::Text | Ty::Any)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression reads a value, and has at most a default for it.
+fn is_read(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Select { test, .. } => !test,
+        Kind::Call { function, target: None, args } if &**function == "_?_:_" => {
+            args.get(1).is_some_and(is_read)
+        }
+        Kind::Call { function, .. } => matches!(&**function, "_[_]" | "value"),
+        _ => false,
     }
 }
 

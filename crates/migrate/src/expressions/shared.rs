@@ -8,8 +8,11 @@ use crate::value::{Str, Value};
 
 use super::scope::Shared;
 
-/// Shorter expressions stand where they are read.
+/// Shorter expressions stand where they are read, unless they are read often.
 pub const LONG: usize = 60;
+
+/// Those stand there however often they are read.
+const SHORT: usize = 45;
 
 /// Gives names to long expressions that occur several times and read no item of a loop.
 pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
@@ -18,7 +21,7 @@ pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
         for node in all_of.iter() {
             closed(node, &mut Vec::new(), &mut |node| {
                 let written = print(node, usize::MAX);
-                if written.len() <= LONG {
+                if written.len() <= SHORT {
                     return;
                 }
                 match found.iter_mut().find(|(known, ..)| *known == written) {
@@ -27,8 +30,9 @@ pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
                 }
             });
         }
-        let longest =
-            found.into_iter().filter(|(.., count)| *count > 1).max_by_key(|(written, ..)| written.len());
+        let is_often =
+            |(written, _, count): &(String, Node, usize)| *count > if written.len() > LONG { 1 } else { 3 };
+        let longest = found.into_iter().filter(is_often).max_by_key(|(written, ..)| written.len());
         let Some((written, node, _)) = longest else { return };
         let wanted = super::bindings::as_name(&label(&node));
         let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
@@ -59,9 +63,10 @@ fn label(node: &Node) -> String {
         },
         Kind::Call { function, args, .. } => match (&**function, &args[..]) {
             ("_?._" | "_[?_]" | "_[_]", [operand, key]) => match &key.kind {
-                Kind::Const(Value::Str(key)) => key.to_string(),
+                Kind::Const(Value::Str(key)) => key.rsplit('/').next().unwrap_or_default().to_string(),
                 _ => label(operand),
             },
+            ("_?_:_", [_, then, _]) => label(then),
             (_, [first, ..]) => label(first),
             _ => "value".into(),
         },

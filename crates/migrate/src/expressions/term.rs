@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::cel::build::{boolean, choose, has, method, or_value, select, select_optional};
+use crate::cel::build::{
+    all, binary, boolean, choose, has, index, method, or_value, select, select_optional, text,
+};
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
 use crate::kubernetes::schema::Types;
@@ -35,6 +37,48 @@ pub fn has_of(path: &str) -> Option<Node> {
 pub fn outside(faults: Faults, var: &str) -> Faults {
     let is_inner = |path: &str| path.strip_prefix(var).is_some_and(|rest| rest.starts_with(['.', '[']));
     faults.into_iter().map(|path| if is_inner(&path) { format!("?{path}") } else { path }).collect()
+}
+
+/// The map and the key of an entry that is read under a key that is computed: `map[?key]`; as a map that is there.
+fn entry(optional: &Node) -> Option<(Vec<Node>, Node, Node)> {
+    let Kind::Call { function, target: None, args } = &optional.kind else { return None };
+    let ("_[?_]", [map, key]) = (&**function, &args[..]) else { return None };
+    // What is no constant and not computed is the name of an entry.
+    let is_name = matches!(key.kind, Kind::Select { test: false, .. } | Kind::Ident(_));
+    match &map.kind {
+        Kind::Select { test: false, .. } if is_name => Some((Vec::new(), map.clone(), key.clone())),
+        Kind::Call { function, target: None, args } if is_name && &**function == "_?._" => {
+            let [base, Node { kind: Kind::Const(Value::Str(field)), .. }] = &args[..] else { return None };
+            matches!(base.kind, Kind::Select { test: false, .. } | Kind::Ident(_)).then_some(())?;
+            let there = binary("in", text(field), base.clone());
+            Some((vec![there], select(base.clone(), field), key.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an optional is an entry that is read under a key that is computed.
+pub fn is_entry(optional: &Node) -> bool {
+    entry(optional).is_some()
+}
+
+/// Whether there is a value in an optional that fails where what it reads cannot be read.
+pub fn has_value(optional: &Node) -> Node {
+    match entry(optional) {
+        Some((mut terms, map, key)) => {
+            terms.push(binary("in", key, map));
+            all(terms)
+        }
+        None => method(optional.clone(), "hasValue", Vec::new()),
+    }
+}
+
+/// The value in an optional that has one, and fails where what it reads cannot be read.
+pub fn value_in(optional: &Node) -> Node {
+    match entry(optional) {
+        Some((_, map, key)) => index(map, key),
+        None => method(optional.clone(), "value", Vec::new()),
+    }
 }
 
 /// A truth value, and what it fails for.
@@ -89,12 +133,17 @@ pub struct Path {
     pub ty: Ty,
     /// A missing step is a fault, not null.
     pub fails: bool,
+    /// The base itself may be the text `*`.
+    pub wild: bool,
+    /// The base may be null, which is a fault whatever the steps are: `has` and `.?` would see none.
+    pub guarded: bool,
 }
 
 impl Path {
     /// The value itself.
     pub fn of(base: Node, ty: Ty) -> Path {
-        Path { base, faults: Faults::new(), steps: Vec::new(), ty, fails: true }
+        let steps = Vec::new();
+        Path { base, faults: Faults::new(), steps, ty, fails: true, wild: false, guarded: false }
     }
 
     /// One step further.
@@ -161,6 +210,10 @@ impl Path {
 
     /// Whether it is there.
     pub fn present(&self) -> Node {
+        if let (true, Some(first)) = (self.guarded, self.steps.first()) {
+            let rest = Path { guarded: false, ..self.clone() }.present();
+            return all(vec![binary("in", text(&first.key), self.base.clone()), rest]);
+        }
         let Some((last, parents)) = self.steps.split_last() else { return boolean(true) };
         if self.is_required() {
             return boolean(true);
@@ -168,7 +221,7 @@ impl Path {
         if self.is_nullable() {
             let null = crate::cel::build::constant(Value::Null);
             let found = or_value(self.optional(), null.clone());
-            return crate::cel::build::binary("!=", found, null);
+            return binary("!=", found, null);
         }
         let parent = Path { steps: parents.to_vec(), ..self.clone() };
         match (parent.is_required(), last.required) {
@@ -184,6 +237,12 @@ impl Path {
         let mut path = self.clone();
         path.steps.iter_mut().for_each(|step| step.required = true);
         path
+    }
+
+    /// Whether it is a value of annotations or data, which may be any text.
+    pub fn is_free_text(&self) -> bool {
+        let parent = self.steps.len().checked_sub(2).and_then(|at| self.steps.get(at));
+        self.ty == Ty::Text && parent.is_some_and(|step| matches!(&*step.key, "annotations" | "data"))
     }
 
     /// The last key.

@@ -114,7 +114,7 @@ impl Ty {
                             ty: of_type(&field.ty, below.cloned(), types),
                             required: field.required || below.is_some(),
                             nullable: is_null_when_missing(&def.name, key),
-                            wild: may_be(&def.name, key, "*"),
+                            wild: may_be(&def.name, key, "*") && !is_name_of_volume(&def.name, key),
                         },
                         None => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },
                     };
@@ -186,6 +186,11 @@ impl Ty {
     pub fn is_object(&self) -> bool {
         matches!(self, Ty::Map(_) | Ty::Object(_))
     }
+}
+
+/// Whether a field names a volume of the same pod, and names of volumes are labels.
+fn is_name_of_volume(of: &str, key: &str) -> bool {
+    key == "name" && (of.ends_with("VolumeMount") || of.ends_with("VolumeDevice"))
 }
 
 impl Ty {

@@ -14,6 +14,7 @@ use super::compare::compare;
 use super::forms::{truthy, ty_of};
 use super::functions;
 use super::lists::{built, is_list};
+use super::membership::may_be_wild;
 use super::root::root;
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{INNER, INNER_KEY};
@@ -214,7 +215,12 @@ fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
     let (node, ty) = match val {
         Val::Path(path) => {
             faults.extend(path.faults.iter().cloned());
-            (path.optional(), path.ty.value())
+            // What the base fails for is seen where the value is read.
+            let node = match &path.steps[..] {
+                [step] if path.guarded => select_optional(path.base.clone(), &step.key),
+                _ => path.optional(),
+            };
+            (node, path.ty.value())
         }
         Val::Node { node, ty, faults: own } | Val::Optional { node, ty, faults: own, .. } => {
             faults.extend(own.iter().cloned());
@@ -337,7 +343,8 @@ fn project(
     let (source, var, item) = match over {
         Over::Items => {
             let var = scope.item_name(super::lists::label_of(&source).as_deref());
-            let item = Val::Path(Path::of(name(&var), ty_of(&source).item()));
+            let wild = may_be_wild(&source, scope);
+            let item = Val::Path(Path { wild, ..Path::of(name(&var), ty_of(&source).item()) });
             (source, var, item)
         }
         Over::Values => {

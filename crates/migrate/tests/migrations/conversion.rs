@@ -276,6 +276,67 @@ object.spec.nodeName == variables.allowed.data.node"
     );
 }
 
+/// What is written for a rule with a context.
+fn with_context(kinds: &[&str], context: &str, condition: &str) -> String {
+    let deny = format!("validate: {{deny: {{conditions: {{any: [{condition}]}}}}}}");
+    written(kinds, &format!("{{context: [{context}], {deny}}}"))
+}
+
+#[test]
+fn the_text_of_a_list_is_one_for_operators_that_look_into_lists() {
+    let map = "{name: allowed, configMap: {name: a, namespace: b}}";
+    let key = "{{ request.object.spec.priorityClassName || '' }}";
+    let own = "{{ allowed.data.\"{{request.namespace}}\" || '' }}";
+    let found = with_context(
+        &["Pod"],
+        map,
+        &format!("{{key: \"{key}\", operator: AnyNotIn, value: '{}'}}", own.replace('\'', "''")),
+    );
+    assert_eq!(
+        found.replace("\n  ", " "),
+        "let allowed = dyn(resource.get('v1', 'configmaps', 'b', 'a'))\n\
+         let data = 'data' in variables.allowed && request.namespace in variables.allowed.data ? \
+         variables.allowed.data[request.namespace] : ''\n\
+         variables.data.startsWith('[') ? object.spec.?priorityClassName.orValue('') in json.unmarshal(variables.data) : \
+         variables.data == object.spec.?priorityClassName.orValue('') || variables.data == '*'"
+    );
+    // Names of roles may be any text; of what else is a name no API server takes such texts.
+    let named = |kind: &str, value: &str| {
+        deny(&[kind], &format!("{{key: a, operator: AnyIn, value: '{{{{ {value} }}}}'}}"))
+    };
+    assert_eq!(
+        named("RoleBinding", "request.object.roleRef.name"),
+        "!(object.roleRef.name in ['a', '*', '[\"a\"]'])"
+    );
+    assert_eq!(named("RoleBinding", "request.object.metadata.name"), "object.metadata.name != 'a'");
+}
+
+#[test]
+fn a_key_or_an_item_that_is_a_star_matches_the_other_one() {
+    let list = |key: &str, items: &str| {
+        let call =
+            format!("{{name: all, apiCall: {{urlPath: /api/v1/services, jmesPath: 'items[].{items}'}}}}");
+        let found = with_context(
+            &["Service"],
+            &call,
+            &format!("{{key: '{{{{ {key} }}}}', operator: AnyIn, value: '{{{{ all }}}}'}}"),
+        );
+        found.split_once('\n').unwrap().1.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        list("request.object.metadata.name", "metadata.name"),
+        "!(object.metadata.name in variables.all.items.map(item, item.metadata.name))"
+    );
+    assert_eq!(
+        list("request.object.metadata.name", "metadata.annotations.a"),
+        "!variables.all.items.exists(item, item.metadata.?annotations.?a.hasValue() && (item.metadata.annotations.a == object.metadata.name || item.metadata.annotations.a == '*'))"
+    );
+    assert_eq!(
+        list("request.object.metadata.annotations.a", "metadata.name"),
+        "variables.all.items.all(item, object.metadata.annotations.a != item.metadata.name && object.metadata.annotations.a != '*')"
+    );
+}
+
 #[test]
 fn messages_with_variables_never_fail() {
     let converted = convert_for(

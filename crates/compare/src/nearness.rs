@@ -1,0 +1,53 @@
+//! Which units are likely to cover another one.
+//!
+//! In: a unit, and those of the other side. Out: these, the likeliest first: what reads the same and little else, and of these what tests the same.
+//! The order says nothing about answers, only how soon they are found.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::analysis::reads::Tree;
+
+use super::predicates::Predicates;
+use super::units::Unit;
+
+/// The units of the other side, the likeliest first, each with how many fields it reads of those that the unit reads.
+pub(crate) fn nearest<'u>(unit: &Unit, others: &'u [Unit]) -> Vec<(&'u Unit, usize)> {
+    let overlap = |other: &Unit| shared(unit.objects(), other.objects());
+    let mut near: Vec<(&Unit, usize)> = others.iter().map(|other| (other, overlap(other))).collect();
+    near.sort_by_cached_key(|(other, overlap)| {
+        let all = shared(other.objects(), other.objects());
+        (Reverse(*overlap), all, distance(&unit.predicates, &other.predicates))
+    });
+    near
+}
+
+/// How many fields two readers have in common.
+fn shared(a: &Tree, b: &Tree) -> usize {
+    let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + shared(a, b.get(key)?))).sum();
+    let items = a.items.as_deref().zip(b.items.as_deref()).map_or(0, |(a, b)| 1 + shared(a, b));
+    below + items
+}
+
+/// How many texts only one of two tests.
+fn distance(a: &Predicates, b: &Predicates) -> usize {
+    let differ = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.symmetric_difference(b).count();
+    differ(&a.globs, &b.globs) + differ(&a.regexes, &b.regexes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tests_the_same_texts_is_nearest() {
+        let of = |globs: &[&str], regexes: &[&str]| {
+            let set = |all: &[&str]| all.iter().map(|text| (*text).to_string()).collect();
+            Predicates { globs: set(globs), regexes: set(regexes), ..Predicates::default() }
+        };
+        let own = of(&["a", "b"], &["^x"]);
+        assert_eq!(distance(&own, &own), 0);
+        assert_eq!(distance(&own, &of(&["a"], &["^x"])), 1);
+        assert_eq!(distance(&own, &of(&["a", "b"], &["^y"])), 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! Objects that are compared as a whole: two values stand for equal and different ones, as long as nothing else is read of them.
+
+use ephor_compare::Answer;
+use ephor_value::print::json;
+
+use super::compared;
+
+/// A policy of Deployments in CEL; `expression`: what it requires of each container.
+fn requiring(expression: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules: [{{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}}]
+  validations:
+  - expression: \"object.spec.template.spec.containers.all(c, {expression})\"
+    message: m
+"
+    )
+}
+
+/// A policy that denies Deployments with containers of which a filter finds some.
+fn denying(filter: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  background: false
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [Deployment], operations: [CREATE]}}}}]}}
+    validate:
+      failureAction: Enforce
+      message: m
+      deny: {{conditions: {{any: [{{key: \"{{{{ request.object.spec.template.spec.containers[?{filter}] | length(@) }}}}\", operator: GreaterThan, value: 0}}]}}}}
+"
+    )
+}
+
+#[test]
+fn probes_that_are_compared_with_each_other_are_proved_in_both_languages() {
+    let old = denying("readinessProbe == livenessProbe");
+    let found = compared(&old, &requiring("c.?readinessProbe != c.?livenessProbe"));
+    let objects: Vec<String> = found.differences.iter().map(|d| json(&d.object)).collect();
+    assert_eq!(found.answer, Answer::Proved, "{objects:?}");
+}
+
+#[test]
+fn a_policy_that_says_a_little_more_or_less_of_them_differs() {
+    let old = denying("readinessProbe == livenessProbe");
+    for expression in [
+        // One that is missing is equal to one that is missing.
+        "!has(c.readinessProbe) || c.?readinessProbe != c.?livenessProbe",
+        "has(c.livenessProbe) && c.?readinessProbe != c.?livenessProbe",
+        // Another probe.
+        "c.?readinessProbe != c.?startupProbe",
+        // Less of it.
+        "c.?readinessProbe.?httpGet != c.?livenessProbe.?httpGet",
+    ] {
+        assert_eq!(compared(&old, &requiring(expression)).answer, Answer::Differs, "{expression}");
+    }
+}
+
+#[test]
+fn what_is_read_of_them_besides_leaves_their_comparison_open() {
+    let (same, other) = ("c.?readinessProbe != c.?livenessProbe", "c.?livenessProbe.?tcpSocket.hasValue()");
+    let found = compared(
+        &requiring(&format!("({same}) == true || {other}")),
+        &requiring(&format!("{other} || ({same}) == true")),
+    );
+    assert!(!matches!(found.answer, Answer::Differs), "{:?}", found.answer);
+    let more = "c.?readinessProbe != c.?livenessProbe && c.?readinessProbe.?periodSeconds.orValue(1) != 7";
+    let found = compared(&requiring(same), &requiring(more));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+    let found = compared(
+        &requiring(&format!("{same} || c.?livenessProbe.orValue({{}}).size() > 4")),
+        &requiring(&format!("{same} || c.?livenessProbe.orValue({{}}).size() > 5")),
+    );
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
