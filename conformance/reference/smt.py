@@ -7,7 +7,8 @@ ANSWERS is the output of the example `pairs` of crates/compare: `OLD NEW`, a tab
 (`examples/judge`). Both policies are read as their IR (`ephor explain --output json --as-lowered`); what they say of a request becomes a
 formula (smt_rules.py, smt_cel.py, smt_conditions.py, smt_patterns.py over the objects of smt_objects.py), and the solver looks for an
 object that violates one and not the other, with lists of at most N items (2). `unsat` agrees with a proof. An object that is found is
-evaluated by the engine: it shows a difference, or the translation is wrong. Whatever has no translation is counted with
+evaluated by the engine: it shows a difference, or the translation is wrong. Where it is none of a cluster, an object is looked for that has
+what an API server fills in, and types of fields without a schema as docs/diff.md assumes them (`agrees in clusters`: there is none). Whatever has no translation is counted with
 the construct that stopped it.
 """
 import argparse
@@ -102,17 +103,20 @@ def kinds_of(bundles):
 class Question:
     """Whether an object of a kind violates one side and not the other."""
 
-    def __init__(self, bundles, resource, operation, bound):
+    def __init__(self, bundles, resource, operation, bound, narrow=False):
         keys = {}
         while True:
             t.start()
-            self.world = World(bound, {path: set(names) for path, names in keys.items()})
+            self.world = World(bound, {path: set(names) for path, names in keys.items()}, narrow)
             self.node = resource_object(self.world, resource)
             self.sides = [violates(bundle, Request(self.world, resource, operation, self.node)) for bundle in bundles]
             if self.world.keys == keys or not self.world.others:
                 break
             keys = self.world.keys
-        self.world.distinct()
+        self.world.finish()
+
+        a, b = self.sides
+        self.differ = t.or_(t.and_(a, t.not_(b)), t.and_(b, t.not_(a)))
 
     def solver(self, limit, claim):
         solver = cvc5.Solver(t.now.tm)
@@ -162,6 +166,26 @@ def differs(verdicts):
     return verdicts and len({v in ("fail", "error") for v in verdicts}) > 1
 
 
+def searched(engine, pair, bundles, resource, operation, args):
+    """What the solver says of a kind and an operation, with an object, and whether the old side can be violated."""
+    said, violable = "", False
+    for narrow in (False, True):
+        question = Question(bundles, resource, operation, args.bound, narrow)
+        answer, object_ = question.ask(args.limit, question.differ)
+        if not narrow:
+            violable = question.ask(args.limit, question.sides[0])[0] == "sat"
+        elif answer == "unsat":
+            return "agrees in clusters", said, violable
+        if answer != "sat":
+            return answer, said or ("no answer within the limit" if answer == "unknown" else ""), violable
+        verdicts = engine.verdicts(*pair, operation, object_)
+        said = f"{json.dumps(object_)} {json.dumps(verdicts)}"
+        where = "clusters" if differs(verdicts.get("shown")) else "files" if differs(verdicts.get("written")) else "nowhere"
+        if where == "clusters":
+            break
+    return f"differs in {where}", said, violable
+
+
 def compare(engine, old, new, args):
     """What the solver says of a pair: `agrees`, or what it found, with details."""
     try:
@@ -174,23 +198,16 @@ def compare(engine, old, new, args):
         for operation in ("CREATE", "UPDATE", "DELETE"):
             name = f"{resource['kind']} {operation}"
             try:
-                question = Question(bundles, resource, operation, args.bound)
-                a, b = question.sides
-                answer, object_ = question.ask(args.limit, t.or_(t.and_(a, t.not_(b)), t.and_(b, t.not_(a))))
-                violable = violable or question.ask(args.limit, a)[0] == "sat"
+                answer, said, is_violable = searched(engine, (old, new), bundles, resource, operation, args)
+                violable = violable or is_violable
+                if said:
+                    details.append(f"{name}: {said}")
             except t.OutOfReach as stop:
                 answers["out of reach"] += 1
                 details.append(str(stop))
                 continue
-            if answer == "sat":
-                said = engine.verdicts(old, new, operation, object_)
-                where = "clusters" if differs(said.get("shown")) else "files" if differs(said.get("written")) else "nowhere"
-                answer = f"differs in {where}"
-                details.append(f"{name}: {json.dumps(object_)} {json.dumps(said)}")
-            elif answer == "unknown":
-                details.append(f"{name}: no answer within the limit")
             answers[answer] += 1
-    for answer in ("differs in clusters", "differs in files", "differs in nowhere", "out of reach", "unknown"):
+    for answer in ("differs in clusters", "differs in files", "differs in nowhere", "out of reach", "unknown", "agrees in clusters"):
         if answers[answer]:
             return answer, details
     return "agrees" if violable else "agrees (never violated)", details
@@ -219,6 +236,8 @@ def main():
         if found == "out of reach":
             reasons.update(set(details))
         rows.append({"pair": pair, "answer": answer, "solver": found, "details": details})
+        if args.json:
+            Path(args.json).write_text(json.dumps(rows, indent=1))
         is_wrong = answer.startswith("proved") and found.startswith("differs")
         if args.verbose or is_wrong:
             print(f"{answer} | {found} | {pair}", *details[:args.shown], sep="\n    ", flush=True)
@@ -226,8 +245,6 @@ def main():
         print(f"{count:5} {answer}: {found}")
     for reason, count in reasons.most_common():
         print(f"{count:5} pairs stopped by {reason}")
-    if args.json:
-        Path(args.json).write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

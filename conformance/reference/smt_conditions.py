@@ -29,6 +29,8 @@ def filled(template, query):
 
 
 def resolved(source, query):
+    if query.root.operation == "DELETE" and source.get("onDelete"):
+        source = source["onDelete"]
     if "Ok" not in source["expr"]:
         return FAULT
     return query.run(source["expr"]["Ok"])
@@ -106,8 +108,10 @@ def long_duration(s):
 
 
 def seconds(n):
+    """Nanoseconds of a number of whole seconds."""
     if not t.is_constant(n) and t.sort_of(n) == "real":
-        raise t.OutOfReach("durations compared with fractions")
+        floor = lambda x: t.make(t.Kind.TO_INTEGER, x)
+        n = t.ite(t.less(n, 0), t.make(t.Kind.NEG, floor(t.make(t.Kind.NEG, n))), floor(n))
     return int(n) * 10**9 if t.is_constant(n) else t.make(t.Kind.MULT, 10**9, n)
 
 
@@ -296,6 +300,7 @@ def ordered(op, k, v):
 
 
 def float_with_text(op, key, value):
+    number = measures.of("float", key)
     if measures.duration(value) is not None and value != "0":
-        raise t.OutOfReach("numbers in texts compared with durations")
-    return t.compare(op, measures.of("float", key), measures.of("float", value)) if parses("float", value) else False
+        return t.compare(op, t.as_real(seconds(number)), t.Fraction(measures.duration(value)))
+    return t.compare(op, number, measures.of("float", value)) if parses("float", value) else False

@@ -72,6 +72,15 @@ RESOURCES = read_resources()
 REQUIRED = read_required()
 
 
+def read_defaults():
+    """Fields that an API server fills in: by type."""
+    rows = [line.split(" ") for line in (SOURCES / "defaults.txt").read_text().splitlines() if line and not line.startswith("#")]
+    return {row[0]: {part.split("=")[0] for part in row[1:] if "=" in part} for row in rows}
+
+
+DEFAULTS = read_defaults()
+
+
 def needs(kind):
     """Whether an API server refuses an object of a type when it is empty."""
     own = TYPES.get(kind.lstrip("!"))
@@ -79,19 +88,25 @@ def needs(kind):
 
 
 class World:
-    """All that is said about the object of one comparison."""
+    """All that is said about the object of one comparison.
 
-    def __init__(self, bound, keys):
-        self.bound, self.keys, self.constraints = bound, keys, []
-        self.others = []
-        self.read_whole = False
+    `narrow`: fields are there that an API server fills in, and fields without a schema that rules read parts of have these parts, the others are no lists.
+    """
+
+    def __init__(self, bound, keys, narrow=False):
+        self.bound, self.keys, self.narrow = bound, keys, narrow
+        self.constraints, self.others, self.untyped = [], [], []
 
     def say(self, formula):
         if formula is not True:
             self.constraints.append(formula)
 
-    def distinct(self):
-        """The keys of a map are different; said at the end, when all keys are known."""
+    def finish(self):
+        """What is said at the end, when all keys are known: the keys of a map are different."""
+        for node in self.untyped if self.narrow else ():
+            tag = node.variables["type"]
+            has_parts = any(row.children for row in node.rows)
+            self.say(t.eq(tag, 4) if node.children else t.eq(tag, 3) if has_parts else t.less(tag, 3))
         for node in self.others:
             names = [name for name, _, _ in node.extra]
             for at, name in enumerate(names):
@@ -166,6 +181,7 @@ class Node:
     def any_type(self):
         """A field without a schema: of any type but null and fractions."""
         tag = self.variable("type", "integer")
+        self.world.untyped.append(self)
         self.world.say(t.and_(t.less(-1, tag), t.less(tag, 5)))
         made = {"bool": lambda: ("bool", self.variable("bool", "boolean")), "int": lambda: ("int", self.variable("int", "integer")),
                 "str": lambda: ("str", self.variable("str", "string")), "list": lambda: ("list", self.items()), "map": lambda: ("map", self)}
@@ -175,8 +191,10 @@ class Node:
         if self.rows is None:
             self.rows = []
             kind = self.kind[self.kind.index("]") + 1:] if self.kind.startswith("[") else "any"
+            # An API server leaves empty lists out, but for the few that it shows as null.
+            is_never_empty = self.world.narrow and self.kind.startswith("[") and self.is_null is False
             for at in range(self.world.bound):
-                row = Node(self.world, f"{self.path}[{at}]", kind, required=self.filled and at == 0)
+                row = Node(self.world, f"{self.path}[{at}]", kind, required=at == 0 and (self.filled or is_never_empty))
                 if self.rows:
                     self.world.say(t.or_(t.not_(row.present), self.rows[-1].present))
                 self.rows.append(row)
@@ -193,7 +211,8 @@ class Node:
             kind, required = self.definition["fields"][key]
             nullable = (self.kind, key) in NULLABLE
             is_filled = key in REQUIRED.get(self.kind, ())
-            required = required or is_filled or (key in self.definition["structs"] and needs(kind))
+            is_given = key in self.definition["structs"] or key in DEFAULTS.get(self.kind, ())
+            required = required or is_filled or (self.world.narrow and is_given) or (key in self.definition["structs"] and needs(kind))
         elif shape == "map" and self.kind.startswith("{"):
             kind = self.kind[self.kind.index("}") + 1:]
         self.world.keys.setdefault(self.path, set()).add(key)
@@ -203,7 +222,7 @@ class Node:
     def entries(self):
         """All entries: name, whether it is there, node."""
         if self.shape() == "fields":
-            raise t.OutOfReach("all fields of an object with a schema")
+            return [(key, self.child(key).present, self.child(key)) for key in sorted(self.definition["fields"])]
         for key in sorted(self.world.keys.get(self.path, ())):
             self.child(key)
         if self.extra is None:

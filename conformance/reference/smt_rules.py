@@ -7,7 +7,7 @@ import re
 
 import smt_terms as t
 from smt_cel import Cel
-from smt_conditions import filled, holds
+from smt_conditions import filled, holds, resolved
 from smt_objects import Node
 from smt_patterns import match, matches
 from smt_values import FAULT, NULL, Query, alternatives, bind, choose, constant, field, is_fault, is_true
@@ -218,7 +218,7 @@ def loops(arg, query, request, rule, scope):
     violated, counted, broken = False, False, False
     depth = len(request.stack) - 1
     for loop in arg:
-        listed = query.run(loop["list"]["expr"]["Ok"]) if "Ok" in loop["list"]["expr"] else FAULT
+        listed = resolved(loop["list"], query)
         broken = t.or_(broken, t.or_(*[g for g, v in listed if v[0] == "fault"]))
         for guard, one in listed:
             if one[0] in ("missing", "fault", "null"):
@@ -262,7 +262,7 @@ def bound(source, query):
         ready = arg["query"].get("ready")
         if value is not None or ready is None:
             raise t.OutOfReach("context: a query on a value, or in a variable")
-        value = query.run(ready["expr"]["Ok"]) if "Ok" in ready["expr"] else FAULT
+        value = resolved(ready, query)
         if default is not None:
             value = bind(value, lambda one: default if one[0] in ("null", "missing", "fault") else [(True, one)])
     if value is None:

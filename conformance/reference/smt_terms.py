@@ -214,7 +214,8 @@ def from_int(n):
 def regex_of(pattern):
     """A regular expression that a text matches as a whole, as a term; `pattern` in Python's notation."""
     if pattern not in now.regexes:
-        now.regexes[pattern] = translated(parser.parse(pattern, re.DOTALL))
+        tree = parser.parse(pattern, re.ASCII)
+        now.regexes[pattern] = translated(tree, tree.state.flags)
     return now.regexes[pattern]
 
 
@@ -238,10 +239,14 @@ def sequence(parts):
     return joined(Kind.REGEXP_CONCAT, parts, lambda: literal(""))
 
 
-CLASSES = {sre.CATEGORY_DIGIT: "0-9", sre.CATEGORY_WORD: "0-9A-Za-z_", sre.CATEGORY_SPACE: "\t\n\f\r -"}
+def in_cases(code):
+    """A character in all its cases, as (?i) of RE2 sees it."""
+    char = chr(code)
+    folded = {"k": "\u212a", "s": "\u017f"}.get(char.lower(), "")
+    return sorted({char, char.lower(), char.upper(), *folded} if char.isascii() and char.isalpha() else {char})
 
 
-def one_of(items):
+def one_of(items, ignores_case=False):
     """A class of characters."""
     parts, negated = [], False
     char = lambda code: now.tm.mkString(chr(code))
@@ -250,7 +255,11 @@ def one_of(items):
         if op is sre.NEGATE:
             negated = True
         elif op is sre.LITERAL:
-            parts.append(literal(chr(arg)))
+            parts += [literal(one) for one in (in_cases(arg) if ignores_case else [chr(arg)])]
+        elif op is sre.RANGE and ignores_case:
+            if arg[1] - arg[0] > 128:
+                raise OutOfReach("regular expression: ranges of any case")
+            parts += [literal(one) for code in range(arg[0], arg[1] + 1) for one in in_cases(code)]
         elif op is sre.RANGE:
             parts.append(span(*arg))
         elif op is sre.CATEGORY and arg is sre.CATEGORY_DIGIT:
@@ -266,24 +275,25 @@ def one_of(items):
     return now.tm.mkTerm(Kind.REGEXP_INTER, now.tm.mkTerm(Kind.REGEXP_COMPLEMENT, union(parts)), now.tm.mkTerm(Kind.REGEXP_ALLCHAR))
 
 
-def translated(tree):
+def translated(tree, flags):
     parts = []
+    ignores_case, all_characters = flags & re.IGNORECASE, now.tm.mkTerm(Kind.REGEXP_ALLCHAR)
     for op, arg in tree:
         if op is sre.LITERAL:
-            parts.append(literal(chr(arg)))
+            parts.append(union([literal(one) for one in (in_cases(arg) if ignores_case else [chr(arg)])]))
         elif op is sre.ANY:
-            parts.append(now.tm.mkTerm(Kind.REGEXP_ALLCHAR))
+            parts.append(all_characters if flags & re.DOTALL else one_of([(sre.NEGATE, None), (sre.LITERAL, 10)]))
         elif op is sre.NOT_LITERAL:
-            parts.append(one_of([(sre.NEGATE, None), (sre.LITERAL, arg)]))
+            parts.append(one_of([(sre.NEGATE, None), (sre.LITERAL, arg)], ignores_case))
         elif op is sre.IN:
-            parts.append(one_of(arg))
+            parts.append(one_of(arg, ignores_case))
         elif op is sre.SUBPATTERN:
-            parts.append(translated(arg[3]))
+            parts.append(translated(arg[3], (flags | arg[1]) & ~arg[2]))
         elif op is sre.BRANCH:
-            parts.append(union([translated(one) for one in arg[1]]))
+            parts.append(union([translated(one, flags) for one in arg[1]]))
         elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
             least, most, body = arg
-            body = translated(body)
+            body = translated(body, flags)
             if most is sre.MAXREPEAT:
                 parts += [body] * least + [now.tm.mkTerm(Kind.REGEXP_STAR, body)]
             else:
@@ -295,16 +305,17 @@ def translated(tree):
 
 def whole(search):
     """A regular expression of RE2 that is searched for, as one that a text matches as a whole."""
-    if re.search(r"\\[bBAzZpP]|\(\?", search):
+    flags, search = re.fullmatch(r"(?:\(\?([is]+)\))?(.*)", search, re.DOTALL).groups()
+    if re.search(r"\\[bBAzZpPQ]|\(\?(?!:)|\[\[:", search):
         raise OutOfReach("regular expression: boundaries, flags, classes of Unicode")
     branches = parser.parse(search)
     outer = [search] if not (len(branches) == 1 and branches[0][0] is sre.BRANCH) else split_branches(search)
     all_of = []
     for one in outer:
-        begin = "" if one.startswith("^") else ".*"
+        begin = "" if one.startswith("^") else "(?s:.*)"
         one = one.removeprefix("^")
-        is_end = one.endswith("$") and not re.search(r"(^|[^\\])(\\\\)*\\\$$", one)
-        all_of.append(begin + "(?:" + (one[:-1] if is_end else one) + ")" + ("" if is_end else ".*"))
+        is_end = re.search(r"(?:^|[^\\])(?:\\\\)*\$$", one)
+        all_of.append(f"{begin}(?{flags or ''}:{one[:-1] if is_end else one}){'' if is_end else '(?s:.*)'}")
     return "|".join(all_of)
 
 
@@ -328,13 +339,13 @@ def split_branches(text):
 
 @lru_cache(None)
 def of_wildcard(pattern):
-    return "".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return "".join("(?s:.*)" if c == "*" else "(?s:.)" if c == "?" else re.escape(c) for c in pattern)
 
 
 def in_language(s, pattern):
     """Whether a text matches a regular expression of Python's notation as a whole."""
     if isinstance(s, str):
-        return re.fullmatch(pattern, s, re.DOTALL) is not None
+        return re.fullmatch(pattern, s, re.ASCII) is not None
     return now.tm.mkTerm(Kind.STRING_IN_REGEXP, s, regex_of(pattern))
 
 
