@@ -6,7 +6,7 @@ usage: smt.py ANSWERS --bin DIR [--bound N] [--limit SECONDS] [--only TEXT] [--j
 ANSWERS is the output of the example `pairs` of crates/compare: `OLD NEW`, a tab, the answer. DIR holds `ephor` and the example `judge`
 (`examples/judge`). Both policies are read as their IR (`ephor explain --output json --as-lowered`); what they say of a request becomes a
 formula (smt_rules.py, smt_cel.py, smt_conditions.py, smt_patterns.py over the objects of smt_objects.py), and the solver looks for an
-object that violates one and not the other, with lists of at most N items (2). `unsat` agrees with a proof. An object that is found is
+object that violates one and not the other, with lists of at most N items (2), in requests to resources themselves; updates leave it as it is. `unsat` agrees with a proof. An object that is found is
 evaluated by the engine: it shows a difference, or the translation is wrong. Where it is none of a cluster, an object is looked for that has
 what an API server fills in, and types of fields without a schema as docs/diff.md assumes them (`agrees in clusters`: there is none). Whatever has no translation is counted with
 the construct that stopped it.
@@ -128,7 +128,7 @@ class Question:
                 solver.assertFormula(t.lift(formula))
         return solver
 
-    def ask(self, limit, claim):
+    def solve(self, limit, claim):
         """`unsat`, `unknown`, or `sat` with the object."""
         if claim is False:
             return "unsat", None
@@ -171,9 +171,9 @@ def searched(engine, pair, bundles, resource, operation, args):
     said, violable = "", False
     for narrow in (False, True):
         question = Question(bundles, resource, operation, args.bound, narrow)
-        answer, object_ = question.ask(args.limit, question.differ)
+        answer, object_ = question.solve(args.limit, question.differ)
         if not narrow:
-            violable = question.ask(args.limit, question.sides[0])[0] == "sat"
+            violable = question.solve(args.limit, question.sides[0])[0] == "sat"
         elif answer == "unsat":
             return "agrees in clusters", said, violable
         if answer != "sat":
@@ -210,7 +210,18 @@ def compare(engine, old, new, args):
     for answer in ("differs in clusters", "differs in files", "differs in nowhere", "out of reach", "unknown", "agrees in clusters"):
         if answers[answer]:
             return answer, details
+    if not violable and any(names_subresource(bundle) for bundle in bundles):
+        return "out of reach", ["requests to subresources"]
     return "agrees" if violable else "agrees (never violated)", details
+
+
+def names_subresource(part):
+    """Whether a matcher of a document names a subresource."""
+    if isinstance(part, list):
+        return any(names_subresource(one) for one in part)
+    if not isinstance(part, dict):
+        return False
+    return part.get("subresource") not in (None, "", "*") or any(names_subresource(one) for one in part.values())
 
 
 def main():

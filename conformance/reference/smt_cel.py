@@ -138,7 +138,7 @@ class Cel:
                 return other
             if one[0] == "some":
                 return alternatives(one[1]) if arg.get("unwrap") else [(True, one)]
-            return [(True, one)] if arg.get("eager") and one[0] != "fault" else FAULT
+            return [(True, one)] if (arg.get("eager") or arg.get("unwrap")) and one[0] != "fault" else FAULT
         result = bind(self.run(arg["sides"][0], locals_), step)
         return choose(is_fault(other), FAULT, result) if arg.get("eager") else result
 

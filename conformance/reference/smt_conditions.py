@@ -131,7 +131,7 @@ def equals(k, v):
 
 
 def parses(measure, s):
-    """Whether it is worth asking what a text measures: constants may not measure anything."""
+    """Whether a text may measure something: constants may not measure anything."""
     return not isinstance(s, str) or measures.VALUES[measure](s) is not None
 
 

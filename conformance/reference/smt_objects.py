@@ -1,7 +1,7 @@
 """Objects as terms: part of smt.py.
 
 A node stands for a field: whether it is there, of which type it is, and its text, number or boolean are variables; its fields and items are
-nodes that are made when they are read. Types come from crates/kubernetes/src/schema.txt, which kubernetes.py recorded from an API
+nodes that exist once they are read. Types come from crates/kubernetes/src/schema.txt, which kubernetes.py recorded from an API
 server. Lists have at most `bound` items, maps with any keys the keys that are read and `bound` others.
 """
 import re

@@ -22,7 +22,7 @@ class OutOfReach(Exception):
 
 
 class Context:
-    """The term manager of the comparison that is being made, and the functions without a definition in it."""
+    """The term manager of a comparison, and the functions without a definition in it."""
 
     def __init__(self):
         self.tm = cvc5.TermManager()
@@ -40,7 +40,7 @@ now = None
 
 
 def start():
-    """Forgets all terms."""
+    """Begins a comparison without terms."""
     global now
     now = Context()
 
@@ -305,17 +305,24 @@ def translated(tree, flags):
 
 def whole(search):
     """A regular expression of RE2 that is searched for, as one that a text matches as a whole."""
-    flags, search = re.fullmatch(r"(?:\(\?([is]+)\))?(.*)", search, re.DOTALL).groups()
-    if re.search(r"\\[bBAzZpPQ]|\(\?(?!:)|\[\[:", search):
-        raise OutOfReach("regular expression: boundaries, flags, classes of Unicode")
+    flags, search = re.fullmatch(r"(?:\(\?([is]+)\))?(.*)", search.replace(r"(?-u:\b)", r"\b"), re.DOTALL).groups()
     branches = parser.parse(search)
     outer = [search] if not (len(branches) == 1 and branches[0][0] is sre.BRANCH) else split_branches(search)
     all_of = []
     for one in outer:
-        begin = "" if one.startswith("^") else "(?s:.*)"
-        one = one.removeprefix("^")
-        is_end = re.search(r"(?:^|[^\\])(?:\\\\)*\$$", one)
-        all_of.append(f"{begin}(?{flags or ''}:{one[:-1] if is_end else one}){'' if is_end else '(?s:.*)'}")
+        begin, end = "(?s:.*)", "(?s:.*)"
+        # A boundary next to a character of words: none of these is on the other side.
+        if re.match(r"\\b[0-9A-Za-z_]", one):
+            begin, one = r"(?:(?s:.*)[^0-9A-Za-z_])?", one[2:]
+        elif one.startswith("^"):
+            begin, one = "", one[1:]
+        if re.search(r"[0-9A-Za-z_]\\b$", one):
+            end, one = r"(?:[^0-9A-Za-z_](?s:.*))?", one[:-2]
+        elif re.search(r"(?:^|[^\\])(?:\\\\)*\$$", one):
+            end, one = "", one[:-1]
+        if re.search(r"\\[bBAzZpPQ]|\(\?(?!:)|\[\[:", one):
+            raise OutOfReach("regular expression: boundaries, flags, classes of Unicode")
+        all_of.append(f"{begin}(?{flags or ''}:{one}){end}")
     return "|".join(all_of)
 
 

@@ -252,7 +252,7 @@ class Query:
 
     def do_project(self, arg, locals_):
         def of_items(items):
-            kept = []
+            rows = []
             faults = False
             for present, item in items:
                 item = alternatives(item)
@@ -263,8 +263,8 @@ class Query:
                 value = self.run(arg["body"], locals_ + (item,)) if arg.get("body") else item
                 faults = t.or_(faults, t.and_(present, guard_of(value, "fault")))
                 dropped = guard_of(value, "null", "missing", "fault")
-                kept.append((t.and_(present, t.not_(dropped)), [(g, v) for g, v in value if v[0] not in ("null", "missing", "fault")]))
-            return choose(faults, FAULT, [(True, ("list", kept))]) if faults is not False else [(True, ("list", kept))]
+                rows.append((t.and_(present, t.not_(dropped)), [(g, v) for g, v in value if v[0] not in ("null", "missing", "fault")]))
+            return choose(faults, FAULT, [(True, ("list", rows))]) if faults is not False else [(True, ("list", rows))]
 
         def step(one):
             if one[0] in ("missing", "fault"):
