@@ -2,13 +2,17 @@
 //!
 //! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`:
 //! with the objects of a file on which both sides differ though they were proved equal (`false proof`) or no difference was found
-//! (`missed`); `(files)`: only as written, not as an API server shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
+//! (`missed`); `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
 //! (`docs/diff.md`).
 
+use std::collections::BTreeSet;
 use std::io::BufRead;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ephor_compare::{Answer, Options, Side, compare};
+use ephor_compare::{
+    Answer, Environment, Observer, Options, Side, Surroundings, TextClasses, compare_observed,
+};
 use ephor_kubernetes::admitted::{admitted, kind_of};
 use ephor_kubernetes::kinds::Kinds;
 use ephor_policies::load::argument;
@@ -66,7 +70,28 @@ fn differing(old: &Side, new: &Side, objects: &[Value]) -> Vec<String> {
     found
 }
 
+/// The classes of texts of all comparisons, each once, as lines of JSON.
+#[derive(Default)]
+struct Classes(Mutex<BTreeSet<String>>);
+
+impl Observer for Classes {
+    fn evaluated(&self, _: &Environment, _: &Value, _: Option<&Value>, _: &Arc<Surroundings>) {}
+
+    fn texts(&self, classes: &TextClasses) {
+        let list = |texts: &[String]| texts.iter().map(|text| text.as_str().into()).collect::<Vec<Value>>();
+        let found = classes.found.as_ref().map(|all| all.iter().map(|text| (&**text).into()).collect());
+        let line = json(&Value::map([
+            ("globs", list(&classes.globs).into()),
+            ("texts", list(&classes.texts).into()),
+            ("regexes", list(&classes.regexes).into()),
+            ("found", found.map_or(Value::Null, |all: Vec<Value>| all.into())),
+        ]));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(line);
+    }
+}
+
 fn main() {
+    let classes = Classes::default();
     let is_long = std::env::args().any(|arg| arg == "--objects");
     let value = |flag: &str| std::env::args().skip_while(|arg| arg != flag).nth(1);
     let checked = value("--check");
@@ -84,7 +109,8 @@ fn main() {
             }
         };
         let deadline = limit.and_then(|limit| start.checked_add(limit));
-        let found = compare(&old, &new, Options { deadline, ..Options::default() });
+        let options = Options { deadline, ..Options::default() };
+        let found = compare_observed(&old, &new, options, Some(&classes));
         let time = start.elapsed().as_millis();
         if found.answer != Answer::Differs && !pool.is_empty() {
             let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
@@ -115,6 +141,13 @@ fn main() {
                 said(d.old.verdict),
                 said(d.new.verdict)
             );
+        }
+    }
+    if let Some(path) = value("--classes") {
+        let lines = classes.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let text: String = lines.into_iter().map(|line| line + "\n").collect();
+        if let Err(cause) = std::fs::write(&path, text) {
+            eprintln!("{path}: {cause}");
         }
     }
 }

@@ -237,6 +237,9 @@ fn of_sides<'s>(
             false => run.environment(environment),
         }
     }
+    if let Some(observer) = observer {
+        run.words.classes().iter().for_each(|classes| observer.texts(classes));
+    }
     run.end(kinds)
 }
 

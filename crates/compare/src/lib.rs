@@ -83,3 +83,4 @@ pub use questions::{equivalent, implies, is_equivalent};
 pub use side::{Effect, Judgement, Side, SideError, Verdict};
 pub use surroundings::Surroundings;
 pub use trace::{Trace, traces};
+pub use words::TextClasses;

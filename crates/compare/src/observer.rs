@@ -9,6 +9,7 @@ use crate::value::print::json;
 
 use super::environment::Environment;
 use super::surroundings::Surroundings;
+use super::words::TextClasses;
 
 /// Sees each object before a comparison evaluates it; the same object may come many times.
 pub trait Observer: Sync {
@@ -20,6 +21,11 @@ pub trait Observer: Sync {
         old: Option<&Value>,
         around: &Arc<Surroundings>,
     );
+
+    /// Texts that stand for all others of some fields.
+    fn texts(&self, classes: &TextClasses) {
+        _ = classes;
+    }
 }
 
 /// An object that a comparison evaluated.

@@ -43,6 +43,19 @@ pub struct Words {
     known: RefCell<HashMap<(Languages, usize), Texts>>,
 }
 
+/// The languages by which texts of some fields are distinguished, and the texts that were found for their combinations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextClasses {
+    /// Wildcard patterns.
+    pub globs: Vec<String>,
+    /// Single texts.
+    pub texts: Vec<String>,
+    /// Regular expressions, which are looked for in a text.
+    pub regexes: Vec<String>,
+    /// A text for each combination of them that some text is in; none where these are too many.
+    pub found: Option<Vec<Str>>,
+}
+
 /// Texts, or none where they are too many.
 type Texts = Option<Rc<[Str]>>;
 
@@ -57,6 +70,18 @@ impl Words {
         let found = witnesses(&key.0, each).map(|texts| texts.into_iter().map(Str::from).collect());
         self.known.borrow_mut().insert(key, found.clone());
         found
+    }
+
+    /// All that were found, in no order.
+    pub fn classes(&self) -> Vec<TextClasses> {
+        let list = |texts: &BTreeSet<String>| texts.iter().cloned().collect();
+        let classes = |((languages, _), found): (&(Languages, usize), &Texts)| TextClasses {
+            globs: list(&languages.globs),
+            texts: list(&languages.texts),
+            regexes: list(&languages.regexes),
+            found: found.as_deref().map(<[Str]>::to_vec),
+        };
+        self.known.borrow().iter().map(classes).collect()
     }
 }
 
@@ -377,6 +402,15 @@ mod tests {
             ..Languages::default()
         };
         assert_eq!(witnesses(&languages, 1).unwrap(), ["", "a", "*", "?*"]);
+    }
+
+    #[test]
+    fn languages_and_texts_that_were_found_are_listed() {
+        let words = Words::default();
+        words.of(Languages { globs: ["a*".to_string()].into(), ..Languages::default() }, 1);
+        let [classes] = &words.classes()[..] else { panic!("one is expected") };
+        assert_eq!(classes.globs, ["a*"]);
+        assert_eq!(classes.found.as_deref(), Some(&["".into(), "a".into()][..]));
     }
 
     #[test]
