@@ -369,7 +369,7 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
             is_all &= is_only || missing.count() == 0;
         }
     }
-    // Kinds that rules do not tell apart are one.
+    // Kinds that rules read alike are one.
     let mut seen: BTreeSet<(Vec<bool>, usize, Vec<bool>)> = BTreeSet::new();
     for ((kind, slot, truth), text) in canonical.iter().filter(|_| is_wild).chain(&members) {
         let read = is_read(kind);
@@ -384,7 +384,7 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
     found
 }
 
-/// The languages that tell numbers apart in other ways than by their value: those of more than one text and not of all.
+/// The languages that distinguish numbers in other ways than by their value: those of more than one text and not of all.
 fn wild(predicates: &Predicates) -> Languages {
     let all = predicates.languages();
     let is_wild = |glob: &&String| glob.contains(['*', '?']) && !matches!(&***glob, "*" | "?*");

@@ -38,14 +38,14 @@ impl Predicates {
         languages
     }
 
-    /// The languages of a text that is made of another one: whether there is one, and whether it is empty, counts.
+    /// The languages of a text that is built of another one: whether there is one, and whether it is empty, counts.
     fn made_languages(&self) -> Languages {
         let mut languages = self.languages();
         languages.globs.insert("*".into());
         languages
     }
 
-    /// Whether a text is a constant, or what is made of it is one.
+    /// Whether a text is a constant, or what is built of it is one.
     fn is_constant(&self, text: &str) -> bool {
         self.constants.contains(text)
             || self

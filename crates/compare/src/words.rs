@@ -40,7 +40,7 @@ pub struct Languages {
     pub regexes: BTreeSet<String>,
     /// Characters of which not all are treated alike though no pattern has them.
     pub characters: BTreeSet<char>,
-    /// Languages of the texts that are made of them.
+    /// Languages of the texts that are built of them.
     pub made: BTreeMap<Way, Languages>,
 }
 
@@ -51,8 +51,8 @@ pub struct Words {
     numbers: RefCell<HashMap<NumberKey, Numbers>>,
 }
 
-/// What texts that are numbers depend on: what texts they are, by what they are cut, how they are read and by which languages they are
-/// told apart.
+/// What texts that are numbers depend on: what texts they are, by what they are cut, how they are read, and which languages
+/// distinguish them.
 pub(super) type NumberKey = (Form, BTreeSet<i64>, BTreeSet<String>, Vec<&'static str>, Languages);
 
 /// Texts, or none where they are too many.

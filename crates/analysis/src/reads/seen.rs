@@ -25,7 +25,7 @@ pub enum Part {
     Namespace,
 }
 
-/// Where a text comes from that another one is made of; only where tests are looked for.
+/// Where a text comes from that another one is built of; only where tests are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is the value at a place.
@@ -57,9 +57,9 @@ pub enum AbstractValue {
     Name(Vec<Step>),
     /// A part of the request that is none of its objects; only where tests are looked for.
     Elsewhere,
-    /// A text that is made of another one.
+    /// A text that is built of another one.
     Made(Origin, Way),
-    /// The parts of a text that is made of another one, between the occurrences of a text.
+    /// The parts of a text that is built of another one, between the occurrences of a text.
     Split(Origin, Way, Str),
     /// How many parts these are.
     Count(Origin, Way, Str),
@@ -75,7 +75,7 @@ pub type ValueSet = Vec<AbstractValue>;
 /// More alternatives, or longer ways, are given up.
 const MOST: usize = 48;
 
-/// Texts that are made in more steps are not described.
+/// Texts that are built in more steps are not described.
 const MOST_STEPS: usize = 6;
 
 /// Parts of texts behind so many others are not described.
@@ -138,15 +138,15 @@ pub struct Reader {
     pub holes: Vec<ValueSet>,
 }
 
-/// Whether a value is made of another one in a way that tests can describe.
-fn is_made(one: &AbstractValue) -> bool {
+/// Whether a value is built of another one in a way that tests can describe.
+fn is_built(one: &AbstractValue) -> bool {
     match one {
         AbstractValue::Made(..)
         | AbstractValue::Split(..)
         | AbstractValue::Count(..)
         | AbstractValue::Sum(_) => true,
-        AbstractValue::List(items) => items.iter().any(is_made),
-        AbstractValue::Map(entries) => entries.iter().any(|(_, values)| values.iter().any(is_made)),
+        AbstractValue::List(items) => items.iter().any(is_built),
+        AbstractValue::Map(entries) => entries.iter().any(|(_, values)| values.iter().any(is_built)),
         _ => false,
     }
 }
@@ -225,7 +225,7 @@ impl Reader {
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
-            tests.is_lost |= values.iter().any(is_made);
+            tests.is_lost |= values.iter().any(is_built);
         }
         self.read_all(values)
     }
@@ -253,7 +253,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The text that others are made of is read.
+    /// The text that others are built of is read.
     fn origin(&mut self, of: &Origin) {
         if let Origin::At(part, steps) = of {
             self.read(*part, steps, true);

@@ -36,7 +36,7 @@ pub enum By {
 pub struct Test {
     /// Where they are.
     pub place: Vec<Step>,
-    /// What is made of their texts first.
+    /// What is built of their texts first.
     pub way: Way,
     /// How they are compared.
     pub by: By,
@@ -211,7 +211,7 @@ impl Tests {
         self.at_way(place, &[], by, with);
     }
 
-    /// The texts that are made of the values at a place are compared with a constant.
+    /// The texts that are built of the values at a place are compared with a constant.
     pub fn at_way(&mut self, place: &[Step], way: &[TextStep], by: By, with: &Value) {
         let is_known =
             |test: &Test| test.place == place && test.way == way && test.by == by && test.with == *with;
@@ -239,7 +239,7 @@ impl Tests {
     }
 }
 
-/// Whether languages of texts and cuts of numbers say how a value, or the text that is made of it, compares with a constant.
+/// Whether languages of texts and cuts of numbers say how a value, or the text that is built of it, compares with a constant.
 fn is_described(by: By, way: &[TextStep], constant: &Value) -> bool {
     match by {
         // Texts have an order that is none of numbers.

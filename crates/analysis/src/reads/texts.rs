@@ -1,6 +1,6 @@
-//! Texts that are made of the text of one field.
+//! Texts that are built of the text of one field.
 //!
-//! In: calls of functions and sums. Out: [`Way`]: what is done to the text, step by step. Each step reads the text from left to right
+//! In: calls of functions, and `+`. Out: [`Way`]: what is done to the text, step by step. Each step reads the text from left to right
 //! once, with as many states as its constants have characters; so the texts for which what it makes is in a regular language are one,
 //! too, and classes of texts describe them (`ephor_compare::words`). Other functions make texts in ways that are not described.
 
@@ -59,7 +59,7 @@ impl TextStep {
             TextStep::Before(before) => format!("{before}{text}"),
             TextStep::Behind(behind) => format!("{text}{behind}"),
             TextStep::Part { by, at } => text.split(&**by).nth(*at)?.to_string(),
-            TextStep::LastPart { by } => text.rsplit(&**by).next()?.to_string(),
+            TextStep::LastPart { by } => text.split(&**by).last()?.to_string(),
             TextStep::Upper { ascii: true } => text.to_ascii_uppercase(),
             TextStep::Lower { ascii: true } => text.to_ascii_lowercase(),
             TextStep::Upper { ascii: false } => text.chars().map(upper).collect(),

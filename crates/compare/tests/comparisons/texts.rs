@@ -1,4 +1,4 @@
-//! Texts that are made of the text of a field: rules that read it in other words are proved equal, near misses are found.
+//! Texts that are built of the text of a field: rules that read it in other words are proved equal, near misses are found.
 
 use ephor_compare::Answer;
 use ephor_value::print::json;
@@ -137,7 +137,7 @@ fn a_variable_in_quotes_is_its_text() {
 }
 
 #[test]
-fn what_is_made_of_texts_and_compared_otherwise_is_tested() {
+fn what_is_built_of_texts_and_compared_otherwise_is_tested() {
     let is_open = |expression: &str, other: &str| {
         let answer = compared(&requiring(expression), &requiring(other)).answer;
         assert!(!matches!(answer, Answer::Proved | Answer::ProvedRelative(_)), "{expression}: {answer:?}");
