@@ -517,9 +517,11 @@ impl Run<'_> {
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
         domain.uncounted = uncounted;
+        domain.is_sampled = is_open;
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
+        self.relative_to.extend(tested.taken.iter().cloned());
         if domain.is_assumed {
             self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }
@@ -529,6 +531,7 @@ impl Run<'_> {
             let types = Types::built_in();
             let of = |items: usize, limit: usize| {
                 let mut domain = Domain::new((types, &words), (&tested, &fields), environment, items, limit);
+                domain.is_sampled = is_open;
                 self::cases(environment, &reads, &tested, &mut domain, &around)
             };
             if items > SOME_ITEMS {

@@ -1,7 +1,7 @@
 //! Functions and nodes of rules that classes of values describe.
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-pub(crate) const DESCRIBED: [&str; 49] = [
+pub(crate) const DESCRIBED: [&str; 51] = [
     "matches",
     "regex_match",
     "to_upper",
@@ -48,10 +48,15 @@ pub(crate) const DESCRIBED: [&str; 49] = [
     "length",
     "not_null",
     "to_number",
+    "to_string",
+    "duration",
     "items",
     "keys",
     "values",
 ];
+
+/// Functions that are described where they make texts of the text of one field (`analysis::reads::texts`).
+pub(crate) const FOLLOWED: [&str; 6] = ["split", "join", "trim", "trim_prefix", "replace", "replace_all"];
 
 /// Nodes of expressions that are described by their parts.
 pub(crate) const DESCRIBED_NODES: [&str; 30] = [

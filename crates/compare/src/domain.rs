@@ -24,6 +24,7 @@ use super::classes::Classes;
 use super::combine::pairs;
 use super::environment::Environment;
 use super::inputs::INPUTS;
+use super::numbers::{Form, Numbers, numbers};
 use super::predicates::Predicates;
 use super::tested::Tested;
 use super::words::Words;
@@ -69,6 +70,8 @@ pub struct Domain<'d> {
     pub uncounted: Option<String>,
     /// Whether fields without a schema have the types that rules look for.
     pub is_assumed: bool,
+    /// Whether they need not.
+    pub is_sampled: bool,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
 }
@@ -78,7 +81,11 @@ pub struct Domain<'d> {
 struct Values {
     texts: Vec<Str>,
     integers: Vec<i64>,
+    /// Numbers that are no integers.
+    fractions: Vec<f64>,
     amounts: Vec<Str>,
+    /// Whether these stand for all texts, integers and quantities.
+    is_all: [bool; 3],
 }
 
 /// A value of a field, or none, and how many items its lists have.
@@ -92,6 +99,12 @@ pub(super) const ABSENT: Choice = Choice { value: None, items: 0 };
 
 pub(super) fn plain(value: Value) -> Choice {
     Choice { value: Some(value), items: 0 }
+}
+
+/// Without those that came before.
+fn unique(texts: &mut Vec<Str>) {
+    let mut known = BTreeSet::new();
+    texts.retain(|text| known.insert(text.clone()));
 }
 
 impl<'d> Domain<'d> {
@@ -123,6 +136,7 @@ impl<'d> Domain<'d> {
             is_json: false,
             uncounted: None,
             is_assumed: false,
+            is_sampled: false,
             open: None,
         }
     }
@@ -133,18 +147,40 @@ impl<'d> Domain<'d> {
             return Rc::clone(known);
         }
         let tested = self.tested.at(&self.at);
-        let texts = tested.texts(self.words).unwrap_or_else(|| {
+        let mut texts = tested.texts(self.words).unwrap_or_else(|| {
             self.not_all("too many different texts");
             tested.some_texts(self.words)
         });
+        let [as_text, as_integer, as_quantity] =
+            [Form::Text, Form::Integer, Form::Quantity].map(|form| match self.is_sampled {
+                true => Numbers::default(),
+                false => numbers(&tested, self.words, form),
+            });
+        let ints = tested.ints.iter().filter(|n| **n >= 0).map(|n| Str::from(n.to_string()));
         let mut amounts: Vec<Str> = vec!["1".into()];
-        amounts.extend(tested.amounts());
-        amounts.extend(tested.ints.iter().filter(|n| **n >= 0).map(|n| Str::from(n.to_string())));
+        amounts.extend(tested.amounts().into_iter().chain(ints.clone()).chain(as_quantity.texts));
         amounts.extend(tested.relates.then(|| Str::from("2")));
-        amounts.dedup();
-        let values = Rc::new(Values { texts, integers: tested.integers(), amounts });
+        unique(&mut amounts);
+        texts.extend(tested.amounts().into_iter().chain(ints).chain(as_text.texts));
+        unique(&mut texts);
+        let mut integers = tested.integers();
+        for number in as_integer.texts.iter().filter_map(|text| text.parse().ok()) {
+            if !integers.contains(&number) {
+                integers.push(number);
+            }
+        }
+        let is_all = [as_text.is_all, as_integer.is_all, as_quantity.is_all];
+        let values = Values { texts, integers, fractions: tested.fractions(), amounts, is_all };
+        let values = Rc::new(values);
         self.known.insert(self.at.clone(), Rc::clone(&values));
         values
+    }
+
+    /// Notes that some values do not stand for all others.
+    fn known_all(&mut self, is_all: bool) {
+        if !is_all && !self.is_sampled {
+            self.not_all("a number is looked at by its letters, too");
+        }
     }
 
     /// Builds a value one step further.
@@ -337,13 +373,27 @@ impl<'d> Domain<'d> {
         let values = self.values();
         let texts = || values.texts.iter().cloned().map(|t| plain(Value::Str(t)));
         let integers = || values.integers.iter().map(|n| plain(Value::Int(*n)));
+        let [as_text, as_integer, as_quantity] = values.is_all;
+        match leaf {
+            Leaf::String | Leaf::Bytes => self.known_all(as_text),
+            Leaf::IntOrString => self.known_all(as_text && as_integer),
+            Leaf::Int32 | Leaf::Int64 | Leaf::Double => self.known_all(as_integer),
+            Leaf::Quantity => self.known_all(as_quantity),
+            Leaf::Time | Leaf::MicroTime if self.tested.has(&self.at) && tree.whole => {
+                self.not_all("a time is compared");
+            }
+            _ => {}
+        }
         match leaf {
             Leaf::String | Leaf::Bytes => texts().collect(),
             Leaf::Time | Leaf::MicroTime => vec![plain(Value::from("2026-01-01T00:00:00Z"))],
             Leaf::Quantity => values.amounts.iter().cloned().map(|t| plain(Value::Str(t))).collect(),
             Leaf::IntOrString => integers().chain(texts()).collect(),
             Leaf::Int32 | Leaf::Int64 => integers().collect(),
-            Leaf::Double => values.integers.iter().map(|n| plain(Value::Float(*n as f64))).collect(),
+            Leaf::Double => {
+                let whole = values.integers.iter().map(|n| *n as f64);
+                whole.chain(values.fractions.iter().copied()).map(|n| plain(Value::Float(n))).collect()
+            }
             Leaf::Bool => [false, true].map(|b| plain(Value::Bool(b))).into(),
             Leaf::Any => self.untyped(key, tree, depth),
         }
@@ -378,7 +428,10 @@ impl<'d> Domain<'d> {
             all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
             let number = |n: &i64| if self.is_json { Value::Float(*n as f64) } else { Value::Int(*n) };
             all.extend(values.integers.iter().map(|n| plain(number(n))));
+            all.extend(values.fractions.iter().map(|n| plain(Value::Float(*n))));
             all.extend([false, true].map(|b| plain(Value::Bool(b))));
+            let [as_text, as_integer, _] = values.is_all;
+            self.known_all(as_text && as_integer);
         }
         if tree.whole {
             // Or an object of scalars where no constant says what it is, or a list where something is looked for in it.

@@ -5,8 +5,10 @@
 //! needed are harmless, a missing one is not. What the classes cannot describe makes a policy *open*: comparisons of it are tests,
 //! never proofs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::reads::NAME_OF_NAMESPACE;
+use crate::analysis::reads::texts::Way;
 use crate::analysis::tree::{Node, Tree};
 use crate::functions::go_syntax::{Dialect, translate};
 use crate::ir::Policy;
@@ -15,13 +17,14 @@ use crate::value::Value;
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 
-use crate::analysis::reads::NAME_OF_NAMESPACE;
-
-use super::described::{DESCRIBED, DESCRIBED_NODES};
+use super::described::{DESCRIBED, DESCRIBED_NODES, FOLLOWED};
 use super::guessed;
 
 /// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
+
+/// Stands for the operators of patterns and conditions, which take texts for numbers, quantities and durations.
+pub(super) const MEASURES: &str = "condition";
 
 /// Texts whose length is compared with more than this are not described.
 const LONGEST: i64 = 12;
@@ -67,8 +70,14 @@ pub struct Predicates {
     /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
     /// (`docs/diff.md`, "Method").
     pub are_patterns: bool,
+    /// What the texts are tested by that are built of those of the field.
+    pub made: BTreeMap<Way, Predicates>,
     /// Why the classes do not describe it.
     pub open: Option<String>,
+    /// Why they do not where it is not known where values come from.
+    pub unless_followed: Option<String>,
+    /// What is taken for granted of objects.
+    pub taken: BTreeSet<String>,
     pub(crate) functions: BTreeSet<String>,
     pub(super) constants: BTreeSet<String>,
 }
@@ -102,6 +111,11 @@ impl Predicates {
         self.open.get_or_insert(why.into());
     }
 
+    /// Notes the same of values of which it is not known where they come from.
+    fn unless_followed(&mut self, why: impl Into<String>) {
+        self.unless_followed.get_or_insert(why.into());
+    }
+
     /// Adds what another policy tests; functions of one reach no constants of the other.
     pub fn merge(&mut self, other: &Predicates) {
         self.globs.extend(other.globs.iter().cloned());
@@ -121,6 +135,13 @@ impl Predicates {
         self.are_patterns |= other.are_patterns;
         if let Some(why) = &other.open {
             self.open(why.clone());
+        }
+        if let Some(why) = &other.unless_followed {
+            self.unless_followed(why.clone());
+        }
+        self.taken.extend(other.taken.iter().cloned());
+        for (way, other) in &other.made {
+            self.made.entry(way.clone()).or_default().merge(other);
         }
         self.functions.extend(other.functions.iter().cloned());
         self.constants.extend(other.constants.iter().cloned());
@@ -182,7 +203,7 @@ impl Predicates {
             }
             // Lists have each item that they may have as their first one.
             ("Expr", "index") | ("Step", "key") if position(node).is_some_and(|at| at != 0) => {
-                self.open(BY_POSITION);
+                self.unless_followed(BY_POSITION);
             }
             ("Expr", "higher") => self.open("a list is sorted or mapped by a function"),
             ("Expr", "call") | ("Invoke", _) => self.call(node),
@@ -195,7 +216,7 @@ impl Predicates {
                 return;
             }
             ("Template", "rounds" | "text") => {
-                self.open("a text is put together from variables");
+                self.unless_followed("a text is put together from variables");
                 let rounds = node.get("").and_then(Tree::as_node);
                 let source = rounds.and_then(|rounds| rounds.text("source")).unwrap_or_default();
                 let quoted = guessed::quoted(source);
@@ -273,7 +294,9 @@ impl Predicates {
 
     fn call(&mut self, node: &Node) {
         let name = node.text("function").unwrap_or_default();
-        if !DESCRIBED.contains(&name) {
+        if FOLLOWED.contains(&name) {
+            self.unless_followed(format!("the function `{name}`"));
+        } else if !DESCRIBED.contains(&name) {
             self.open(format!("the function `{name}`"));
         }
         self.functions.insert(name.into());
@@ -282,7 +305,8 @@ impl Predicates {
         }
         let looks_for_part = matches!(name, "startsWith" | "endsWith" | "starts_with" | "ends_with")
             || (node.kind == "Invoke" && name == "contains");
-        if looks_for_part && list(node.get("args")).iter().filter(|arg| is_variable(arg)).count() > 1 {
+        // The text is looked for in a constant one, or in another one.
+        if looks_for_part && list(node.get("args")).get(1).is_some_and(is_variable) {
             self.open("a text is looked for in another one");
         }
         let is_comparison = matches!(
@@ -300,7 +324,7 @@ impl Predicates {
                 && args.iter().any(is_constant)
                 && !args.iter().any(|arg| matches!(arg, Tree::Node(n) if n.get("").is_some_and(|v| matches!(v, Tree::List(_)))))
             {
-                self.open("a sum");
+                self.unless_followed("a sum");
             }
         }
     }
@@ -333,6 +357,7 @@ impl Predicates {
     fn condition(&mut self, node: &Node) {
         let is_constant = |side: &str| matches!(node.get(side), Some(Tree::Node(n)) if n.variant == "const");
         self.relates |= !is_constant("key") && !is_constant("value");
+        self.functions.insert(MEASURES.into());
         let operator = node.get("operator").and_then(Tree::as_node).map(|operator| operator.variant);
         let is_membership =
             matches!(operator, Some("in" | "notIn" | "anyIn" | "allIn" | "anyNotIn" | "allNotIn"));
@@ -412,6 +437,10 @@ impl Predicates {
             Tree::List(items) => items.iter().for_each(|item| self.constant(item)),
             Tree::Map(entries) => {
                 for (key, value) in entries {
+                    if let ("$duration", Tree::Scalar(nanos)) = (&**key, value) {
+                        self.amounts.insert(format!("{nanos}ns"));
+                        continue;
+                    }
                     self.constants.insert(key.clone());
                     self.constant(value);
                 }
@@ -426,12 +455,14 @@ impl Predicates {
         } else if let Ok(f) = text.parse::<f64>()
             && f.abs() < 1e15
         {
+            self.amounts.insert(text.into());
             self.ints.extend([f.floor() as i64, f.ceil() as i64]);
         }
     }
 
     /// The terms of a leaf of a pattern.
     fn leaf(&mut self, tree: &Tree) {
+        self.functions.insert(MEASURES.into());
         let Tree::Text(text) = tree else { return self.constant(tree) };
         let leaf = Leaf::new(Value::from(&**text));
         // A value that is the text of the pattern itself matches, too; it is left out (`docs/diff.md`, "Method").
@@ -573,7 +604,8 @@ mod tests {
     #[test]
     fn what_classes_cannot_describe_leaves_a_policy_open() {
         let found = of("{cel: {expressions: [{expression: \"object.data.a.split('/')[1] == 'x'\"}]}}");
-        assert!(found.open.is_some(), "{found:?}");
+        // Where it is not known what is split.
+        assert!(found.open.is_none() && found.unless_followed.is_some(), "{found:?}");
         let found = of(
             "{message: m, deny: {conditions: {any: [{key: '{{ base64_decode(request.object.data.a) }}', operator: Equals, value: A}]}}}",
         );

@@ -49,6 +49,7 @@ impl Run<'_> {
         let fields = Tested::anywhere(&tested);
         let known: (&Types, &_) = (Types::built_in(), &*words);
         let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
+        domain.is_sampled = true;
         let (around, _) = surroundings(environment, &reads, &tested, &words);
         for case in cases(environment, &reads, &tested, &mut domain, &around) {
             if self.left == 0 || self.is_late() {

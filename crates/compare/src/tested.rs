@@ -36,7 +36,7 @@ impl Tested {
             tests.anywhere.iter().for_each(|value| all.add_constant(value));
             found.add(Place::new(), &[all.clone(), all]);
         }
-        if !anywhere.guessed.is_empty() {
+        if !anywhere.guessed.is_empty() && tests.is_lost {
             let all = Predicates { regexes: anywhere.guessed.clone(), ..Predicates::default() };
             found.add(Place::new(), &[all.clone(), all]);
         }
@@ -131,6 +131,12 @@ fn reaches(place: &[Step], field: &[Step]) -> bool {
 /// What a test distinguishes.
 fn predicates(test: &Test) -> Predicates {
     let mut found = Predicates::default();
+    if !test.way.is_empty() {
+        let made = predicates(&Test { way: Vec::new(), ..test.clone() });
+        found.are_patterns = made.are_patterns;
+        found.made.insert(test.way.clone(), made);
+        return found;
+    }
     match test.by {
         By::Function(name @ ("matches" | "regex_match")) => found.add_regex(name, &test.with),
         By::Function(name) => {
@@ -172,7 +178,7 @@ mod tests {
     }
 
     fn test(at: &str, by: By, with: &str) -> Test {
-        Test { place: place(at), by, with: Value::from(with) }
+        Test { place: place(at), way: Vec::new(), by, with: Value::from(with) }
     }
 
     fn tested(tests: Vec<Test>, related: &[[&str; 2]]) -> Tested {

@@ -16,7 +16,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::reads::{self, Reads, of_policy, tested_by_policy};
+use crate::analysis::reads::tests::Tests;
+use crate::analysis::reads::{self, Reads, Step, of_policy, tested_by_policy};
 use crate::analysis::tree::Tree;
 use crate::functions::registry::Operation;
 use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
@@ -131,6 +132,8 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let is_all_read = reads.is_ok();
             let reads = reads.unwrap_or_else(|_| guessed(&part));
             let mut predicates = Predicates::of(&part);
+            let late = tests.iter().flat_map(|tests: &Tests| &tests.late);
+            late.for_each(|expr| predicates.add(Tree::of(expr)));
             exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
             cel.iter().for_each(|one| predicates.add(Tree::of(one)));
             let has_controls =
@@ -138,6 +141,25 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             if part.all_rules().any(has_controls) && exceptions.iter().any(|one| !one.pod_security.is_null())
             {
                 predicates.open("exclusions of Pod Security controls");
+            }
+            match &tests {
+                Some(tests) if tests.is_lost => {
+                    let why = predicates.unless_followed.clone();
+                    predicates.open(why.unwrap_or_else(|| "a value is computed of others".into()));
+                }
+                Some(tests) if !tests.is_partial => {
+                    predicates.taken.extend(taken(tests));
+                    let has_durations = predicates.functions.contains("duration");
+                    predicates.taken.extend(has_durations.then(|| "durations fit into 64 bits".into()));
+                }
+                _ => {
+                    if predicates.changes_case() && !predicates.regexes.is_empty() {
+                        predicates.open("a text of another case is searched");
+                    }
+                    if let Some(why) = predicates.unless_followed.clone() {
+                        predicates.open(why);
+                    }
+                }
             }
             let tested = Tested::new(tests.as_ref(), &predicates);
             if !is_all_read {
@@ -169,6 +191,21 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         }
     }
     all
+}
+
+/// What is taken for granted of texts that become parts of expressions.
+fn taken(tests: &Tests) -> impl Iterator<Item = String> {
+    tests.quoted.iter().map(|place| {
+        let mut path = String::new();
+        for step in place {
+            match step {
+                Step::Key(key) if path.is_empty() => path.push_str(key),
+                Step::Key(key) => path.extend([".", &**key]),
+                Step::Items | Step::Nested => path.push_str("[]"),
+            }
+        }
+        format!("no quotes or braces in {path}")
+    })
 }
 
 /// Whether a matcher can select requests of an operation.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::analysis::reads::texts::made;
 use crate::value::Str;
 use crate::value::quantity::Quantity;
 
@@ -14,30 +15,51 @@ use super::words::{Languages, Words};
 const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
 
 impl Predicates {
+    /// Whether functions change the case of texts.
+    pub(super) fn changes_case(&self) -> bool {
+        CASES.iter().any(|name| self.functions.contains(*name))
+    }
+
     /// The languages by which texts are distinguished.
     pub fn languages(&self) -> Languages {
         let mut languages = Languages {
             globs: self.globs.clone(),
             regexes: self.regexes.clone(),
             characters: BTreeSet::new(),
+            made: self.made.iter().map(|(way, made)| (way.clone(), made.made_languages())).collect(),
             // What looks for equal texts knows no wildcards.
             texts: self.constants.iter().filter(|text| text.contains(['*', '?'])).cloned().collect(),
         };
         languages.globs.insert(String::new());
-        if CASES.iter().any(|name| self.functions.contains(*name)) {
+        if self.changes_case() {
             // What is compared in one case is a language of all cases.
             languages.regexes.extend(self.globs.iter().map(|glob| in_any_case(glob)));
         }
         languages
     }
 
+    /// The languages of a text that is built of another one: whether there is one, and whether it is empty, counts.
+    fn made_languages(&self) -> Languages {
+        let mut languages = self.languages();
+        languages.globs.insert("*".into());
+        languages
+    }
+
+    /// Whether a text is a constant, or what is built of it is one.
+    fn is_constant(&self, text: &str) -> bool {
+        self.constants.contains(text)
+            || self
+                .made
+                .iter()
+                .any(|(way, own)| made(way, text).is_some_and(|text| own.constants.contains(&*text)))
+    }
+
     /// A text for each class of texts.
     pub fn texts(&self, words: &Words) -> Option<Vec<Str>> {
         let found = words.of(self.languages(), if self.relates { 2 } else { 1 })?;
-        let is_tried = |text: &&Str| {
-            !self.are_patterns || !text.contains(['*', '?']) || self.constants.contains(&***text)
-        };
-        Some(self.with_numbers(found.iter().filter(is_tried).cloned().collect()))
+        let is_tried =
+            |text: &&Str| !self.are_patterns || !text.contains(['*', '?']) || self.is_constant(text);
+        Some(found.iter().filter(is_tried).cloned().collect())
     }
 
     /// Texts in and outside of each language, where their combinations are too many.
@@ -50,18 +72,13 @@ impl Predicates {
         let texts = all.texts.iter().map(|text| of(Languages { texts: one(text), ..Languages::default() }));
         let regexes =
             all.regexes.iter().map(|regex| of(Languages { regexes: one(regex), ..Languages::default() }));
-        let single = globs.chain(texts).chain(regexes);
+        let made = all.made.iter().map(|(way, inner)| {
+            let made = [(way.clone(), inner.clone())].into();
+            of(Languages { made, ..Languages::default() })
+        });
+        let single = globs.chain(texts).chain(regexes).chain(made);
         let mut all: Vec<Str> = vec!["".into(), "a".into()];
         for text in single.flatten().flat_map(|found| found.to_vec()) {
-            if !all.contains(&text) {
-                all.push(text);
-            }
-        }
-        self.with_numbers(all)
-    }
-
-    fn with_numbers(&self, mut all: Vec<Str>) -> Vec<Str> {
-        for text in self.amounts().into_iter().chain(self.ints.iter().map(|n| Str::from(n.to_string()))) {
             if !all.contains(&text) {
                 all.push(text);
             }
@@ -78,6 +95,22 @@ impl Predicates {
             more.extend([2, -1]);
         }
         all.extend(more.into_iter().filter(|n| !matches!(n, 0 | 1)));
+        all
+    }
+
+    /// Numbers at and around those that are tested and no integers.
+    pub fn fractions(&self) -> Vec<f64> {
+        let tested = self.amounts.iter().filter_map(|text| text.parse::<f64>().ok());
+        let tested: Vec<f64> = tested.filter(|n| n.fract() != 0.0).collect();
+        let mut all: Vec<f64> = tested.iter().flat_map(|n| [*n, n - 0.01, n + 0.01]).collect();
+        // Between neighbours.
+        let mut sorted = tested;
+        sorted.extend(self.ints.iter().map(|n| *n as f64));
+        sorted.sort_by(f64::total_cmp);
+        let neighbours = sorted.iter().zip(sorted.iter().skip(1));
+        if !all.is_empty() {
+            all.extend(neighbours.map(|(a, b)| f64::midpoint(*a, *b)).filter(|n| n.fract() != 0.0));
+        }
         all
     }
 

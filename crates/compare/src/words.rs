@@ -16,7 +16,12 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 
+use crate::analysis::reads::texts::{TextStep, Way};
+use crate::functions::{lower, upper};
 use crate::value::Str;
+
+use super::numbers::{Form, Numbers};
+use super::through::Through;
 
 /// More states of the product are given up.
 const MOST_STATES: usize = 20_000;
@@ -35,12 +40,15 @@ pub struct Languages {
     pub regexes: BTreeSet<String>,
     /// Characters of which not all are treated alike though no pattern has them.
     pub characters: BTreeSet<char>,
+    /// Languages of the texts that are built of them.
+    pub made: BTreeMap<Way, Languages>,
 }
 
 /// The texts of languages, each found once.
 #[derive(Debug, Default)]
 pub struct Words {
     known: RefCell<HashMap<(Languages, usize), Texts>>,
+    numbers: RefCell<HashMap<NumberKey, Numbers>>,
 }
 
 /// The languages by which texts of some fields are distinguished, and the texts that were found for their combinations.
@@ -55,11 +63,24 @@ pub struct TextClasses {
     /// A text for each combination of them that some text is in; none where these are too many.
     pub found: Option<Vec<Str>>,
 }
+/// What texts that are numbers depend on: what texts they are, by what they are cut, how they are read, and which languages
+/// distinguish them.
+pub(super) type NumberKey = (Form, BTreeSet<i64>, BTreeSet<String>, Vec<&'static str>, Languages);
 
 /// Texts, or none where they are too many.
 type Texts = Option<Rc<[Str]>>;
 
 impl Words {
+    /// The texts that are numbers, found once.
+    pub(super) fn numbers(&self, key: &NumberKey, find: impl FnOnce() -> Numbers) -> Numbers {
+        if let Some(known) = self.numbers.borrow().get(key) {
+            return known.clone();
+        }
+        let found = find();
+        self.numbers.borrow_mut().insert(key.clone(), found.clone());
+        found
+    }
+
     /// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
     /// languages are too many, or too large.
     pub fn of(&self, languages: Languages, each: usize) -> Texts {
@@ -72,7 +93,7 @@ impl Words {
         found
     }
 
-    /// All that were found, in no order.
+    /// All that were found, in no order, but those that distinguish texts by what is built of them.
     pub fn classes(&self) -> Vec<TextClasses> {
         let list = |texts: &BTreeSet<String>| texts.iter().cloned().collect();
         let classes = |((languages, _), found): (&(Languages, usize), &Texts)| TextClasses {
@@ -81,12 +102,33 @@ impl Words {
             regexes: list(&languages.regexes),
             found: found.as_deref().map(<[Str]>::to_vec),
         };
-        self.known.borrow().iter().map(classes).collect()
+        let known = self.known.borrow();
+        known.iter().filter(|((languages, _), _)| languages.made.is_empty()).map(classes).collect()
     }
 }
 
+/// In which of the languages each text is; `None`: they are too large.
+pub(crate) fn truths(languages: &Languages, texts: &[Str]) -> Option<Vec<Vec<bool>>> {
+    let alphabet: BTreeSet<char> = texts.iter().flat_map(|text| text.chars()).collect();
+    let alphabet: Vec<char> = alphabet.into_iter().collect();
+    let mut all = automata(languages, &alphabet)?;
+    let mut found = Vec::with_capacity(texts.len());
+    for text in texts {
+        let of = |one: &mut Box<dyn Automaton>| {
+            let start = one.start();
+            let end = text.chars().fold(start, |state, read| {
+                let at = alphabet.binary_search(&read).unwrap_or_default();
+                one.step(state, at, read)
+            });
+            one.accepts(end)
+        };
+        found.push(all.iter_mut().map(of).collect());
+    }
+    (!all.iter().any(|one| one.is_broken())).then_some(found)
+}
+
 /// States of an automaton, numbered in the order in which they are found, and the steps between them that are known.
-struct States<S> {
+pub(super) struct States<S> {
     all: Vec<S>,
     known: HashMap<S, u32, RandomState>,
     /// For each state, the next one for each character of the alphabet.
@@ -95,11 +137,11 @@ struct States<S> {
 }
 
 impl<S: Clone + Eq + Hash> States<S> {
-    fn new(alphabet: usize) -> States<S> {
+    pub fn new(alphabet: usize) -> States<S> {
         States { all: Vec::new(), known: HashMap::default(), steps: Vec::new(), alphabet }
     }
 
-    fn number(&mut self, state: S) -> u32 {
+    pub fn number(&mut self, state: S) -> u32 {
         if let Some(known) = self.known.get(&state) {
             return *known;
         }
@@ -110,15 +152,15 @@ impl<S: Clone + Eq + Hash> States<S> {
         number
     }
 
-    fn get(&self, state: u32) -> Option<&S> {
+    pub fn get(&self, state: u32) -> Option<&S> {
         self.all.get(state as usize)
     }
 
-    fn step(&self, state: u32, read: usize) -> Option<u32> {
+    pub fn step(&self, state: u32, read: usize) -> Option<u32> {
         *self.steps.get(state as usize * self.alphabet + read)?
     }
 
-    fn learn(&mut self, state: u32, read: usize, next: u32) {
+    pub fn learn(&mut self, state: u32, read: usize, next: u32) {
         if let Some(step) = self.steps.get_mut(state as usize * self.alphabet + read) {
             *step = Some(next);
         }
@@ -126,11 +168,15 @@ impl<S: Clone + Eq + Hash> States<S> {
 }
 
 /// An automaton over the characters of an alphabet.
-trait Automaton {
+pub(super) trait Automaton {
     fn start(&mut self) -> u32;
     /// The state behind a character, which is the one at `at` of the alphabet.
     fn step(&mut self, state: u32, at: usize, read: char) -> u32;
     fn accepts(&mut self, state: u32) -> bool;
+    /// Whether it was too large to say.
+    fn is_broken(&self) -> bool {
+        false
+    }
 }
 
 /// A wildcard pattern: sets of positions are its states.
@@ -254,6 +300,38 @@ impl Automaton for Search {
             }
         }
     }
+
+    fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+}
+
+/// The automata of languages, for texts of some characters; `None`: one is too large.
+fn automata(languages: &Languages, alphabet: &[char]) -> Option<Vec<Box<dyn Automaton>>> {
+    let mut all: Vec<Box<dyn Automaton>> = Vec::new();
+    for glob in &languages.globs {
+        all.push(Box::new(Glob::new(glob, alphabet.len())));
+    }
+    for text in &languages.texts {
+        all.push(Box::new(Glob::of_text(text, alphabet.len())));
+    }
+    for regex in &languages.regexes {
+        all.push(Box::new(Search::new(regex, alphabet.len())?));
+    }
+    for (way, languages) in &languages.made {
+        let mut alphabets = vec![alphabet.to_vec()];
+        for step in way {
+            alphabets.extend(alphabets.last().map(|before| outputs(step, before)));
+        }
+        for mut one in automata(languages, alphabets.last()?)? {
+            let levels = alphabets.iter().zip(alphabets.iter().skip(1));
+            for (step, (before, behind)) in way.iter().zip(levels).rev() {
+                one = Box::new(Through::new(step.clone(), one, before.len(), behind));
+            }
+            all.push(one);
+        }
+    }
+    Some(all)
 }
 
 /// A text on the way through the product: the state of each automaton, the one before it, and the character that was read.
@@ -263,25 +341,52 @@ struct Reached {
     read: char,
 }
 
-fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
+/// The characters that languages treat in ways of their own.
+fn own_characters(languages: &Languages) -> BTreeSet<char> {
     let patterns = languages.globs.iter().flat_map(|glob| glob.chars()).filter(|c| !matches!(c, '*' | '?'));
     let mut own: BTreeSet<char> = patterns.collect();
     own.extend(languages.texts.iter().flat_map(|text| text.chars()));
     own.extend(&languages.characters);
     own.extend(languages.regexes.iter().flat_map(|regex| characters(regex)));
+    for (way, languages) in &languages.made {
+        let mut made = own_characters(languages);
+        for step in way.iter().rev() {
+            made.extend(step.constants().into_iter().flat_map(str::chars));
+            if matches!(step, TextStep::Upper { .. } | TextStep::Lower { .. }) {
+                // Those that become one of them.
+                let others: Vec<char> = LETTERS
+                    .into_iter()
+                    .filter(|c| made.contains(&upper(*c)) || made.contains(&lower(*c)))
+                    .collect();
+                let cases: Vec<char> = made.iter().flat_map(|c| [upper(*c), lower(*c)]).collect();
+                made.extend(others.into_iter().chain(cases));
+            }
+        }
+        own.extend(made);
+    }
+    own
+}
+
+/// Letters that are small or capital forms of others, besides the one that these become.
+const LETTERS: [char; 5] = ['ſ', 'ı', 'İ', '\u{212a}', '\u{212b}'];
+
+/// The characters that a step makes of texts of some characters.
+fn outputs(step: &TextStep, alphabet: &[char]) -> Vec<char> {
+    let mut all: BTreeSet<char> = alphabet.iter().copied().collect();
+    all.extend(step.constants().into_iter().flat_map(str::chars));
+    if matches!(step, TextStep::Upper { .. } | TextStep::Lower { .. }) {
+        all.extend(alphabet.iter().flat_map(|c| [upper(*c), lower(*c)]));
+    }
+    all.into_iter().collect()
+}
+
+fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
+    let own = own_characters(languages);
     // Letters first: a text of them is valid in most fields.
     let others: Vec<char> =
         ('a'..='z').chain('0'..='9').filter(|c| !own.contains(c)).take(each.max(1)).collect();
     let alphabet: Vec<char> = others.into_iter().chain(own).collect();
-    let mut searches: Vec<Search> = Vec::new();
-    for regex in &languages.regexes {
-        searches.push(Search::new(regex, alphabet.len())?);
-    }
-    let mut globs: Vec<Glob> = languages.globs.iter().map(|p| Glob::new(p, alphabet.len())).collect();
-    globs.extend(languages.texts.iter().map(|text| Glob::of_text(text, alphabet.len())));
-    let mut automata: Vec<&mut dyn Automaton> = Vec::new();
-    automata.extend(globs.iter_mut().map(|glob| glob as &mut dyn Automaton));
-    automata.extend(searches.iter_mut().map(|search| search as &mut dyn Automaton));
+    let mut automata = automata(languages, &alphabet)?;
     let start: Box<[u32]> = automata.iter_mut().map(|one| one.start()).collect();
     let mut found: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
@@ -315,8 +420,7 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
         }
         at += 1;
     }
-    drop(automata);
-    (!searches.iter().any(|search| search.is_broken)).then_some(order)
+    (!automata.iter().any(|one| one.is_broken())).then_some(order)
 }
 
 /// The characters that were read on the way to a text; the first text is the empty one.

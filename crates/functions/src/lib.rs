@@ -25,6 +25,7 @@ mod timefn;
 use ephor_document as document;
 use ephor_external as external;
 use ephor_value as value;
+pub use strings::{lower, upper};
 pub use timefn::now;
 pub mod untracked;
 mod url;

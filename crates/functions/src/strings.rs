@@ -28,7 +28,7 @@ fn fold(c: char) -> char {
 }
 
 /// The simple upper case of one character.
-pub(super) fn upper(c: char) -> char {
+pub fn upper(c: char) -> char {
     match c {
         // These have a capital of several characters, but a single title-case form.
         '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => {
@@ -40,7 +40,7 @@ pub(super) fn upper(c: char) -> char {
 }
 
 /// The simple lower case of one character.
-pub(super) fn lower(c: char) -> char {
+pub fn lower(c: char) -> char {
     if c == 'İ' { 'i' } else { single(c, c.to_lowercase()) }
 }
 

@@ -11,6 +11,7 @@ use crate::value::Value;
 use super::Untracked;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
 use super::tests::By;
+use super::texts::{TextStep, step_of};
 
 type Found = Result<ValueSet, Untracked>;
 
@@ -61,11 +62,22 @@ const TESTS: [&str; 18] = [
 ];
 
 /// Functions that write a value in another way.
-const SAME: [&str; 9] =
-    ["dyn", "string", "int", "double", "quantity", "isQuantity", "optional.of", "value", "to_number"];
+const SAME: [&str; 11] = [
+    "dyn",
+    "string",
+    "int",
+    "double",
+    "quantity",
+    "isQuantity",
+    "duration",
+    "optional.of",
+    "value",
+    "to_number",
+    "to_string",
+];
 
 /// Those of them that not every text has a value for.
-const NUMBERS: [&str; 5] = ["int", "double", "quantity", "isQuantity", "to_number"];
+const NUMBERS: [&str; 6] = ["int", "double", "quantity", "isQuantity", "duration", "to_number"];
 
 const NOTHING: ValueSet = ValueSet::new();
 
@@ -130,9 +142,9 @@ impl Reader {
                 self.read_shape(&values)?;
                 Ok(values)
             }
-            Expr::Index { base, .. } => {
+            Expr::Index { base, index } => {
                 let base = self.expr(base, a)?;
-                self.items(&base)
+                self.item_at(&base, *index)
             }
             Expr::Slice { base, .. } => {
                 let base = self.expr(base, a)?;
@@ -372,23 +384,98 @@ impl Reader {
                 let values = self.expr(one, a)?;
                 self.read_all(&values)?;
                 if NUMBERS.contains(&name) {
+                    if values.iter().any(|one| matches!(one, AbstractValue::Made(..) | AbstractValue::Sum(_)))
+                    {
+                        self.lose();
+                    }
                     // Whether a text is one is a difference.
                     let number = self.constant(&Value::from("1"));
                     self.test(&values, &number, By::Function(name));
                 }
                 Ok(values)
             }
-            args => self.consumed(args, a),
+            args => match self.text(name, args, a)? {
+                Some(values) => Ok(values),
+                None => self.consumed(args, a),
+            },
         }
+    }
+
+    /// What a function makes of one text and constants; `None`: it is another one.
+    fn text(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        a: &AbstractEnv<'_>,
+    ) -> Result<Option<ValueSet>, Untracked> {
+        if name == "join" {
+            return self.joined(args, a);
+        }
+        let Some((of, rest)) = args.split_first() else { return Ok(None) };
+        let constants = rest.iter().map(|one| one.constant()?.as_str());
+        let Some(constants) = constants.collect::<Option<Vec<&str>>>() else { return Ok(None) };
+        match (name, &*constants) {
+            ("split", [by]) if !by.is_empty() => {
+                let values = self.expr(of, a)?;
+                self.split(&values, &(*by).into()).map(Some)
+            }
+            (name, constants) => {
+                let Some(step) = step_of(name, constants) else { return Ok(None) };
+                let values = self.expr(of, a)?;
+                self.stepped(&values, &step).map(Some)
+            }
+        }
+    }
+
+    /// A text that is put together from constants and one other text.
+    fn joined(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Result<Option<ValueSet>, Untracked> {
+        // The list comes first in one language, what stands between its items in the other one.
+        let (items, by) = match args {
+            [Expr::List(items), by] | [by, Expr::List(items)] => (&**items, by),
+            [Expr::Make(make), by] => match &**make {
+                Make::List(items, optional) if optional.is_empty() => (&**items, by),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let Some(by) = by.constant().and_then(|by| by.as_str()) else { return Ok(None) };
+        let of_constant = |item: &Expr| item.constant().map(|value| value.as_str().map(str::to_string));
+        let mut sides = [String::new(), String::new()];
+        let mut other = None;
+        for (at, item) in items.iter().enumerate() {
+            let side = &mut sides[usize::from(other.is_some())];
+            if at > 0 {
+                side.push_str(by);
+            }
+            match of_constant(item) {
+                Some(Some(text)) => side.push_str(&text),
+                None if other.is_none() => other = Some(item),
+                _ => return Ok(None),
+            }
+        }
+        let Some(other) = other else { return Ok(None) };
+        let mut values = self.expr(other, a)?;
+        let [before, behind] = sides;
+        values = self.stepped(&values, &TextStep::Before(before.into()))?;
+        self.stepped(&values, &TextStep::Behind(behind.into())).map(Some)
     }
 
     /// What follows from how many items there are.
     fn counted(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
+        let mut all = NOTHING;
         for arg in args {
             let values = self.expr(arg, a)?;
-            self.items(&values)?;
+            self.read_shape(&values)?;
+            let (counts, others) = self.counted_parts(&values);
+            all = either(all, counts)?;
+            if !others.is_empty() || values.is_empty() {
+                self.items(&others)?;
+                if self.tests.is_some() {
+                    all = either(all, composed(AbstractValue::Length(others))?)?;
+                }
+            }
         }
-        Ok(self.computed())
+        Ok(all)
     }
 
     fn higher(&mut self, kind: Higher, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
@@ -426,8 +513,13 @@ impl Reader {
         for step in &walk.steps {
             values = match step {
                 Walked::Key { key: Value::Str(key), .. } => self.key(&values, key)?,
+                Walked::Key { key: Value::Int(at), .. } => self.item_at(&values, *at)?,
                 Walked::Key { .. } => self.items(&values)?,
                 Walked::Field(_) => return Err(Untracked),
+                Walked::At { index, .. } if matches!(index.constant(), Some(Value::Int(_))) => {
+                    let at = index.constant().and_then(Value::as_int).unwrap_or_default();
+                    self.item_at(&values, at)?
+                }
                 Walked::At { index, .. } => {
                     let index = self.expr(index, a)?;
                     self.consume(&index)?;
@@ -469,7 +561,7 @@ impl Reader {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 self.read_shape(&one)?;
                 self.read_shape(&other)?;
-                either(one, other)
+                self.added(one, other)
             }
             (Some(Operation::Equal | Operation::Unequal), [one, other])
                 if is_scalar(one) || is_scalar(other) =>
@@ -487,6 +579,34 @@ impl Reader {
                 Ok(NOTHING)
             }
             (_, args) => self.called(invoke.function.name, args, a),
+        }
+    }
+
+    /// The sum of two values, of which one may be a constant text.
+    fn added(&mut self, one: ValueSet, other: ValueSet) -> Found {
+        if self.tests.is_none() {
+            return either(one, other);
+        }
+        let text = |values: &ValueSet| match &**values {
+            [AbstractValue::Constant(Value::Str(text))] => Some(text.clone()),
+            _ => None,
+        };
+        match (text(&one), text(&other)) {
+            (Some(before), _) => self.stepped(&other, &TextStep::Before(before)),
+            (None, Some(behind)) => self.stepped(&one, &TextStep::Behind(behind)),
+            (None, None) => {
+                let mut all = NOTHING;
+                for values in [one, other] {
+                    // What is added to a sum is one of its lists.
+                    for value in values {
+                        match value {
+                            AbstractValue::Sum(lists) => all = either(all, lists)?,
+                            value => all = either(all, vec![value])?,
+                        }
+                    }
+                }
+                composed(AbstractValue::Sum(all))
+            }
         }
     }
 

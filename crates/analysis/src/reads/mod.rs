@@ -17,6 +17,7 @@ mod seen;
 mod shape;
 mod template;
 pub mod tests;
+pub mod texts;
 
 pub use rule::{of_policy, reads_namespace, tested_by_policy};
 pub use seen::{GIVEN, NAME_OF_NAMESPACE};

@@ -9,6 +9,7 @@ use crate::ir::rule::hole_of;
 use crate::value::{Str, Value};
 
 use super::tests::{By, Tests};
+use super::texts::{TextStep, Way};
 use super::{Reads, Step, Tree, Untracked};
 
 /// A part of a request.
@@ -22,6 +23,15 @@ pub enum Part {
     Shown,
     /// The namespace as an object.
     Namespace,
+}
+
+/// Where a text comes from that another one is built of; only where tests are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is the value at a place.
+    At(Part, Vec<Step>),
+    /// It is a name of a field of the object at a place.
+    Name(Vec<Step>),
 }
 
 /// One of the things that a value may be.
@@ -49,6 +59,16 @@ pub enum AbstractValue {
     Elsewhere,
     /// The user who makes the request.
     User,
+    /// A text that is built of another one.
+    Made(Origin, Way),
+    /// The parts of a text that is built of another one, between the occurrences of a text.
+    Split(Origin, Way, Str),
+    /// How many parts these are.
+    Count(Origin, Way, Str),
+    /// How long a text, list or object is.
+    Length(ValueSet),
+    /// The items of some lists, or what is put together or computed of values that are no lists.
+    Sum(ValueSet),
 }
 
 /// All the things that a value may be; none = it follows from what is read already.
@@ -56,6 +76,12 @@ pub type ValueSet = Vec<AbstractValue>;
 
 /// More alternatives, or longer ways, are given up.
 const MOST: usize = 48;
+
+/// Texts that are built in more steps are not described.
+const MOST_STEPS: usize = 6;
+
+/// Parts of texts behind so many others are not described.
+pub const MOST_PARTS_OF_TEXT: usize = 16;
 
 /// Values of more parts are given up.
 const MOST_PARTS: usize = 1024;
@@ -117,12 +143,27 @@ pub struct Reader {
     pub holes: Vec<ValueSet>,
 }
 
+/// Whether a value is built of another one in a way that tests can describe.
+fn is_built(one: &AbstractValue) -> bool {
+    match one {
+        AbstractValue::Made(..)
+        | AbstractValue::Split(..)
+        | AbstractValue::Count(..)
+        | AbstractValue::Sum(_) => true,
+        AbstractValue::List(items) => items.iter().any(is_built),
+        AbstractValue::Map(entries) => entries.iter().any(|(_, values)| values.iter().any(is_built)),
+        _ => false,
+    }
+}
+
 /// How many parts a value has, as far as they are counted.
 fn parts(values: &ValueSet, left: usize) -> Option<usize> {
     values.iter().try_fold(left, |left, one| {
         let left = left.checked_sub(1)?;
         match one {
-            AbstractValue::List(items) => parts(items, left),
+            AbstractValue::List(items) | AbstractValue::Sum(items) | AbstractValue::Length(items) => {
+                parts(items, left)
+            }
             AbstractValue::Map(entries) => entries.iter().try_fold(left, |left, (_, v)| parts(v, left)),
             _ => Some(left),
         }
@@ -194,6 +235,7 @@ impl Reader {
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
+            tests.is_lost |= values.iter().any(is_built);
         }
         self.read_all(values)
     }
@@ -206,10 +248,14 @@ impl Reader {
                     return Err(Untracked);
                 }
                 AbstractValue::At(part, steps) => self.read(*part, steps, true),
-                AbstractValue::List(items) => self.read_all(items)?,
+                AbstractValue::Made(of, _) | AbstractValue::Split(of, ..) | AbstractValue::Count(of, ..) => {
+                    self.origin(of);
+                }
+                AbstractValue::List(items) | AbstractValue::Sum(items) => self.read_all(items)?,
                 AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.read_all(v))?,
                 AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => {}
                 AbstractValue::User => self.reads.more_of_request = true,
@@ -232,6 +278,128 @@ impl Reader {
         self.read_all(other)
     }
 
+    /// The text that others are built of is read.
+    fn origin(&mut self, of: &Origin) {
+        if let Origin::At(part, steps) = of {
+            self.read(*part, steps, true);
+        }
+    }
+
+    /// Something is computed in a way that no test describes.
+    pub fn lose(&mut self) {
+        self.tests.iter_mut().for_each(|tests| tests.is_lost = true);
+    }
+
+    /// What a step makes of texts.
+    pub fn stepped(&mut self, values: &ValueSet, step: &TextStep) -> Result<ValueSet, Untracked> {
+        self.read_all(values)?;
+        let mut out = ValueSet::new();
+        for one in values {
+            let (of, mut way) = match one {
+                AbstractValue::Constant(value) => {
+                    let made = value.as_str().and_then(|text| step.made(text));
+                    out.extend(made.map(|text| AbstractValue::Constant(Value::from(text))));
+                    continue;
+                }
+                AbstractValue::Elsewhere => {
+                    out.push(AbstractValue::Elsewhere);
+                    continue;
+                }
+                AbstractValue::At(part, steps) => (Origin::At(*part, steps.clone()), Way::new()),
+                AbstractValue::Name(steps) => (Origin::Name(steps.clone()), Way::new()),
+                AbstractValue::Made(of, way) if way.len() < MOST_STEPS => (of.clone(), way.clone()),
+                _ => {
+                    self.lose();
+                    self.consume(values)?;
+                    return Ok(self.computed());
+                }
+            };
+            way.push(step.clone());
+            // Whether there is a text, and whether it is empty.
+            self.noted(&of, &way);
+            out.push(AbstractValue::Made(of, way));
+        }
+        either(out, ValueSet::new())
+    }
+
+    fn noted(&mut self, of: &Origin, way: &Way) {
+        let (Origin::At(_, steps) | Origin::Name(steps)) = of;
+        if let Some(tests) = &mut self.tests {
+            tests.at_way(steps, way, By::Function("_==_"), &Value::from(""));
+        }
+    }
+
+    /// The parts of texts between the occurrences of a text.
+    pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
+        self.read_all(values)?;
+        let mut out = ValueSet::new();
+        for one in values {
+            let (of, way) = match one {
+                AbstractValue::Constant(value) => {
+                    let parts = value.as_str().map(|text| text.split(&**by).map(Value::from).collect());
+                    out.extend(parts.map(|parts| AbstractValue::Constant(Value::list(parts))));
+                    continue;
+                }
+                AbstractValue::At(part, steps) => (Origin::At(*part, steps.clone()), Way::new()),
+                AbstractValue::Name(steps) => (Origin::Name(steps.clone()), Way::new()),
+                AbstractValue::Made(of, way) if way.len() < MOST_STEPS => (of.clone(), way.clone()),
+                AbstractValue::Elsewhere => {
+                    out.push(AbstractValue::Elsewhere);
+                    continue;
+                }
+                _ => {
+                    self.lose();
+                    self.consume(values)?;
+                    return Ok(self.computed());
+                }
+            };
+            out.push(AbstractValue::Split(of, way, by.clone()));
+        }
+        Ok(out)
+    }
+
+    /// An item of lists by its position. Lists have each item that they may have as their first one.
+    pub fn item_at(&mut self, values: &ValueSet, at: i64) -> Result<ValueSet, Untracked> {
+        let mut out = ValueSet::new();
+        let (parts, others): (ValueSet, ValueSet) =
+            values.iter().cloned().partition(|one| matches!(one, AbstractValue::Split(..)));
+        if !others.is_empty() {
+            let is_fixed =
+                |one: &AbstractValue| matches!(one, AbstractValue::Elsewhere | AbstractValue::Constant(_));
+            if at != 0 && !others.iter().all(is_fixed) {
+                self.lose();
+            }
+            out = self.items(&others)?;
+        }
+        for one in parts {
+            let AbstractValue::Split(of, mut way, by) = one else { continue };
+            match usize::try_from(at) {
+                Ok(at) if at < MOST_PARTS_OF_TEXT => way.push(TextStep::Part { by, at }),
+                Err(_) if at == -1 => way.push(TextStep::LastPart { by }),
+                _ => {
+                    self.lose();
+                    out = either(out, self.computed())?;
+                    continue;
+                }
+            }
+            self.origin(&of);
+            self.noted(&of, &way);
+            out = either(out, vec![AbstractValue::Made(of, way)])?;
+        }
+        Ok(out)
+    }
+
+    /// How many parts texts have; other values stay.
+    pub fn counted_parts(&mut self, values: &ValueSet) -> (ValueSet, ValueSet) {
+        let (parts, others): (ValueSet, ValueSet) =
+            values.iter().cloned().partition(|one| matches!(one, AbstractValue::Split(..)));
+        let count = parts.into_iter().filter_map(|one| match one {
+            AbstractValue::Split(of, way, by) => Some(AbstractValue::Count(of, way, by)),
+            _ => None,
+        });
+        (count.collect(), others)
+    }
+
     /// The names of the fields of an object, on which something depends.
     pub fn names(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
         let mut names = ValueSet::new();
@@ -244,6 +412,7 @@ impl Reader {
                 AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => self.computed(),
                 other => {
@@ -262,12 +431,17 @@ impl Reader {
             match one {
                 AbstractValue::Untracked => return Err(Untracked),
                 AbstractValue::At(part, steps) => self.read(*part, steps, false),
+                AbstractValue::Sum(values) => self.read_shape(values)?,
+                AbstractValue::Made(of, _) | AbstractValue::Split(of, ..) | AbstractValue::Count(of, ..) => {
+                    self.origin(of);
+                }
                 AbstractValue::Root
                 | AbstractValue::Request
                 | AbstractValue::List(_)
                 | AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere
                 | AbstractValue::User => {}
@@ -299,11 +473,21 @@ impl Reader {
                 AbstractValue::Constant(whole) => {
                     whole.get(key).into_iter().cloned().map(AbstractValue::Constant).collect()
                 }
-                AbstractValue::Computed | AbstractValue::Name(_) => vec![AbstractValue::Computed],
+                AbstractValue::Computed | AbstractValue::Length(_) | AbstractValue::Name(_) => {
+                    vec![AbstractValue::Computed]
+                }
                 AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
                 AbstractValue::User => {
                     self.reads.more_of_request |= !matches!(&**key, "username" | "groups");
                     vec![AbstractValue::Elsewhere]
+                }
+                // None of these has keys.
+                AbstractValue::Made(..)
+                | AbstractValue::Split(..)
+                | AbstractValue::Count(..)
+                | AbstractValue::Sum(_) => {
+                    self.consume(&vec![one.clone()])?;
+                    self.computed()
                 }
                 AbstractValue::Untracked => return Err(Untracked),
             };
@@ -327,6 +511,11 @@ impl Reader {
                     either(found, alias)?
                 }
                 AbstractValue::List(items) => items.clone(),
+                AbstractValue::Sum(lists) => self.items(lists)?,
+                AbstractValue::Made(..) | AbstractValue::Split(..) | AbstractValue::Count(..) => {
+                    self.consume(&vec![one.clone()])?;
+                    self.computed()
+                }
                 AbstractValue::Map(entries) => {
                     let mut all = ValueSet::new();
                     for (_, v) in entries {
@@ -337,6 +526,7 @@ impl Reader {
                 // The texts of its items are among its own.
                 AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => vec![one.clone()],
                 AbstractValue::User => {
@@ -366,9 +556,17 @@ impl Reader {
                     found
                 }
                 AbstractValue::List(items) => items.clone(),
+                AbstractValue::Made(..)
+                | AbstractValue::Split(..)
+                | AbstractValue::Count(..)
+                | AbstractValue::Sum(_) => {
+                    self.consume(&vec![one.clone()])?;
+                    self.computed()
+                }
                 AbstractValue::Map(_)
                 | AbstractValue::Constant(_)
                 | AbstractValue::Computed
+                | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere
                 | AbstractValue::User => ValueSet::new(),

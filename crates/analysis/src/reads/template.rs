@@ -9,8 +9,9 @@ use crate::value::{Str, Value};
 
 use super::Untracked;
 use super::expr::AbstractEnv;
-use super::seen::{AbstractValue, GIVEN, Reader, ValueSet, composed, either};
+use super::seen::{AbstractValue, GIVEN, Origin, Reader, ValueSet, composed, either};
 use super::tests::By;
+use super::texts::TextStep;
 
 /// Longer texts are given up.
 const MAX_ROUNDS: usize = 8;
@@ -23,6 +24,38 @@ fn is_in_text(before: &str) -> bool {
             let expression = before.get(at..).unwrap_or_default();
             !expression.contains(['"', '`', '\\']) && expression.matches('\'').count() % 2 == 1
         }
+    }
+}
+
+/// What names start with that stand for variables in an expression.
+const NAME: char = '\u{e000}';
+
+/// The place of the quote that is open at the end of an expression; `None`: there is none, or it is of another kind.
+fn quote(before: &str) -> Option<usize> {
+    let start = before.rfind("{{")?;
+    let mut open: Option<(usize, char)> = None;
+    let mut is_escaped = false;
+    for (at, c) in before.char_indices().skip_while(|(at, _)| *at < start) {
+        match open {
+            // In single quotes a backslash stands for itself, unless a quote follows.
+            Some((_, quote)) if c == quote && !is_escaped => open = None,
+            Some((_, quote)) => is_escaped = c == '\\' && (quote == '\'' || !is_escaped),
+            None if matches!(c, '\'' | '"' | '`') => (open, is_escaped) = (Some((at, c)), false),
+            None => {}
+        }
+    }
+    open.filter(|(_, quote)| *quote == '\'').map(|(at, _)| at)
+}
+
+/// The texts around the only variable of a text.
+fn around(parts: &[Part]) -> Option<(Str, &Query, Str)> {
+    match parts {
+        [Part::Hole(query), Part::Literal(behind)] => Some(("".into(), query, behind.clone())),
+        [Part::Literal(before), Part::Hole(query)] => Some((before.clone(), query, "".into())),
+        [Part::Literal(before), Part::Hole(query), Part::Literal(behind)] => {
+            Some((before.clone(), query, behind.clone()))
+        }
+        _ => None,
     }
 }
 
@@ -49,15 +82,26 @@ impl Reader {
             Template::Fail(_) => Ok(ValueSet::new()),
             Template::Whole(hole) => self.query(&hole.query),
             Template::Text(text) => {
+                if let (true, Some((before, query, behind))) = (self.tests.is_some(), around(&text.parts)) {
+                    let values = self.query(query)?;
+                    let values = self.stepped(&values, &TextStep::Before(before))?;
+                    return self.stepped(&values, &TextStep::Behind(behind));
+                }
                 for part in &text.parts {
                     if let Part::Hole(query) = part {
                         let values = self.query(query)?;
                         self.consume(&values)?;
                     }
                 }
+                self.lose();
                 Ok(self.computed())
             }
-            Template::Rounds(rounds) => self.rounds(rounds),
+            Template::Rounds(rounds) => {
+                let names = self.names.len();
+                let found = self.rounds(rounds);
+                self.names.truncate(names);
+                found
+            }
             Template::List(items) => {
                 let mut all = ValueSet::new();
                 for item in items {
@@ -100,12 +144,26 @@ impl Reader {
                 if expr == "@" || expr.starts_with('-') {
                     return Err(Untracked);
                 }
-                let values = self.query(&self.late.query(&expr, &rounds.names))?;
+                let query = self.late.query(&expr, &rounds.names);
+                if let (Some(tests), Ok(expr)) = (&mut self.tests, &query.expr) {
+                    tests.late.push(expr.clone());
+                }
+                let values = self.query(&query)?;
                 if variable == text {
                     return Ok(values);
                 }
-                self.consume(&values)?;
+                self.read_all(&values)?;
                 next.push_str(text.get(from..at.start).ok_or(Untracked)?);
+                if let Some((head, tail)) = self.in_quotes(&next, text.get(at.end..).ok_or(Untracked)?) {
+                    let name = format!("{NAME}{}", self.names.len());
+                    self.quoted(&values);
+                    self.names.push((Str::from(&*name), values));
+                    next = format!("{head}\"{name}\"{}", tail.0);
+                    from = at.end + tail.1;
+                    continue;
+                }
+                self.lose();
+                self.consume(&values)?;
                 if !is_in_text(&next) {
                     return Err(Untracked);
                 }
@@ -118,6 +176,43 @@ impl Reader {
         match text.contains("{{") {
             true => Err(Untracked),
             false => Ok(self.computed()),
+        }
+    }
+
+    /// An expression around a variable that is a part of a text in quotes: what comes before the value and behind it, with how much of
+    /// the rest that is. A text with more than the variable is joined.
+    fn in_quotes(&self, before: &str, rest: &str) -> Option<(String, (String, usize))> {
+        if self.tests.is_none() || before.contains(NAME) || rest.contains(NAME) {
+            return None;
+        }
+        let open = quote(before)?;
+        let (head, inside) = (before.get(..open)?, before.get(open + 1..)?);
+        let close = rest.find('\'')?;
+        let behind = rest.get(..close)?;
+        let is_plain = |text: &str| !text.contains(['\\', '{', '}', '\'']);
+        if !is_plain(inside) || !is_plain(behind) {
+            return None;
+        }
+        if inside.is_empty() && behind.is_empty() {
+            return Some((head.into(), (String::new(), close + 1)));
+        }
+        Some((format!("{head}join('', ['{inside}', "), (format!(", '{behind}'])"), close + 1)))
+    }
+
+    /// Values become parts of an expression: their texts are taken to end no quotes.
+    fn quoted(&mut self, values: &ValueSet) {
+        let Some(tests) = &mut self.tests else { return };
+        for one in values {
+            match one {
+                AbstractValue::At(_, steps)
+                | AbstractValue::Made(Origin::At(_, steps) | Origin::Name(steps), _) => {
+                    if !tests.quoted.contains(steps) {
+                        tests.quoted.push(steps.clone());
+                    }
+                }
+                AbstractValue::Constant(Value::Str(_)) | AbstractValue::Elsewhere => {}
+                _ => tests.is_lost = true,
+            }
         }
     }
 
@@ -138,7 +233,7 @@ impl Reader {
                 Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
                 // The value is a pattern for the key.
                 _ if !matches!(condition.value, Template::Const(_)) => By::Membership,
-                _ => By::Function("_==_"),
+                _ => By::Function("condition"),
             };
             self.test(&key, &value, by);
             if condition.message.contains("{{") {

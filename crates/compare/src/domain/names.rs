@@ -29,7 +29,7 @@ impl Domain<'_> {
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     pub(super) fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         let languages = self.tested.at(&self.at);
-        if !languages.regexes.is_empty() {
+        if !languages.regexes.is_empty() || !languages.made.is_empty() {
             self.not_all("names of fields are compared with regular expressions");
         }
         let is_tested = |name: &str| languages.globs.contains(name);

@@ -9,9 +9,11 @@ use ephor_sources::files::SourceText;
 mod clusters;
 mod fields;
 mod lists;
+mod numbers;
 mod outside;
 mod pairs;
 mod questions;
+mod texts;
 mod wholes;
 
 fn load(text: &str) -> Policies {

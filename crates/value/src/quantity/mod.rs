@@ -271,6 +271,16 @@ impl Quantity {
     }
 }
 
+impl Quantity {
+    /// The value in billionths; `None` where 128 bits have no room for it.
+    pub fn nanos(&self) -> Option<i128> {
+        match &self.amount {
+            Amount::Nanos(nanos) => Some(*nanos),
+            Amount::Big(_) => None,
+        }
+    }
+}
+
 impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal

@@ -1,0 +1,113 @@
+//! Numbers: bounds, what lies between them, and what their letters say.
+
+use ephor_compare::Answer;
+
+use super::compared;
+
+fn pattern(memory: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}
+    validate: {{message: m, pattern: {{spec: {{containers: [{{resources: {{limits: {{memory: '{memory}'}}}}}}]}}}}}}
+"
+    )
+}
+
+fn requiring(resource: &str, expression: &str) -> String {
+    let group = if resource == "deployments" { "apps" } else { "" };
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules: [{{apiGroups: ['{group}'], apiVersions: [v1], operations: [CREATE], resources: [{resource}]}}]
+  validations:
+  - expression: \"{expression}\"
+    message: m
+"
+    )
+}
+
+#[track_caller]
+fn differs(old: &str, new: &str) {
+    let found = compared(old, new);
+    assert_eq!(found.answer, Answer::Differs, "{:?}", found.reasons);
+}
+
+#[track_caller]
+fn is_proved(old: &str, new: &str) {
+    let found = compared(old, new);
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+}
+
+const TEXT: &str = "object.metadata.?annotations[?'a'].orValue('')";
+
+#[test]
+fn what_lies_between_bounds_is_tried() {
+    differs(&pattern("<1.5Gi"), &pattern("<=1Gi"));
+    differs(&pattern("<1.5Gi | >3Gi"), &pattern("<=1.4Gi | >3Gi"));
+    is_proved(&pattern("<1.5Gi"), &pattern("<1536Mi"));
+    let number = |bound: &str| requiring("configmaps", &format!("double({TEXT}) <= {bound}"));
+    differs(&number("2.5"), &number("2.6"));
+    is_proved(&number("2.5"), &requiring("configmaps", &format!("!(double({TEXT}) > 2.5)")));
+}
+
+#[test]
+fn the_letters_of_quantities_and_integers_are_tried() {
+    differs(&pattern("*Gi"), &pattern("*Mi"));
+    let limits = |test: &str| {
+        requiring(
+            "pods",
+            &format!(
+                "object.spec.containers.all(c, string(c.?resources.?limits.?memory.orValue('1')).{test})"
+            ),
+        )
+    };
+    differs(&limits("matches('Gi$')"), &limits("matches('Mi$')"));
+    differs(&limits("endsWith('Gi')"), &limits("endsWith('Mi')"));
+    let replicas =
+        |test: &str| requiring("deployments", &format!("!string(object.spec.replicas).matches('{test}')"));
+    differs(&replicas("^3"), &replicas("^4"));
+    is_proved(&replicas("^3"), &replicas("^3.*"));
+}
+
+#[test]
+fn numbers_and_languages_of_one_text_are_tried_together() {
+    let of = |pattern: &str, bound: &str| {
+        requiring("configmaps", &format!("!({TEXT}.matches('{pattern}') && int({TEXT}) > {bound})"))
+    };
+    differs(&of("^[0-9]+$", "100"), &of("^[0-9]+$", "101"));
+    let answer = compared(&of("^[0-9]{5}$", "100"), &of("^[0-9]{4}$", "100")).answer;
+    assert!(!matches!(answer, Answer::Proved | Answer::ProvedRelative(_)), "{answer:?}");
+    let ends =
+        |unit: &str| requiring("configmaps", &format!("!(isQuantity({TEXT}) && {TEXT}.endsWith('{unit}'))"));
+    differs(&ends("M"), &ends("k"));
+}
+
+#[test]
+fn durations_are_compared_by_value() {
+    let relative = Answer::ProvedRelative(vec!["durations fit into 64 bits".into()]);
+    let of = |test: &str| requiring("configmaps", &format!("duration({TEXT}) {test}"));
+    assert_eq!(compared(&of("<= duration('8h')"), &of("> duration('480m') ? false : true")).answer, relative);
+    differs(&of("<= duration('8h')"), &of("<= duration('481m')"));
+    differs(&of("<= duration('8h')"), &of("< duration('8h')"));
+}
+
+#[test]
+fn a_time_that_is_compared_is_tested() {
+    let of = |year: &str| {
+        requiring(
+            "configmaps",
+            &format!("!string(object.metadata.?creationTimestamp.orValue('')).startsWith('{year}')"),
+        )
+    };
+    let answer = compared(&of("2027"), &of("2028")).answer;
+    assert!(!matches!(answer, Answer::Proved | Answer::ProvedRelative(_)), "{answer:?}");
+}
