@@ -15,7 +15,8 @@ use crate::value::Value;
 impl Cutter<'_> {
     pub(super) fn source(&mut self, source: &Source) -> Source {
         let Ok(program) = &source.program else { return source.clone() };
-        let program = self.cel(program, self.variables, 0, source);
+        let program = with_constants(program, self.variables);
+        let program = self.cel(&program, self.variables, 0, source);
         Source { program: Ok(program), sharing: Default::default(), ..source.clone() }
     }
 
@@ -137,6 +138,18 @@ impl Cutter<'_> {
             0 => self.cel(&e, variables, cells, source),
             _ => e,
         })
+    }
+}
+
+/// An expression with the values of variables that are the same for all objects: what is read of a loop's items is then plain.
+fn with_constants(expr: &Expr, variables: &[Variable]) -> Expr {
+    let is_impure = |e: &Expr| matches!(e, Expr::Invoke(invoke) if !invoke.function.is_pure());
+    match expr {
+        Expr::Variable(n) => match variables.get(*n as usize).map(|variable| &variable.program) {
+            Some(Ok(program)) if is_local(program, 0) && !holds(program, &is_impure) => program.clone(),
+            _ => expr.clone(),
+        },
+        expr => map_children(expr.clone(), &mut |e, _| with_constants(&e, variables)),
     }
 }
 

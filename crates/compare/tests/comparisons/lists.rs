@@ -273,3 +273,18 @@ fn items_of_two_lists_that_go_together_are_tried() {
         assert_eq!(compared(&foreach(operator), &cel("true")).answer, Answer::Differs, "{operator}");
     }
 }
+
+#[test]
+fn lists_of_constants_under_a_name_are_those_that_loops_look_at() {
+    let policy = |of_rules: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [rbac.authorization.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [clusterroles]}}]}}\n  variables:\n  - {{name: groups, expression: \"['*', 'a.io']\"}}\n  - {{name: resources, expression: \"['*', 'b', 'c']\"}}\n  - {{name: verbs, expression: \"['*', 'bind', 'use', 'd']\"}}\n  validations:\n  - expression: \"object.rules == null || !object.rules.{of_rules}(r, r.apiGroups.exists(g, g in variables.groups) && r.resources.exists(x, x in variables.resources) && r.verbs.exists(v, v in variables.verbs))\"\n"
+        )
+    };
+    let found = compared(&policy("exists"), &policy("all"));
+    assert_eq!(found.answer, Answer::Differs, "{:?}", found.reasons);
+    assert_eq!(
+        compared(&policy("exists"), &policy("exists").replace("'b', 'c'", "'c', 'b'")).answer,
+        Answer::Proved
+    );
+}
