@@ -58,7 +58,7 @@ enum Shown {
     As(Value),
 }
 
-/// A kind of objects, whether they are new, a field, and what is in it.
+/// A kind of objects, whether they are new where this counts, a field, and what is in it.
 type Place = ([Str; 3], bool, List, Value);
 
 /// What is known of what is in a field.
@@ -247,7 +247,10 @@ impl Classes {
     }
 
     fn known<T>(&self, field: &[Step], items: &Value, find: impl FnOnce(&mut Known, &Self) -> T) -> T {
-        let is_new = self.environment.operation == "CREATE";
+        // What is written into objects is another matter in new ones.
+        let is_written =
+            matches!(field.first(), Some(Step::Key(key)) if matches!(&**key, "status" | "metadata"));
+        let is_new = !is_written || self.environment.operation == "CREATE";
         let place = (self.environment.object.clone(), is_new, field.to_vec(), items.clone());
         let mut known = self.memory.take(&place);
         let found = find(&mut known, self);

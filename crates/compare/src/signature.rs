@@ -63,9 +63,13 @@ const TO_PODS: [&str; 6] = ["apiVersion", "kind", "metadata", "spec", "template"
 
 /// What an API server shows of the smallest object where it is read: it writes more into objects of some kinds than of others.
 fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
+    if *tree == Tree::default() && shown.as_str().is_none() {
+        // Whether it is there, and empty.
+        let _ = write!(out, " {}", shown.is_empty());
+        return;
+    }
     if depth > DEEPEST || tree.whole || tree.names || *tree == Tree::default() {
-        let is_list = shown.as_list().is_some();
-        let _ = if is_list { write!(out, " a list") } else { write!(out, " {}", json(shown)) };
+        let _ = write!(out, " {}", json(shown));
         return;
     }
     for (key, below) in tree.keys.iter().filter(|(key, _)| !matches!(&**key, "name" | "kind" | "apiVersion"))
@@ -90,7 +94,8 @@ fn shape(types: &Types, def: Option<&TypeDef>, tree: &Tree, out: &mut String) {
         out.push_str(" untyped)");
         return;
     };
-    if tree.keys.iter().any(|(key, _)| !TO_PODS.contains(&&**key)) {
+    let is_own = |key: &str| !TO_PODS.contains(&key) && def.field(key).is_some();
+    if tree.keys.iter().any(|(key, _)| is_own(key)) {
         // What an API server fills in is a matter of the type.
         out.push_str(&def.name);
     }
