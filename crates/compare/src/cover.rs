@@ -118,7 +118,7 @@ const NEXT: usize = 3;
 const FEW_OBJECTS: usize = 400;
 
 /// So many objects are looked at where nothing can be proved, roughly.
-const MOST_EXPLORED: usize = 50_000;
+const MOST_EXPLORED: usize = 120_000;
 
 /// A unit has so many of them in any case.
 const FEWEST: usize = 40;
