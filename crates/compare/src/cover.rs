@@ -15,9 +15,9 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::value::Value;
 
-use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use super::answer::{Answer, Comparison, Difference, Universe};
 use super::classes::{Classes, Memory};
-use super::differences::{Key, place};
+use super::differences::Key;
 use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
@@ -412,30 +412,6 @@ impl Run<'_> {
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
-    }
-
-    /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
-    /// its other units add is a smaller one.
-    fn is_shown(&self, environment: &Environment, (unit, at): (&Unit, usize)) -> bool {
-        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
-        let [policy] = unit.engine.set().policies() else { return false };
-        let [rule] = &*policy.rules else { return false };
-        let rule = format!("{}/{}", policy.name, rule.name);
-        let place = place(environment);
-        self.found.iter().any(|((known, of, is_deletion, by), one)| {
-            (*known, of, *is_deletion) == (kind, &place.0, place.1)
-                && by.get(at).is_some_and(|by| by.as_deref() == Some(&rule))
-                && one.universe != Universe::Files
-        })
-    }
-
-    /// Whether an object in clusters is known that violates the side `at` and not the other.
-    fn is_known_to_differ(&self, at: usize) -> bool {
-        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
-        let is_such = |one: &Difference| {
-            one.kind == kind && one.universe != Universe::Files && one.environment.operation != "DELETE"
-        };
-        self.found.values().any(is_such)
     }
 
     /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.

@@ -14,12 +14,13 @@ use super::seen::{Seen, before_ephemeral, seen_in_clusters};
 use super::shrink::shrink;
 use super::side::{Effect, Judgement, Side};
 use super::surroundings::{Case, request};
+use super::units::Unit;
 
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
 pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 
 /// The kind of object or subresource of requests, and whether they are deletions.
-pub(crate) fn place(environment: &Environment) -> (String, bool) {
+fn place(environment: &Environment) -> (String, bool) {
     let of = format!("{}/{}", environment.resource.kind, environment.subresource);
     (of, environment.operation == "DELETE")
 }
@@ -57,6 +58,30 @@ impl Run<'_> {
             self.found.insert(key, difference);
         }
         true
+    }
+
+    /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
+    /// its other units add is a smaller one.
+    pub(crate) fn is_shown(&self, environment: &Environment, (unit, at): (&Unit, usize)) -> bool {
+        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let [policy] = unit.engine.set().policies() else { return false };
+        let [rule] = &*policy.rules else { return false };
+        let rule = format!("{}/{}", policy.name, rule.name);
+        let place = place(environment);
+        self.found.iter().any(|((known, of, is_deletion, by), one)| {
+            (*known, of, *is_deletion) == (kind, &place.0, place.1)
+                && by.get(at).is_some_and(|by| by.as_deref() == Some(&rule))
+                && one.universe != Universe::Files
+        })
+    }
+
+    /// Whether an object in clusters is known that violates the side `at` and not the other.
+    pub(crate) fn is_known_to_differ(&self, at: usize) -> bool {
+        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let is_such = |one: &Difference| {
+            one.kind == kind && one.universe != Universe::Files && one.environment.operation != "DELETE"
+        };
+        self.found.values().any(is_such)
     }
 
     fn differ(

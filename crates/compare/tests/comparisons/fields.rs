@@ -7,21 +7,7 @@ use super::compared;
 
 /// A policy of ConfigMaps that are created, with conditions on which it denies.
 fn denying(conditions: &str) -> String {
-    format!(
-        "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p}}
-spec:
-  background: false
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}
-    validate:
-      failureAction: Enforce
-      message: m
-      deny: {{conditions: {{any: [{conditions}]}}}}
-"
-    )
+    super::denying("ConfigMap", conditions)
 }
 
 fn condition(key: &str, operator: &str, value: &str) -> String {
@@ -30,19 +16,7 @@ fn condition(key: &str, operator: &str, value: &str) -> String {
 
 /// A policy of the same objects in CEL.
 fn requiring(expression: &str) -> String {
-    format!(
-        "apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {{name: p}}
-spec:
-  validationActions: [Deny]
-  matchConstraints:
-    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
-  validations:
-  - expression: \"{expression}\"
-    message: m
-"
-    )
+    super::requiring("configmaps", expression)
 }
 
 fn data(key: &str) -> String {

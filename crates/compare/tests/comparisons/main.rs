@@ -27,3 +27,40 @@ fn side(text: &str) -> Side {
 fn compared(old: &str, new: &str) -> Comparison {
     compare(&side(old), &side(new), Options::default())
 }
+
+/// A ClusterPolicy that denies new objects of a kind on any of some conditions.
+fn denying(kind: &str, conditions: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  background: false
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [{kind}], operations: [CREATE]}}}}]}}
+    validate:
+      failureAction: Enforce
+      message: m
+      deny: {{conditions: {{any: [{conditions}]}}}}
+"
+    )
+}
+
+/// A ValidatingPolicy that denies new objects of a resource of which an expression is false.
+fn requiring(resource: &str, expression: &str) -> String {
+    let group = if resource == "deployments" { "apps" } else { "" };
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: p}}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules: [{{apiGroups: ['{group}'], apiVersions: [v1], operations: [CREATE], resources: [{resource}]}}]
+  validations:
+  - expression: \"{expression}\"
+    message: m
+"
+    )
+}

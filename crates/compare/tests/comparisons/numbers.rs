@@ -2,7 +2,7 @@
 
 use ephor_compare::Answer;
 
-use super::compared;
+use super::{compared, requiring};
 
 fn pattern(memory: &str) -> String {
     format!(
@@ -14,23 +14,6 @@ spec:
   - name: r
     match: {{any: [{{resources: {{kinds: [Pod], operations: [CREATE]}}}}]}}
     validate: {{message: m, pattern: {{spec: {{containers: [{{resources: {{limits: {{memory: '{memory}'}}}}}}]}}}}}}
-"
-    )
-}
-
-fn requiring(resource: &str, expression: &str) -> String {
-    let group = if resource == "deployments" { "apps" } else { "" };
-    format!(
-        "apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {{name: p}}
-spec:
-  validationActions: [Deny]
-  matchConstraints:
-    resourceRules: [{{apiGroups: ['{group}'], apiVersions: [v1], operations: [CREATE], resources: [{resource}]}}]
-  validations:
-  - expression: \"{expression}\"
-    message: m
 "
     )
 }

@@ -7,38 +7,13 @@ use super::compared;
 
 /// A policy of ConfigMaps that are created, with a condition on which it denies.
 fn denying(key: &str, operator: &str, value: &str) -> String {
-    format!(
-        "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p}}
-spec:
-  background: false
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}
-    validate:
-      failureAction: Enforce
-      message: m
-      deny: {{conditions: {{any: [{{key: \"{{{{ {key} }}}}\", operator: {operator}, value: {value}}}]}}}}
-"
-    )
+    let condition = format!("{{key: \"{{{{ {key} }}}}\", operator: {operator}, value: {value}}}");
+    super::denying("ConfigMap", &condition)
 }
 
 /// A policy of the same objects in CEL.
 fn requiring(expression: &str) -> String {
-    format!(
-        "apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {{name: p}}
-spec:
-  validationActions: [Deny]
-  matchConstraints:
-    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
-  validations:
-  - expression: \"{expression}\"
-    message: m
-"
-    )
+    super::requiring("configmaps", expression)
 }
 
 /// The annotation that these policies read.

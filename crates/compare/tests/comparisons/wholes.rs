@@ -7,38 +7,15 @@ use super::compared;
 
 /// A policy of Deployments in CEL; `expression`: what it requires of each container.
 fn requiring(expression: &str) -> String {
-    format!(
-        "apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {{name: p}}
-spec:
-  validationActions: [Deny]
-  matchConstraints:
-    resourceRules: [{{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}}]
-  validations:
-  - expression: \"object.spec.template.spec.containers.all(c, {expression})\"
-    message: m
-"
-    )
+    let each = format!("object.spec.template.spec.containers.all(c, {expression})");
+    super::requiring("deployments", &each)
 }
 
 /// A policy that denies Deployments with containers of which a filter finds some.
 fn denying(filter: &str) -> String {
-    format!(
-        "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p}}
-spec:
-  background: false
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [Deployment], operations: [CREATE]}}}}]}}
-    validate:
-      failureAction: Enforce
-      message: m
-      deny: {{conditions: {{any: [{{key: \"{{{{ request.object.spec.template.spec.containers[?{filter}] | length(@) }}}}\", operator: GreaterThan, value: 0}}]}}}}
-"
-    )
+    let found = format!("request.object.spec.template.spec.containers[?{filter}] | length(@)");
+    let condition = format!("{{key: \"{{{{ {found} }}}}\", operator: GreaterThan, value: 0}}");
+    super::denying("Deployment", &condition)
 }
 
 #[test]
