@@ -84,7 +84,9 @@ pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
     match val {
         Val::Path(path) => path.steps.last().map_or(path.wild, |step| step.wild),
         Val::Loop(own) => {
-            may_be_wild(&own.body, scope) || (is_own(&own.body) && may_be_wild(&own.source, scope))
+            // In upper or lower case it stays what it is.
+            let stays = is_own(&own.body) || matches!(&own.body, Val::Node { ty: Ty::Text, .. });
+            may_be_wild(&own.body, scope) || (stays && may_be_wild(&own.source, scope))
         }
         Val::Chain(parts) => parts.iter().any(|part| may_be_wild(part, scope)),
         Val::Or(sides) => may_be_wild(&sides[0], scope),

@@ -335,6 +335,12 @@ fn a_key_or_an_item_that_is_a_star_matches_the_other_one() {
         list("request.object.metadata.annotations.a", "metadata.name"),
         "variables.all.items.all(item, object.metadata.annotations.a != item.metadata.name && object.metadata.annotations.a != '*')"
     );
+    // In upper case it is the same.
+    let found = deny(
+        &["ClusterRole"],
+        "{key: ALL, operator: AnyNotIn, value: '{{ request.object.rules[].verbs[].to_upper(@) }}'}",
+    );
+    assert!(found.contains("in ['ALL', '*']"), "{found}");
 }
 
 #[test]
