@@ -19,6 +19,11 @@ use super::units::Unit;
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
 pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 
+/// The kind of difference when only the side `at` is violated.
+fn of_violations(at: usize) -> DifferenceKind {
+    if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter }
+}
+
 /// The kind of object or subresource of requests, and whether they are deletions.
 fn place(environment: &Environment) -> (String, bool) {
     let of = format!("{}/{}", environment.resource.kind, environment.subresource);
@@ -63,7 +68,7 @@ impl Run<'_> {
     /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
     /// its other units add is a smaller one.
     pub(crate) fn is_shown(&self, environment: &Environment, (unit, at): (&Unit, usize)) -> bool {
-        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let kind = of_violations(at);
         let [policy] = unit.engine.set().policies() else { return false };
         let [rule] = &*policy.rules else { return false };
         let rule = format!("{}/{}", policy.name, rule.name);
@@ -77,7 +82,7 @@ impl Run<'_> {
 
     /// Whether an object in clusters is known that violates the side `at` and not the other.
     pub(crate) fn is_known_to_differ(&self, at: usize) -> bool {
-        let kind = if at == 0 { DifferenceKind::Weaker } else { DifferenceKind::Stricter };
+        let kind = of_violations(at);
         let is_such = |one: &Difference| {
             one.kind == kind && one.universe != Universe::Files && one.environment.operation != "DELETE"
         };

@@ -195,6 +195,16 @@ fn further(part: Part, steps: &[Step], step: Step) -> Result<AbstractValue, Untr
     Ok(AbstractValue::At(part, steps))
 }
 
+/// The text that a value is built of, and how, where further steps may follow.
+fn origin_of(value: &AbstractValue) -> Option<(Origin, Way)> {
+    match value {
+        AbstractValue::At(part, steps) => Some((Origin::At(*part, steps.clone()), Way::new())),
+        AbstractValue::Name(steps) => Some((Origin::Name(steps.clone()), Way::new())),
+        AbstractValue::Made(of, way) if way.len() < MOST_STEPS => Some((of.clone(), way.clone())),
+        _ => None,
+    }
+}
+
 /// A field of the metadata of the object.
 fn of_object(field: &str) -> AbstractValue {
     AbstractValue::At(Part::Object, vec![Step::Key("metadata".into()), Step::Key(field.into())])
@@ -296,6 +306,7 @@ impl Reader {
         let mut out = ValueSet::new();
         for one in values {
             let (of, mut way) = match one {
+                one if let Some(origin) = origin_of(one) => origin,
                 AbstractValue::Constant(value) => {
                     let made = value.as_str().and_then(|text| step.made(text));
                     out.extend(made.map(|text| AbstractValue::Constant(Value::from(text))));
@@ -305,9 +316,6 @@ impl Reader {
                     out.push(AbstractValue::Elsewhere);
                     continue;
                 }
-                AbstractValue::At(part, steps) => (Origin::At(*part, steps.clone()), Way::new()),
-                AbstractValue::Name(steps) => (Origin::Name(steps.clone()), Way::new()),
-                AbstractValue::Made(of, way) if way.len() < MOST_STEPS => (of.clone(), way.clone()),
                 _ => {
                     self.lose();
                     self.consume(values)?;
@@ -335,14 +343,12 @@ impl Reader {
         let mut out = ValueSet::new();
         for one in values {
             let (of, way) = match one {
+                one if let Some(origin) = origin_of(one) => origin,
                 AbstractValue::Constant(value) => {
                     let parts = value.as_str().map(|text| text.split(&**by).map(Value::from).collect());
                     out.extend(parts.map(|parts| AbstractValue::Constant(Value::list(parts))));
                     continue;
                 }
-                AbstractValue::At(part, steps) => (Origin::At(*part, steps.clone()), Way::new()),
-                AbstractValue::Name(steps) => (Origin::Name(steps.clone()), Way::new()),
-                AbstractValue::Made(of, way) if way.len() < MOST_STEPS => (of.clone(), way.clone()),
                 AbstractValue::Elsewhere => {
                     out.push(AbstractValue::Elsewhere);
                     continue;
@@ -504,11 +510,10 @@ impl Reader {
             let found = match one {
                 AbstractValue::At(part, steps) => {
                     let one = further(*part, steps, Step::Items)?;
+                    let alias = self.name_of_namespace(&one);
                     let found = vec![one];
                     self.read_shape(&found)?;
-                    let alias: ValueSet =
-                        found.iter().filter_map(|one| self.name_of_namespace(one)).collect();
-                    either(found, alias)?
+                    found.into_iter().chain(alias).collect()
                 }
                 AbstractValue::List(items) => items.clone(),
                 AbstractValue::Sum(lists) => self.items(lists)?,

@@ -7,7 +7,7 @@ use super::super::inputs::INPUTS;
 use super::{ABSENT, Choice, DEEPEST, Domain, plain};
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, one_of};
-use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
 /// More fields of which an API server takes one are not tried all together.
@@ -82,10 +82,7 @@ impl Domain<'_> {
             .extend(fixed.filter(|(key, _)| !is_head(key)).map(|(key, value)| (key.clone(), value.clone())));
         for (def, field) in def.iter().flat_map(|def| def.fields.iter().map(move |field| (def, field))) {
             if field.required {
-                let value = match (&field.ty, listed(&def.name, &field.name).first()) {
-                    (Type::Leaf(_), Some(first)) => Value::from(*first),
-                    _ => self.minimal(&field.name, &field.ty, depth + 1),
-                };
+                let value = self.least_of(def, field, depth);
                 others.push((field.name.clone(), value));
             }
         }
@@ -107,16 +104,21 @@ impl Domain<'_> {
         all
     }
 
+    /// The least that an API server takes for a field of a type.
+    fn least_of(&self, def: &TypeDef, field: &Field, depth: usize) -> Value {
+        match (&field.ty, listed(&def.name, &field.name).first()) {
+            (Type::Leaf(_), Some(first)) => Value::from(*first),
+            _ => self.minimal(&field.name, &field.ty, depth + 1),
+        }
+    }
+
     /// The least that an API server takes for a type.
     pub(super) fn least(&self, def: &TypeDef, depth: usize) -> Map {
         let by_schema = def.fields.iter().filter(|field| field.required).map(|field| &*field.name);
         let mut map = Map::new();
         for name in by_schema.chain(needed(&def.name)) {
             let Some(field) = def.field(name).filter(|_| map.get(name).is_none()) else { continue };
-            let value = match (&field.ty, listed(&def.name, name).first()) {
-                (Type::Leaf(_), Some(first)) => Value::from(*first),
-                _ => self.minimal(&field.name, &field.ty, depth + 1),
-            };
+            let value = self.least_of(def, field, depth);
             map.insert::<Str>(field.name.clone(), value);
         }
         map
