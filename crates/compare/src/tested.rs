@@ -142,6 +142,11 @@ fn predicates(test: &Test) -> Predicates {
         By::Function(name) => {
             found.functions.insert(name.into());
             found.add_constant(&test.with);
+            // A part of a text is no number, whatever it reads as: `+` is a quantity.
+            if matches!(name, "contains" | "startsWith" | "endsWith" | "starts_with" | "ends_with") {
+                found.amounts.clear();
+                found.ints.clear();
+            }
         }
         By::Membership => {
             found.add_constant(&test.with);

@@ -15,22 +15,23 @@ const MOST_NAMES: usize = 8;
 
 impl Domain<'_> {
     /// Whether of an object at most its keys are read, and how many there are.
-    pub(super) fn is_counted(&mut self, tree: &Tree) -> bool {
-        let is_only_counted = |below: &Tree| *below == Tree::default();
+    pub(super) fn is_counted(&self, tree: &Tree) -> bool {
         match tree.items.as_deref() {
             None => tree.names,
-            Some(below) if is_only_counted(below) && self.items <= 2 => {
-                self.below(Step::Items, |own| !own.tested.has(&own.at))
-            }
-            Some(_) => false,
+            Some(below) => *below == Tree::default() && self.items <= 2,
         }
     }
 
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     pub(super) fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
-        let languages = self.tested.at(&self.at);
+        // Loops over an object have its keys as items.
+        let mut languages = self.tested.at(&self.at);
+        languages.merge(&self.below(Step::Items, |own| own.tested.at(&own.at)));
         if !languages.regexes.is_empty() || !languages.made.is_empty() {
             self.not_all("names of fields are compared with regular expressions");
+        }
+        if languages.relates {
+            self.not_all("names of fields are compared with other fields");
         }
         let is_tested = |name: &str| languages.globs.contains(name);
         let mut found = Tree { names: false, ..tree.clone() };

@@ -59,3 +59,31 @@ fn what_is_read_of_them_besides_leaves_their_comparison_open() {
     );
     assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
 }
+
+#[test]
+fn how_many_fields_an_object_has_is_proved_in_both_languages() {
+    let context = "spec.template.spec.securityContext";
+    let old = super::denying(
+        "Deployment",
+        &format!(
+            "{{key: \"{{{{ request.object.{context}.keys(@) | length(@) }}}}\", operator: Equals, value: 0}}"
+        ),
+    );
+    let requiring = |test: &str| super::requiring("deployments", &format!("object.{context}{test}"));
+    let found = compared(&old, &requiring(".size() > 0"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    let found = compared(&old, &requiring(".exists(k, true)"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    for test in [
+        ".size() > 1",
+        ".size() != 1",
+        ".exists(k, k != 'runAsUser')",
+        ".exists(k, k.startsWith('run'))",
+        ".exists(k, k == object.metadata.name) || true",
+    ] {
+        assert_eq!(compared(&old, &requiring(test)).answer, Answer::Differs, "{test}");
+    }
+    let named = requiring(".exists(k, k == object.metadata.name)");
+    let found = compared(&named, &requiring(".exists(k, k == object.metadata.namespace)"));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
