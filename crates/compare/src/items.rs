@@ -8,10 +8,18 @@
 //! satisfied takes no item. Unless what they say of an item is about other lists, too: then each item may need one of these, and no number is
 //! known.
 
+mod conditions;
+mod grown;
+mod lengths;
+mod shapes;
+
 use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
 
 use super::predicates::position;
+use grown::{Grown, list};
+use lengths::names_length;
+pub(crate) use shapes::Shapes;
 
 /// How many items of lists matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,10 +46,10 @@ pub struct Items {
     is_length_named: bool,
     /// Which variables of the rule are the same for all objects.
     constants: Vec<bool>,
+    /// Lists that have names.
+    grown: Grown,
+    shapes: Shapes,
 }
-
-/// Longer lists are not tried.
-const LONGEST: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Loop {
@@ -112,9 +120,9 @@ impl Need {
 }
 
 impl Items {
-    /// Those of a policy.
-    pub fn of(policy: &Policy) -> Items {
-        let mut found = Items::default();
+    /// Those of a policy and of what else counts, such as exceptions.
+    pub(crate) fn of(policy: &Policy, more: &[Option<Tree>], shapes: Shapes) -> Items {
+        let mut found = Items { shapes, ..Items::default() };
         let mut need = Need::default();
         for rule in policy.all_rules() {
             found.constants.clear();
@@ -124,8 +132,13 @@ impl Items {
             }
             if let Some(tree) = Tree::of(&**rule) {
                 found.is_length_named |= names_length(&tree, false);
+                tree.as_node().into_iter().for_each(|rule| found.note_grown(rule));
                 need = need.and(found.tree(&tree, true));
             }
+        }
+        found.grown = Grown::default();
+        for tree in more.iter().flatten() {
+            need = need.and(found.tree(tree, false).either());
         }
         for source in &policy.admit {
             if let Some(tree) = Tree::of(source) {
@@ -152,7 +165,38 @@ impl Items {
         }
     }
 
+    /// What variables need that are no lists which grow with others: the items of these count where they are read.
+    fn variables(&mut self, variables: &[Tree]) -> Need {
+        let all = variables.iter().enumerate();
+        all.fold(Need::default(), |sum, (at, variable)| match self.is_grown_variable(at) {
+            true => sum,
+            false => sum.and(self.tree(variable, false)),
+        })
+    }
+
+    /// The value that is looked for in a list of which each item is made of one of the object.
+    fn looked_into<'t>(&self, node: &'t Node) -> Option<&'t Tree> {
+        let is_search = node.kind == "Invoke" && matches!(node.text("function"), Some("@in" | "_in_"));
+        match list(node.get("args")) {
+            [value, list] if is_search && self.grows(list) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether two lists, or objects, are compared with each other as a whole.
+    fn compares_lists(&self, node: &Node) -> bool {
+        let sides = match (node.kind, node.variant) {
+            ("Invoke", _) if matches!(node.text("function"), Some("_==_" | "_!=_")) => node.get("args"),
+            ("Expr", "compare") => node.get("sides"),
+            _ => return false,
+        };
+        let is_constant =
+            |tree: &Tree| tree.as_node().is_some_and(|node| matches!(node.variant, "const" | "folded"));
+        list(sides).iter().all(|side| !is_constant(side) && self.shapes.may_be_list(side))
+    }
+
     fn node(&mut self, node: &Node, mut plain: bool) -> Need {
+        let plain_around = plain;
         let kind = match (node.kind, node.variant) {
             ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
             ("ForEach", _) => Some(Loop::Each),
@@ -172,12 +216,33 @@ impl Items {
             // What is wrapped decides itself.
             ("Expr", "invoke") | ("Invoke", _) if is_negation(node) => {}
             ("Expr", "invoke") if matches!(node.get(""), Some(Tree::Node(inner)) if is_negation(inner)) => {}
+            ("Expr", "invoke")
+                if node
+                    .get("")
+                    .and_then(Tree::as_node)
+                    .and_then(|inner| self.looked_into(inner))
+                    .is_some() => {}
             ("Expr" | "Invoke", _) | ("Conditions" | "Condition", _) => plain = false,
             _ => {}
         }
-        let mut need = Need::default();
-        if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke" | "Condition", _)) {
-            need = Need::both(self.lengths(node));
+        if node.kind == "Condition" {
+            return self.condition(node);
+        }
+        if let Some(value) = self.looked_into(node).filter(|_| plain_around) {
+            // Some item of a list is looked for.
+            self.any = true;
+            return self.tree(value, false).and(Need { to_hold: 1, ..Need::default() });
+        }
+        if self.defines_grown(node) {
+            // Its items count where they are read.
+            return Need::default();
+        }
+        let mut need = Need::both(usize::from(self.reads_grown(node)));
+        if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke", _)) {
+            need = need.and(Need::both(self.lengths(node)));
+        }
+        if self.compares_lists(node) {
+            need = need.and(Need { holds_by_others: true, fails_by_others: true, ..Need::default() });
         }
         need = need.and(Need::both(usize::from(looks_into_list(node))));
         if matches!((node.kind, node.variant), ("Expr", "index") | ("Step", "key"))
@@ -207,9 +272,22 @@ impl Items {
         // An anchor says of the list below it that one item must match, instead of each.
         let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
         let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
+        let walked = match node.kind {
+            "Comprehension" => node.get("range").filter(|list| self.grows(list)),
+            "ForEach" => {
+                node.get("list").filter(|list| grown::expression(list).is_some_and(|l| self.grows(l)))
+            }
+            _ => None,
+        };
         for (name, value) in &node.fields {
-            if !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
-                need = need.and(self.tree(value, plain));
+            let is_walked = walked.is_some_and(|list| std::ptr::eq(list, value));
+            if !is_walked && !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
+                need = need.and(match (node.kind, *name, value) {
+                    ("Expressions", "variables", Tree::List(variables)) => self.variables(variables),
+                    // Where one is not true the rule does not apply.
+                    ("Expressions", "conditions", _) => self.tree(value, plain).negated(),
+                    _ => self.tree(value, plain),
+                });
             }
         }
         self.is_existence = outside;
@@ -243,8 +321,12 @@ impl Items {
             Loop::Some if plain => {
                 Need { to_hold: need.to_hold.max(1), fails_without: true, ..Need::default() }
             }
-            _ if comprehension(node) == "one" => need.and(Need::both(2)),
-            _ => need.and(Need::both(1)),
+            _ => {
+                // What it says of each item may need others.
+                let by_others = !self.is_about_items(node) && need.to_hold + need.to_fail > 0;
+                let own = Need::both(if comprehension(node) == "one" { 2 } else { 1 });
+                need.and(Need { holds_by_others: by_others, fails_by_others: by_others, ..own })
+            }
         }
     }
 
@@ -253,6 +335,7 @@ impl Items {
         let parts: &[&str] = match node.kind {
             "Comprehension" => &["keep", "body"],
             "ForEach" => &["bindings", "admit", "check"],
+            "Expr" => &["keep", "body"],
             _ => return !matches!(node.variant, "list") || self.is_local(&Tree::Node(node.clone()), &[]),
         };
         // The entries of a loop have names.
@@ -296,131 +379,12 @@ impl Items {
             },
         }
     }
-
-    /// The numbers that lengths are compared with, and the lists that are compared as a whole.
-    fn lengths(&mut self, node: &Node) -> usize {
-        let compares = match node.kind {
-            "Condition" | "Invoke" => true,
-            _ => node.variant == "compare" || node.text("function").is_some_and(is_comparison),
-        };
-        let mut found = Constants::default();
-        for (name, value) in &node.fields {
-            if !matches!(*name, "origin" | "message" | "onDelete" | "rounds") {
-                found.collect(value, false);
-            }
-        }
-        let Constants { all: constants, any: has_constant, has_length } = found;
-        let has_length = has_length || self.is_length_named;
-        if !compares {
-            return 0;
-        }
-        // A text may be a list, too: of how many characters is a matter of classes of texts.
-        let is_whole = match node.kind {
-            "Condition" => {
-                matches!(node.text("operator"), Some("equals" | "equal" | "notEquals" | "notEqual"))
-            }
-            _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
-        };
-        // Two lists, or objects, are different when one item is.
-        let mut most = usize::from(is_whole && !has_constant);
-        for constant in constants {
-            match constant {
-                Constant::Number(n) if has_length => {
-                    most = most.max(usize::try_from(n.max(0)).unwrap_or(usize::MAX).saturating_add(1));
-                }
-                Constant::List(length) if is_whole => most = most.max(length + 1),
-                _ => {}
-            }
-        }
-        self.any |= most > 0;
-        if most > LONGEST {
-            self.open.get_or_insert_with(|| "the length of a long list".into());
-            return 0;
-        }
-        most
-    }
-}
-
-/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree is a part of one.
-fn names_length(tree: &Tree, named: bool) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(|item| names_length(item, named)),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| names_length(value, named)),
-        Tree::Node(node) => {
-            if named && matches!(node.text("function"), Some("size" | "length")) {
-                return true;
-            }
-            let is_name = matches!(node.kind, "Binding" | "Variable");
-            let below = |(field, value): &(&str, Tree)| match (node.kind, node.variant, value) {
-                // Its value, and what sees it.
-                ("Expr", "bind", Tree::List(parts)) => {
-                    parts.iter().enumerate().any(|(at, part)| names_length(part, named || at == 0))
-                }
-                ("Expr", "let", value) => names_length(value, named || *field == "value"),
-                (_, _, value) => names_length(value, named || is_name),
-            };
-            node.fields.iter().any(below)
-        }
-    }
-}
-
-enum Constant {
-    Number(i64),
-    List(usize),
-}
-
-/// The constants below a node.
-#[derive(Default)]
-struct Constants {
-    /// Those that say something of lengths.
-    all: Vec<Constant>,
-    /// Whether there are others, too.
-    any: bool,
-    /// Whether a length is computed.
-    has_length: bool,
-}
-
-impl Constants {
-    fn collect(&mut self, tree: &Tree, constant: bool) {
-        self.any |= constant;
-        match tree {
-            Tree::Scalar(text) | Tree::Text(text) if constant => {
-                // Numbers of JMESPath are doubles.
-                let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
-                self.all.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
-            }
-            Tree::List(items) => {
-                if constant {
-                    self.all.push(Constant::List(items.len()));
-                }
-                items.iter().for_each(|item| self.collect(item, constant));
-            }
-            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.collect(value, constant)),
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-            Tree::Node(node) => {
-                self.has_length |= matches!(node.text("function"), Some("size" | "length"));
-                let is_constant =
-                    constant || matches!(node.variant, "const" | "folded") || node.kind == "Folded";
-                node.fields.iter().for_each(|(_, value)| self.collect(value, is_constant));
-            }
-        }
-    }
-}
-
-fn is_comparison(name: &str) -> bool {
-    matches!(name, "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_")
 }
 
 /// Whether an operator or function looks for items of a list by itself.
 fn looks_into_list(node: &Node) -> bool {
     let is_constant = |tree: &Tree| matches!(tree, Tree::Node(n) if matches!(n.variant, "const" | "folded"));
     match (node.kind, node.variant) {
-        ("Condition", _) => {
-            let operator = node.get("operator").and_then(Tree::as_node).map(|operator| operator.variant);
-            let compares = matches!(operator, Some("equals" | "notEquals" | "order" | "duration"));
-            !compares && !is_operation(node.get("key"))
-        }
         // Of a constant list it says something of a value.
         ("Invoke", _) if matches!(node.text("function"), Some("@in" | "_in_")) => match node.get("args") {
             Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
@@ -496,81 +460,4 @@ fn comprehension(node: &Node) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policies::policy_set::PolicySet;
-
-    fn of(validate: &str) -> (usize, usize) {
-        let policy = format!(
-            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {validate}\n"
-        );
-        let found = Items::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0]);
-        (found.violated, found.satisfied)
-    }
-
-    #[test]
-    fn checks_of_each_item_need_one_to_be_violated_and_none_to_be_satisfied() {
-        assert_eq!(of("{message: m, pattern: {spec: {a: [{b: [{c: x}]}]}}}"), (1, 0));
-        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.all(y, y == 1))'}]}}"), (1, 0));
-        assert_eq!(of("{message: m, pattern: {spec: {^(a): [{b: 1}]}}}"), (0, 1));
-        assert_eq!(
-            of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.exists(y, y == 1))'}]}}"),
-            (1, 0)
-        );
-    }
-
-    #[test]
-    fn what_looks_for_an_item_needs_one_to_be_satisfied() {
-        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1)'}]}}"), (0, 1));
-        assert_eq!(of("{cel: {expressions: [{expression: '!object.a.all(x, x == 1)'}]}}"), (0, 1));
-        assert_eq!(of("{cel: {expressions: [{expression: 'object.a.exists(x, x == 1) == true'}]}}"), (1, 1));
-    }
-
-    #[test]
-    fn operators_that_look_into_lists_need_an_item() {
-        let deny = |key: &str| {
-            of(&format!(
-                "{{message: m, deny: {{conditions: {{any: [{{key: '{{{{ {key} }}}}', operator: AnyIn, value: [CREATE]}}]}}}}}}"
-            ))
-        };
-        assert_eq!(deny("request.object.a"), (1, 1));
-        assert_eq!(deny("request.operation"), (0, 0));
-        assert_eq!(of("{cel: {expressions: [{expression: \"'x' in object.a\"}]}}"), (1, 1));
-        assert_eq!(of("{cel: {expressions: [{expression: \"object.a in ['x']\"}]}}"), (0, 0));
-    }
-
-    #[test]
-    fn what_is_said_of_an_item_and_of_other_lists_needs_one_of_each() {
-        let relation = "object.a.exists(x, object.b.exists(y, y.c.exists(z, z == x.c)))";
-        assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{relation}'}}]}}}}")), (0, 2));
-        let local = "object.a.exists(x, x.b.exists(y, y.c.exists(z, z == x.c)))";
-        assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{local}'}}]}}}}")), (0, 1));
-        let constant = "{cel: {variables: [{name: all, expression: '[1, 2]'}], expressions: [{expression: 'object.a.all(x, x.b in variables.all)'}]}}";
-        assert_eq!(of(constant), (1, 0));
-        let each = |value: &str| {
-            of(&format!(
-                "{{message: m, foreach: [{{list: request.object.a, deny: {{conditions: {{any: [{{key: '{{{{ element.b }}}}', operator: AnyIn, value: '{{{{ {value} }}}}'}}]}}}}}}]}}"
-            ))
-        };
-        assert_eq!(each("element.c"), (1, 0));
-        assert_eq!(each("request.object.d[].e").0, 3);
-    }
-
-    #[test]
-    fn a_length_that_has_a_name_is_compared_wherever_the_name_is() {
-        let cel = |variable: &str, expression: &str| {
-            of(&format!(
-                "{{cel: {{variables: [{{name: count, expression: '{variable}'}}], expressions: [{{expression: '{expression}'}}]}}}}"
-            ))
-        };
-        assert_eq!(cel("size(object.a)", "variables.count <= 2"), (3, 3));
-        assert_eq!(cel("object.a", "size(variables.count) <= 2 && object.b <= 6"), (3, 3));
-    }
-
-    #[test]
-    fn a_length_needs_one_item_more() {
-        assert_eq!(of("{cel: {expressions: [{expression: 'size(object.a) <= 2'}]}}"), (3, 3));
-        let deny = "{message: m, deny: {conditions: {any: [{key: '{{ length(request.object.a) }}', operator: GreaterThan, value: 2}]}}}";
-        assert_eq!(of(deny), (3, 3));
-    }
-}
+mod tests;

@@ -81,6 +81,12 @@ impl Tested {
         places.any(|place| !place.is_empty() && reaches(place, field))
     }
 
+    /// Whether a field, or what it is in, is compared with another one.
+    pub fn is_related(&self, field: &[Step]) -> bool {
+        let is_above = |place: &Place| place.len() < field.len() && reaches(place, field);
+        self.related.iter().flatten().any(|place| place == field || is_above(place))
+    }
+
     /// The places whose values are compared with that of a field.
     pub fn related_to(&self, field: &[Step]) -> impl Iterator<Item = &Place> {
         self.related.iter().filter(move |group| group.iter().any(|place| place == field)).flatten()

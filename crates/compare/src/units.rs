@@ -37,7 +37,7 @@ use super::environment::Environment;
 use super::external::external;
 use super::guessed::guessed;
 use super::identity::{Identity, identity};
-use super::items::Items;
+use super::items::{Items, Shapes};
 use super::kind::of_kind;
 use super::loops::Loops;
 use super::outside;
@@ -168,7 +168,10 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             if reads.more_of_request {
                 predicates.open("more of a request than its objects, its operation and who sends it");
             }
-            let items = Items::of(&part);
+            let more: Vec<Option<Tree>> =
+                exceptions.iter().map(Tree::of).chain(cel.iter().map(Tree::of)).collect();
+            let shown = is_all_read.then_some([&reads.object, &reads.old, &reads.shown]);
+            let items = Items::of(&part, &more, Shapes::new(&environment.object, shown));
             let named = !exceptions.is_empty() || !cel.is_empty();
             let identity = identity(&part, environment, named);
             let external = external(&part);

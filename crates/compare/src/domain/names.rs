@@ -30,7 +30,7 @@ impl Domain<'_> {
         if !languages.regexes.is_empty() || !languages.made.is_empty() {
             self.not_all("names of fields are compared with regular expressions");
         }
-        if languages.relates {
+        if self.below(Step::Items, |own| own.tested.is_related(&own.at)) {
             self.not_all("names of fields are compared with other fields");
         }
         let is_tested = |name: &str| languages.globs.contains(name);

@@ -2,7 +2,7 @@
 
 use ephor_compare::{Answer, DifferenceKind, Universe};
 
-use super::compared;
+use super::{compared, denying, requiring};
 
 /// A ClusterPolicy that looks at the rules of a ClusterRole.
 fn each(list: &str, conditions: &[&str]) -> String {
@@ -287,4 +287,68 @@ fn lists_of_constants_under_a_name_are_those_that_loops_look_at() {
         compared(&policy("exists"), &policy("exists").replace("'b', 'c'", "'c', 'b'")).answer,
         Answer::Proved
     );
+}
+
+#[test]
+fn lists_that_are_compared_with_long_constants_are_as_long() {
+    let hosts = |value: &str| {
+        denying(
+            "Ingress",
+            &format!(
+                "{{key: \"{{{{ request.object.spec.rules[].host || `[]` }}}}\", operator: Equals, value: {value}}}"
+            ),
+        )
+    };
+    let is_proved = |old: &str, new: &str| compared(old, new).answer == Answer::Proved;
+    assert!(!is_proved(&hosts("[a, b, c, d]"), &hosts("[a, b, e, d]")));
+    let finalizers = |test: &str| requiring("configmaps", &format!("!(object.metadata.finalizers {test})"));
+    for (one, other) in [
+        ("in [['a', 'b', 'c', 'd']]", "in [['a', 'b', 'c', 'e']]"),
+        ("== ['a', 'b', 'c', 'd']", "== ['a', 'b', 'c', 'e']"),
+    ] {
+        assert!(!is_proved(&finalizers(one), &finalizers(other)), "{one}");
+    }
+    let labels = |test: &str| requiring("configmaps", &format!("object.metadata.labels != {test}"));
+    let [one, other] = ["{'a': 'a', 'b': 'b', 'c': 'c'}", "{'a': 'a', 'b': 'b', 'd': 'd'}"];
+    assert!(!is_proved(&labels(one), &labels(other)));
+}
+
+#[test]
+fn what_each_item_needs_of_another_list_is_counted_for_every_operator() {
+    let never =
+        denying("Ingress", "{key: \"{{ request.object.metadata.name }}\", operator: Equals, value: A B}");
+    let list = |field: &str| format!("\"{{{{ request.object.spec.{field} || `[]` }}}}\"");
+    let (hosts, secrets) = (list("rules[].host"), list("tls[].secretName"));
+    // All of three hosts are names of secrets.
+    let with = |operator: &str| {
+        let some = ["a", "b", "c"].map(|name| format!("{{key: {name}, operator: AnyIn, value: {hosts}}}"));
+        denying("Ingress", "").replace(
+            "any: []",
+            &format!("all: [{}, {{key: {hosts}, operator: {operator}, value: {secrets}}}]", some.join(", ")),
+        )
+    };
+    for operator in ["AllIn", "In", "AnyIn", "AnyNotIn", "AllNotIn", "NotIn"] {
+        let found = compared(&with(operator), &never);
+        assert!(!matches!(found.answer, Answer::Proved), "{operator}: {:?}", found.answer);
+    }
+}
+
+#[test]
+fn conditions_of_policies_need_the_items_that_make_them_true() {
+    let policy = |count: usize, expression: &str| {
+        let names = ["a", "b", "c"].into_iter().take(count);
+        let conditions = names.map(|name| {
+            format!(
+                "  - {{name: {name}, expression: \"object.spec.template.spec.containers.exists(c, c.name == object.metadata.labels['{name}'] && c.image == '{name}')\"}}\n"
+            )
+        });
+        requiring("deployments", expression).replace(
+            "  validations:",
+            &format!("  matchConditions:\n{}  validations:", conditions.collect::<String>()),
+        )
+    };
+    let found = compared(&policy(3, "false"), &policy(3, "true"));
+    assert!(!matches!(found.answer, Answer::Proved), "{:?}", found.answer);
+    let found = compared(&policy(1, "false"), &policy(1, "true"));
+    assert_eq!(found.answer, Answer::Differs);
 }

@@ -1,0 +1,114 @@
+//! How many items the lists of a condition need.
+//!
+//! In: a condition with an operator. Out: the items for it to stay true, and to stay false. Operators such as `AnyIn` say of two lists that some item of
+//! one is in the other, or that each is: then each item that stays needs one of the other list, and no number is known.
+
+use super::grown::{expression, list, makes_list};
+use super::lengths::operator;
+use super::{Items, Need, is_operation};
+use crate::analysis::tree::{Node, Tree};
+
+/// One side of a condition.
+enum Side {
+    /// A constant, with so many items.
+    Constant(usize),
+    /// A list of which each item is made of one of the object.
+    Grown,
+    /// A single value that is read.
+    Single,
+    Other,
+}
+
+impl Items {
+    /// What a condition needs, as what its rule says: a rule is violated when it is true.
+    pub(super) fn condition(&mut self, node: &Node) -> Need {
+        if let Some(need) = self.length(node) {
+            return need.negated();
+        }
+        let [key, value] = ["key", "value"].map(|name| self.side(node.get(name)));
+        let mut need = Need::default();
+        for (side, name) in [(&key, "key"), (&value, "value")] {
+            if let (Side::Other, Some(tree)) = (side, node.get(name)) {
+                need = need.and(self.tree(tree, false));
+            }
+        }
+        let count = |side: &Side| usize::from(matches!(side, Side::Grown | Side::Other));
+        let is_grown = !matches!((&key, &value), (Side::Other, _) | (_, Side::Other));
+        let both = count(&key) + count(&value);
+        self.any |= both > 0;
+        // Each constant needs an item of its own.
+        let each = match (&key, &value) {
+            (Side::Constant(items), Side::Grown | Side::Other) => *items,
+            _ => 0,
+        };
+        // Each item of the key needs one of the value.
+        let relates = both == 2;
+        let of_both = Need { holds_by_others: relates, ..Need::both(both) };
+        let name = operator(node);
+        let is_true = match name {
+            // Its value is known for a request.
+            _ if is_operation(node.get("key")) => Need::default(),
+            "anyIn" | "allNotIn" if is_grown => Need { to_hold: both, ..Need::default() },
+            "anyIn" | "allNotIn" => Need::both(both),
+            "allIn" | "anyNotIn" => Need { to_hold: both + each, ..of_both },
+            "in" | "notIn" => Need { to_hold: both + each, ..of_both }.either(),
+            "equals" | "notEquals" => {
+                Need { holds_by_others: relates, ..Need::both(self.lengths(node).max(both)) }
+            }
+            _ => Need::both(self.lengths(node).max(1) + both),
+        };
+        let is_negated = matches!(name, "allNotIn" | "anyNotIn" | "notEquals");
+        let is_true = if is_negated { is_true.negated() } else { is_true };
+        need.and(is_true.negated())
+    }
+
+    fn side(&self, tree: Option<&Tree>) -> Side {
+        let Some(node) = tree.and_then(Tree::as_node) else { return Side::Constant(0) };
+        if node.variant == "const" {
+            return Side::Constant(match node.get("") {
+                Some(Tree::List(items)) => items.len(),
+                _ => 1,
+            });
+        }
+        match tree.and_then(expression) {
+            Some(expr) if self.grows(expr) => {
+                match makes_list(expr) || self.has_grown(expr) || self.shapes.may_be_list(expr) {
+                    true => Side::Grown,
+                    false => Side::Single,
+                }
+            }
+            _ => Side::Other,
+        }
+    }
+
+    /// Of the length of a list that is compared with a number: there are at least so many items, or there are not.
+    fn length(&mut self, node: &Node) -> Option<Need> {
+        let number = match node.get("value")?.as_node().filter(|value| value.variant == "const")?.get("")? {
+            Tree::Scalar(text) => text.parse::<f64>().ok().filter(|n| (0.0..1e6).contains(n))?,
+            _ => return None,
+        };
+        let call = called(expression(node.get("key")?)?)?;
+        let [measured] = list(call.get("args")) else { return None };
+        (call.text("function") == Some("length") && self.grows(measured)).then_some(())?;
+        let order = node.get("operator")?.as_node()?.get("")?.as_node()?.variant;
+        let (least, is_negated) = match order {
+            "ge" => (number.ceil(), false),
+            "gt" => (number.floor() + 1.0, false),
+            "lt" => (number.ceil(), true),
+            "le" => (number.floor() + 1.0, true),
+            _ => return None,
+        };
+        self.any = true;
+        let need = Need { to_hold: self.limited(least as usize), ..Need::default() };
+        Some(if is_negated { need.negated() } else { need })
+    }
+}
+
+/// A call of a function.
+fn called(expr: &Tree) -> Option<&Node> {
+    let node = expr.as_node()?;
+    match node.get("function") {
+        Some(_) => Some(node),
+        None => called(node.get("")?),
+    }
+}

@@ -1,0 +1,228 @@
+//! Lists of which each item is made of one item of a list that the object has.
+//!
+//! In: an expression. Out: whether it gives such a list: the items of lists, one list after the other, each as it is, left out or replaced by what is
+//! computed of it alone. So an item of it needs one item of these, and without other items it has no items more. Expressions that have a name
+//! (variables, entries of a context) are looked into.
+
+use super::{Items, comprehension};
+use crate::analysis::tree::{Node, Tree};
+
+/// The names under which such lists are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Grown {
+    /// Which variables are such lists.
+    variables: Vec<bool>,
+    /// The entries of the context that are.
+    entries: Vec<String>,
+    /// Whether values have names that are no items of loops.
+    has_binders: bool,
+}
+
+impl Items {
+    /// Notes which variables and entries of a rule are such lists.
+    pub(super) fn note_grown(&mut self, rule: &Node) {
+        self.grown = Grown { has_binders: has_binders(&Tree::Node(rule.clone())), ..Grown::default() };
+        let variables = rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables"));
+        for variable in list(variables) {
+            let program = variable.as_node().and_then(|own| own.get("program"));
+            let is_grown = program.is_some_and(|program| self.is_made_of_items(program));
+            self.grown.variables.push(is_grown);
+        }
+        // Texts in which entries are put together say nothing of what they read.
+        let entries = list(rule.get("bindings"));
+        if entries.is_empty() || has_texts(&Tree::Node(rule.clone())) {
+            return;
+        }
+        let name = |entry: &Tree| entry.as_node().and_then(|own| own.text("name")).map(str::to_string);
+        for (at, entry) in entries.iter().enumerate() {
+            let Some(name) = name(entry) else { continue };
+            let is_only =
+                entries.iter().enumerate().all(|(other, e)| at == other || self::name(e) != Some(&*name));
+            if is_only && self.is_made_of_items(entry) {
+                self.grown.entries.push(name);
+            }
+        }
+    }
+
+    /// Whether a variable, an entry or an operand computes such a list, and does not only read it.
+    fn is_made_of_items(&self, tree: &Tree) -> bool {
+        expression(tree).is_some_and(|expr| makes_list(expr) && self.grows(expr))
+    }
+
+    /// Whether a node reads a list that has a name.
+    pub(super) fn reads_grown(&self, node: &Node) -> bool {
+        match (node.kind, node.variant) {
+            ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
+            ("Expr", "path") => {
+                entry(node).is_some_and(|name| self.grown.entries.iter().any(|own| own == name))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression reads one somewhere.
+    pub(super) fn has_grown(&self, tree: &Tree) -> bool {
+        has_node(tree, &|node| self.reads_grown(node))
+    }
+
+    /// Whether what is defined here is such a list: its items count where it is read.
+    pub(super) fn defines_grown(&self, node: &Node) -> bool {
+        match node.kind {
+            "Binding" => {
+                node.text("name").is_some_and(|name| self.grown.entries.iter().any(|own| own == name))
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_grown_variable(&self, at: usize) -> bool {
+        self.grown.variables.get(at).is_some_and(|is_grown| *is_grown)
+    }
+
+    /// Whether an expression gives such a list, or reads a list or a single value.
+    pub(super) fn grows(&self, tree: &Tree) -> bool {
+        let Some(node) = tree.as_node() else { return false };
+        let inner = || node.get("").is_some_and(|inner| self.grows(inner));
+        let all = |trees: &[Tree]| !trees.is_empty() && trees.iter().all(|tree| self.grows(tree));
+        let or_empty = |sides: &[Tree]| match sides {
+            [first, other] => self.grows(first) && is_empty(other),
+            _ => false,
+        };
+        match (node.kind, node.variant) {
+            ("Expr", "const") => is_empty(tree),
+            // Binders that are no loops name anything.
+            ("Expr", "local") => !self.grown.has_binders,
+            ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
+            ("Expr", "path") => match node.get("base").and_then(Tree::as_node) {
+                Some(base) if base.variant == "root" => {
+                    entry(node).is_none_or(|name| self.grown.entries.iter().any(|own| own == name))
+                }
+                Some(base) => self.grows(&Tree::Node(base.clone())),
+                None => false,
+            },
+            ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => inner(),
+            ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.grows(expr)),
+            ("Expr", "list") => all(list(node.get(""))),
+            ("Expr", "or") => or_empty(list(node.get(""))),
+            ("Expr", "orElse") => or_empty(list(node.get("sides"))),
+            ("Expr", "cond") => match list(node.get("")) {
+                [test, given, other] => {
+                    let is_test =
+                        test.as_node().is_some_and(|test| (test.kind, test.variant) == ("Expr", "test"));
+                    is_test && self.grows(given) && is_empty(other)
+                }
+                _ => false,
+            },
+            ("Walk", _) => {
+                let is_key = |step: &Tree| {
+                    let step = step.as_node();
+                    step.is_some_and(|step| matches!(step.get("key"), Some(Tree::Text(_))))
+                };
+                list(node.get("steps")).iter().all(is_key)
+                    && node.get("base").is_some_and(|base| self.grows(base))
+            }
+            ("Invoke", _) => node.text("function") == Some("_+_") && all(list(node.get("args"))),
+            ("Comprehension", _) => {
+                let is_list = comprehension(node) == "list" && node.get("two").is_none();
+                is_list && self.walks(node.get("range"), [node.get("keep"), node.get("body")])
+            }
+            ("Expr", "project") => self.walks(node.get("source"), [node.get("keep"), node.get("body")]),
+            _ => false,
+        }
+    }
+
+    /// Whether a loop over a list says something of each item alone.
+    fn walks(&self, list: Option<&Tree>, of_item: [Option<&Tree>; 2]) -> bool {
+        list.is_some_and(|list| self.grows(list))
+            && of_item.into_iter().flatten().all(|tree| self.is_local(tree, &[]))
+    }
+}
+
+/// The expression that a part with one expression computes.
+pub(super) fn expression(tree: &Tree) -> Option<&Tree> {
+    let node = tree.as_node()?;
+    if node.kind == "Expr" {
+        return Some(tree);
+    }
+    let is_other = match node.kind {
+        "Template" => node.variant != "whole",
+        "BindingSource" => node.variant != "variable",
+        _ => node.variant == "dynamic",
+    };
+    if is_other {
+        return None;
+    }
+    if node.get("value").is_some() || node.get("default").is_some() {
+        return None;
+    }
+    expression(["", "query", "expr", "source"].iter().find_map(|name| node.get(name))?)
+}
+
+/// The name that a path reads below the root, if it is not the request.
+fn entry(path: &Node) -> Option<&str> {
+    let base = path.get("base").and_then(Tree::as_node)?;
+    let first = list(path.get("keys")).first().and_then(Tree::as_text)?;
+    let is_request = matches!(first, "request" | "object" | "oldObject" | "element");
+    (base.variant == "root" && !is_request).then_some(first)
+}
+
+fn name(entry: &Tree) -> Option<&str> {
+    entry.as_node()?.text("name")
+}
+
+/// Which variable a node reads.
+fn variable(node: &Node) -> Option<usize> {
+    match node.get("")? {
+        Tree::Scalar(at) => at.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether there are texts that are put together of others.
+fn has_texts(tree: &Tree) -> bool {
+    match tree {
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
+        Tree::List(items) => items.iter().any(has_texts),
+        Tree::Map(entries) => entries.iter().any(|(_, value)| has_texts(value)),
+        Tree::Node(node) => {
+            let is_text = node.kind == "Template" && matches!(node.variant, "text" | "rounds");
+            let mut below =
+                node.fields.iter().filter(|(name, _)| !matches!(*name, "message" | "rounds" | "raw"));
+            is_text || below.any(|(_, value)| has_texts(value))
+        }
+    }
+}
+
+/// Whether an expression computes a list of items, and is no path.
+pub(super) fn makes_list(tree: &Tree) -> bool {
+    has_node(tree, &|node| {
+        node.kind == "Comprehension" || (node.kind == "Expr" && matches!(node.variant, "project" | "flatten"))
+    })
+}
+
+fn has_binders(tree: &Tree) -> bool {
+    has_node(tree, &|node| node.kind == "Expr" && matches!(node.variant, "bind" | "let"))
+}
+
+fn has_node(tree: &Tree, is: &dyn Fn(&Node) -> bool) -> bool {
+    match tree {
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
+        Tree::List(items) => items.iter().any(|item| has_node(item, is)),
+        Tree::Map(entries) => entries.iter().any(|(_, value)| has_node(value, is)),
+        Tree::Node(node) => is(node) || node.fields.iter().any(|(_, value)| has_node(value, is)),
+    }
+}
+
+/// Whether an expression is a list without items.
+fn is_empty(tree: &Tree) -> bool {
+    let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
+    matches!(constant.and_then(|node| node.get("")), Some(Tree::List(items)) if items.is_empty())
+}
+
+/// The items of a list, if it is one.
+pub(super) fn list(tree: Option<&Tree>) -> &[Tree] {
+    match tree {
+        Some(Tree::List(items)) => items,
+        _ => &[],
+    }
+}

@@ -1,0 +1,111 @@
+//! Which values that are compared may be lists, or objects with any keys.
+//!
+//! In: what is read of an object, and its schema. Out: whether an expression gives one. Of two that are compared with each other each item that stays
+//! needs the same one in the other list.
+
+use super::grown::list;
+use crate::analysis::reads::Tree as Reads;
+use crate::analysis::tree::{Node, Tree};
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use crate::value::Str;
+
+/// The kind of the objects, and what is known of what is read of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shapes {
+    kind: [Str; 3],
+    /// Whether some list, or what may be one, is read as a whole.
+    has_whole_lists: bool,
+}
+
+impl Shapes {
+    /// Of the objects of a kind; `None`: what is read is not known.
+    pub fn new(kind: &[Str; 3], reads: Option<[&Reads; 3]>) -> Shapes {
+        let types = Types::built_in();
+        let def = types.of_kind(kind).map(|def| &**def);
+        let has_whole_lists =
+            reads.is_none_or(|all| all.into_iter().any(|tree| fields_may_be_lists(tree, def, types)));
+        Shapes { kind: kind.clone(), has_whole_lists }
+    }
+
+    /// Whether an expression may give a list that is read as a whole.
+    pub(super) fn may_be_list(&self, expr: &Tree) -> bool {
+        self.has_whole_lists
+            && match keys(expr) {
+                Some(keys) => self.may_be_list_at(&keys),
+                None => true,
+            }
+    }
+
+    fn may_be_list_at(&self, keys: &[&str]) -> bool {
+        let types = Types::built_in();
+        let mut def = types.of_kind(&self.kind);
+        let Some((last, above)) = keys.split_last() else { return true };
+        for key in above {
+            def = match def.and_then(|def| def.field(key)).map(|field| &field.ty) {
+                Some(Type::Named(name, _)) => types.named(name),
+                _ => return true,
+            };
+        }
+        match def.and_then(|def| def.field(last)).map(|field| &field.ty) {
+            Some(Type::Leaf(leaf)) => *leaf == Leaf::Any,
+            Some(Type::Named(name, _)) => types.named(name).is_none_or(|def| def.open),
+            _ => true,
+        }
+    }
+}
+
+/// The fields of the object that an expression reads one below the other.
+fn keys(expr: &Tree) -> Option<Vec<&str>> {
+    let node = expr.as_node()?;
+    match (node.kind, node.variant) {
+        ("Expr", "walk") => keys(node.get("")?),
+        ("Expr", "once" | "rescue") => keys(node.get("expr")?),
+        ("Expr", "or") => keys(list(node.get("")).first()?),
+        ("Expr", "orElse") => keys(list(node.get("sides")).first()?),
+        ("Walk", _) => {
+            let mut all = keys(node.get("base")?)?;
+            for step in list(node.get("steps")) {
+                all.push(step.as_node()?.text("key")?);
+            }
+            Some(all)
+        }
+        ("Expr", "path") => below_object(node),
+        _ => None,
+    }
+}
+
+fn below_object(path: &Node) -> Option<Vec<&str>> {
+    (path.get("base")?.as_node()?.variant == "root").then_some(())?;
+    let keys: Vec<&str> = list(path.get("keys")).iter().map(Tree::as_text).collect::<Option<_>>()?;
+    let keys = keys.strip_prefix(&["request"]).unwrap_or(&keys);
+    match keys {
+        ["object" | "oldObject", rest @ ..] => Some(rest.to_vec()),
+        _ => None,
+    }
+}
+
+fn fields_may_be_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types) -> bool {
+    tree.keys.iter().any(|(key, below)| {
+        let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
+        may_be_list(below, ty, types)
+    })
+}
+
+fn may_be_list(tree: &Reads, ty: Option<&Type>, types: &Types) -> bool {
+    let below = |ty: Option<&Type>| {
+        let entries = tree.keys.iter().map(|(_, below)| below);
+        let items = tree.items.as_deref().into_iter().chain(tree.nested.as_deref());
+        entries.chain(items).any(|below| may_be_list(below, ty, types))
+    };
+    match ty {
+        Some(Type::Leaf(leaf)) if *leaf != Leaf::Any => false,
+        Some(Type::List(_, inner) | Type::Map(inner, _)) => tree.whole || below(Some(inner)),
+        Some(Type::Named(name, _)) => match types.named(name) {
+            Some(def) if def.leaf.is_some() => false,
+            Some(def) if !def.open => fields_may_be_lists(tree, Some(def), types),
+            _ => tree.whole || below(None),
+        },
+        _ => tree.whole || below(None),
+    }
+}
