@@ -103,6 +103,14 @@ impl Items {
             ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => inner(),
             ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.grows(expr)),
             ("Expr", "list") => all(list(node.get(""))),
+            // Lists below an object that has a name.
+            ("Expr", "let") if !is_other_binder(node) => {
+                node.get("body").is_some_and(|body| self.grows(body))
+            }
+            ("Expr", "unlessNull") => match list(node.get("")) {
+                [object, given] => is_path(object) && self.grows(given),
+                _ => false,
+            },
             ("Expr", "or") => or_empty(list(node.get(""))),
             ("Expr", "orElse") => or_empty(list(node.get("sides"))),
             ("Expr", "cond") => match list(node.get("")) {
@@ -201,7 +209,25 @@ pub(super) fn makes_list(tree: &Tree) -> bool {
 }
 
 fn has_binders(tree: &Tree) -> bool {
-    has_node(tree, &|node| node.kind == "Expr" && matches!(node.variant, "bind" | "let"))
+    has_node(tree, &is_other_binder)
+}
+
+/// Whether a node gives a name to something else than a part of the object.
+fn is_other_binder(node: &Node) -> bool {
+    node.kind == "Expr"
+        && (node.variant == "bind" || (node.variant == "let" && !node.get("value").is_some_and(is_path)))
+}
+
+fn is_path(tree: &Tree) -> bool {
+    tree.as_node().is_some_and(|node| match (node.kind, node.variant) {
+        ("Expr", "local") => true,
+        ("Expr", "path") => node
+            .get("base")
+            .and_then(Tree::as_node)
+            .is_some_and(|base| base.variant == "root" || base.variant == "local"),
+        ("Expr", "rescue") => node.get("expr").is_some_and(is_path),
+        _ => false,
+    })
 }
 
 fn has_node(tree: &Tree, is: &dyn Fn(&Node) -> bool) -> bool {

@@ -124,3 +124,27 @@ spec:
     let found = Items::of(&set.policies()[0], &[], Shapes::default());
     assert_eq!((found.violated, found.satisfied), (2, 0));
 }
+
+#[test]
+fn entries_of_a_context_are_counted_where_they_are_read() {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context:
+    - name: names
+      variable: {jmesPath: \"request.object.spec.volumes[?contains(keys(@), 'emptyDir')].name\"}
+    validate:
+      message: m
+      foreach:
+      - list: request.object.spec.[initContainers, containers][]
+        preconditions: {any: [{key: '{{ element.volumeMounts[].name }}', operator: AnyIn, value: '{{ names }}'}]}
+        pattern: {image: 'a*'}
+";
+    let set = PolicySet::from_yaml(policy).unwrap();
+    let found = Items::of(&set.policies()[0], &[], Shapes::default());
+    assert_eq!((found.violated, found.satisfied, found.satisfied_by_others), (3, 0, false));
+}
