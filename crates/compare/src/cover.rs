@@ -22,7 +22,7 @@ use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
 use super::external::external;
-use super::inputs::with_inputs;
+use super::inputs::{has_inputs, with_inputs};
 use super::nearness::nearest;
 use super::observer::Observer;
 use super::predicates::Predicates;
@@ -453,18 +453,19 @@ impl Run<'_> {
         let mut reads = unit.reads.clone();
         let mut tested = unit.predicates.clone();
         let mut fields = unit.tested.clone();
-        let mut items = unit.items.violated;
+        let mut count = unit.items.violated.clone();
         let mut has_more = unit.items.violated_without;
         let mut why = unit.items.open.clone();
         for other in others {
             reads.merge(&other.reads);
             tested.merge(&other.predicates);
             fields.merge(&other.tested);
-            items += other.items.satisfied;
-            has_more |= other.items.satisfied_without || (other.items.any && other.items.satisfied == 0);
+            count = count.and(&other.items.satisfied);
+            has_more |=
+                other.items.satisfied_without || (other.items.any && other.items.satisfied.total == 0);
             why = why.or_else(|| other.items.open.clone());
         }
-        items += usize::from(has_more);
+        let items = count.total + usize::from(has_more);
         if unit.items.violated_by_others || others.iter().any(|other| other.items.satisfied_by_others) {
             why.get_or_insert_with(|| "items of one list go with items of another".into());
         }
@@ -493,6 +494,7 @@ impl Run<'_> {
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
         domain.uncounted = uncounted;
+        domain.needed = Some(count).filter(|_| !has_inputs(&reads.object) && !has_inputs(&reads.shown));
         domain.is_sampled = is_open;
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);

@@ -24,6 +24,7 @@ use super::classes::Classes;
 use super::combine::pairs;
 use super::environment::Environment;
 use super::inputs::INPUTS;
+use super::items::Count;
 use super::numbers::{Form, Numbers, numbers};
 use super::predicates::Predicates;
 use super::tested::Tested;
@@ -66,6 +67,8 @@ pub struct Domain<'d> {
     pub(super) items_of: Option<[Str; 3]>,
     /// Whether what is built is an answer from outside that may have null, and whose numbers are doubles.
     pub(super) is_json: bool,
+    /// How many items of each list matter.
+    pub needed: Option<Count>,
     /// Why it is not known how many items of other lists matter.
     pub uncounted: Option<String>,
     /// Whether fields without a schema have the types that rules look for.
@@ -134,6 +137,7 @@ impl<'d> Domain<'d> {
             only_there: BTreeSet::new(),
             items_of: None,
             is_json: false,
+            needed: None,
             uncounted: None,
             is_assumed: false,
             is_sampled: false,

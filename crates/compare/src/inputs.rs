@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::analysis::reads::Tree;
 use crate::ir::check::{Check, ForEach};
 use crate::ir::expr::{Faults, Missing};
 use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
@@ -23,6 +24,12 @@ pub(crate) const INPUTS: &str = "ephor.dev/inputs";
 
 /// Entries that name others that name others.
 const MOST_NAMES: usize = 16;
+
+/// Whether inputs are read: their lists have no names of their own.
+pub(crate) fn has_inputs(tree: &Tree) -> bool {
+    let below = tree.items.as_deref().into_iter().chain(tree.nested.as_deref());
+    tree.get(INPUTS).is_some() || tree.keys.iter().map(|(_, below)| below).chain(below).any(has_inputs)
+}
 
 /// Both sides with inputs, and what these are; `None`: they load nothing, or not the same.
 pub(crate) fn with_inputs(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {

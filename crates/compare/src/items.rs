@@ -9,14 +9,18 @@
 //! known.
 
 mod conditions;
+mod count;
 mod grown;
 mod lengths;
 mod shapes;
+
+use std::collections::BTreeSet;
 
 use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
 
 use super::predicates::position;
+pub(crate) use count::Count;
 use grown::{Grown, list};
 use lengths::names_length;
 pub(crate) use shapes::Shapes;
@@ -25,9 +29,9 @@ pub(crate) use shapes::Shapes;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Items {
     /// So many for a violation to stay one.
-    pub violated: usize,
+    pub violated: Count,
     /// So many for what is no violation to stay none.
-    pub satisfied: usize,
+    pub satisfied: Count,
     /// Whether for a violation to stay one each item that stays may need items of other lists.
     pub violated_by_others: bool,
     /// The same for what is no violation to stay none.
@@ -62,10 +66,10 @@ enum Loop {
 }
 
 /// So many items for a statement to stay true, and so many for it to stay false.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Need {
-    to_hold: usize,
-    to_fail: usize,
+    to_hold: Count,
+    to_fail: Count,
     /// Whether each item that stays may need others for the statement to stay true.
     holds_by_others: bool,
     /// The same for it to stay false.
@@ -78,13 +82,17 @@ struct Need {
 
 impl Need {
     fn both(count: usize) -> Need {
-        Need { to_hold: count, to_fail: count, ..Need::default() }
+        Need::both_of(Count::of(count))
+    }
+
+    fn both_of(count: Count) -> Need {
+        Need { to_hold: count.clone(), to_fail: count, ..Need::default() }
     }
 
     fn and(self, other: Need) -> Need {
         Need {
-            to_hold: self.to_hold + other.to_hold,
-            to_fail: self.to_fail + other.to_fail,
+            to_hold: self.to_hold.and(&other.to_hold),
+            to_fail: self.to_fail.and(&other.to_fail),
             holds_by_others: self.holds_by_others || other.holds_by_others,
             fails_by_others: self.fails_by_others || other.fails_by_others,
             holds_without: self.holds_without || other.holds_without,
@@ -106,7 +114,7 @@ impl Need {
 
     /// Whether it is true or false.
     fn either(self) -> Need {
-        let most = self.to_hold.max(self.to_fail);
+        let most = self.to_hold.or(&self.to_fail);
         let by_others = self.holds_by_others || self.fails_by_others;
         let without = self.holds_without || self.fails_without;
         Need {
@@ -114,7 +122,7 @@ impl Need {
             fails_by_others: by_others,
             holds_without: without,
             fails_without: without,
-            ..Need::both(most)
+            ..Need::both_of(most)
         }
     }
 }
@@ -231,7 +239,8 @@ impl Items {
         if let Some(value) = self.looked_into(node).filter(|_| plain_around) {
             // Some item of a list is looked for.
             self.any = true;
-            return self.tree(value, false).and(Need { to_hold: 1, ..Need::default() });
+            let of = Count::of_lists(1, &self.names(list(node.get("args")).last()));
+            return self.tree(value, false).and(Need { to_hold: of, ..Need::default() });
         }
         if self.defines_grown(node) {
             // Its items count where they are read.
@@ -264,7 +273,7 @@ impl Items {
         if node.kind == "PodSecurity" {
             // A container, volume or sysctl is enough to fail; an item of a list in it may have to be there.
             self.any = true;
-            return need.and(Need { to_hold: 1, to_fail: 2, ..Need::default() });
+            return need.and(Need { to_hold: Count::of(1), to_fail: Count::of(2), ..Need::default() });
         }
         if node.kind == "Filter" {
             need = need.and(Need::both(looked_for(node)));
@@ -296,36 +305,47 @@ impl Items {
         }
         let Some(kind) = kind else { return need };
         self.any = true;
+        let names = match (node.kind, node.variant) {
+            ("Comprehension", _) => self.names(node.get("range")),
+            ("ForEach", _) => self.names(node.get("list").and_then(grown::expression)),
+            ("Expr", "project") => self.names(Some(&Tree::Node(node.clone()))),
+            _ => BTreeSet::new(),
+        };
+        let one = Count::of_lists(1, &names);
         match kind {
             // Of each item it says something of other lists, too.
             Loop::Each if plain && !self.is_about_items(node) => Need {
-                to_hold: 0,
-                to_fail: need.to_fail + 1,
-                holds_by_others: need.holds_by_others || need.to_hold > 0,
+                to_hold: Count::default(),
+                to_fail: need.to_fail.and(&one),
+                holds_by_others: need.holds_by_others || need.to_hold.total > 0,
                 fails_by_others: need.fails_by_others,
                 holds_without: true,
                 fails_without: need.fails_without,
             },
             Loop::Some if plain && !self.is_about_items(node) => Need {
-                to_hold: need.to_hold + 1,
-                to_fail: 0,
+                to_hold: need.to_hold.and(&one),
+                to_fail: Count::default(),
                 holds_by_others: need.holds_by_others,
-                fails_by_others: need.fails_by_others || need.to_fail > 0,
+                fails_by_others: need.fails_by_others || need.to_fail.total > 0,
                 holds_without: need.holds_without,
                 fails_without: true,
             },
             // One item is enough to fail; none has to be there to hold.
             Loop::Each if plain => {
-                Need { to_fail: need.to_fail.max(1), holds_without: true, ..Need::default() }
+                Need { to_fail: need.to_fail.or(&one), holds_without: true, ..Need::default() }
             }
             Loop::Some if plain => {
-                Need { to_hold: need.to_hold.max(1), fails_without: true, ..Need::default() }
+                Need { to_hold: need.to_hold.or(&one), fails_without: true, ..Need::default() }
             }
             _ => {
                 // What it says of each item may need others.
-                let by_others = !self.is_about_items(node) && need.to_hold + need.to_fail > 0;
-                let own = Need::both(if comprehension(node) == "one" { 2 } else { 1 });
-                need.and(Need { holds_by_others: by_others, fails_by_others: by_others, ..own })
+                let by_others = !self.is_about_items(node) && need.to_hold.total + need.to_fail.total > 0;
+                let own = if comprehension(node) == "one" { Count::of_lists(2, &names) } else { one };
+                need.and(Need {
+                    holds_by_others: by_others,
+                    fails_by_others: by_others,
+                    ..Need::both_of(own)
+                })
             }
         }
     }

@@ -82,8 +82,10 @@ impl Domain<'_> {
             return all;
         }
         self.count();
-        let most = longest(items.len(), self.items, 8 * self.limit);
-        if most < self.items {
+        // Of a list that has items one stays.
+        let wanted = self.needed.as_ref().map_or(self.items, |count| count.most(key).clamp(1, self.items));
+        let most = longest(items.len(), wanted, 8 * self.limit);
+        if most < wanted {
             self.not_all("too many combinations of items");
         }
         // The order of two items may decide which of them is reported; that of more says nothing else.

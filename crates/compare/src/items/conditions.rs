@@ -5,7 +5,7 @@
 
 use super::grown::{expression, list, makes_list};
 use super::lengths::operator;
-use super::{Items, Need, is_operation};
+use super::{Count, Items, Need, is_operation};
 use crate::analysis::tree::{Node, Tree};
 
 /// One side of a condition.
@@ -32,30 +32,43 @@ impl Items {
                 need = need.and(self.tree(tree, false));
             }
         }
-        let count = |side: &Side| usize::from(matches!(side, Side::Grown | Side::Other));
-        let is_grown = !matches!((&key, &value), (Side::Other, _) | (_, Side::Other));
-        let both = count(&key) + count(&value);
-        self.any |= both > 0;
-        // Each constant needs an item of its own.
-        let each = match (&key, &value) {
-            (Side::Constant(items), Side::Grown | Side::Other) => *items,
-            _ => 0,
+        let is_list = |side: &Side| matches!(side, Side::Grown | Side::Other);
+        let count = |side: &Side, name: &str| match side {
+            Side::Grown => Count::of_lists(1, &self.names(node.get(name).and_then(expression))),
+            Side::Other => Count::of(1),
+            _ => Count::default(),
         };
+        let (of_key, of_value) = (count(&key, "key"), count(&value, "value"));
+        let is_grown = !matches!((&key, &value), (Side::Other, _) | (_, Side::Other));
+        self.any |= is_list(&key) || is_list(&value);
+        // Each constant needs an item of its own.
+        let of_each = match &key {
+            Side::Constant(items) => (0..*items).fold(Count::default(), |sum, _| sum.and(&of_value)),
+            _ => Count::default(),
+        };
+        let both = of_key.and(&of_value);
         // Each item of the key needs one of the value.
-        let relates = both == 2;
-        let of_both = Need { holds_by_others: relates, ..Need::both(both) };
+        let relates = is_list(&key) && is_list(&value);
         let name = operator(node);
         let is_true = match name {
             // Its value is known for a request.
             _ if is_operation(node.get("key")) => Need::default(),
             "anyIn" | "allNotIn" if is_grown => Need { to_hold: both, ..Need::default() },
-            "anyIn" | "allNotIn" => Need::both(both),
-            "allIn" | "anyNotIn" => Need { to_hold: both + each, ..of_both },
-            "in" | "notIn" => Need { to_hold: both + each, ..of_both }.either(),
-            "equals" | "notEquals" => {
-                Need { holds_by_others: relates, ..Need::both(self.lengths(node).max(both)) }
+            "anyIn" | "allNotIn" => Need::both_of(both),
+            "allIn" | "anyNotIn" | "in" | "notIn" => {
+                let need = Need {
+                    to_hold: both.clone().and(&of_each),
+                    to_fail: both,
+                    holds_by_others: relates,
+                    ..Need::default()
+                };
+                if matches!(name, "in" | "notIn") { need.either() } else { need }
             }
-            _ => Need::both(self.lengths(node).max(1) + both),
+            "equals" | "notEquals" => {
+                let length = Count::of(self.lengths(node));
+                Need { holds_by_others: relates, ..Need::both_of(both.or(&length)) }
+            }
+            _ => Need::both_of(Count::of(self.lengths(node).max(1)).and(&both)),
         };
         let is_negated = matches!(name, "allNotIn" | "anyNotIn" | "notEquals");
         let is_true = if is_negated { is_true.negated() } else { is_true };
@@ -99,7 +112,9 @@ impl Items {
             _ => return None,
         };
         self.any = true;
-        let need = Need { to_hold: self.limited(least as usize), ..Need::default() };
+        let least = self.limited(least as usize);
+        let to_hold = Count::of_lists(least, &self.names(Some(measured)));
+        let need = Need { to_hold, ..Need::default() };
         Some(if is_negated { need.negated() } else { need })
     }
 }

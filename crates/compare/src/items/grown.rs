@@ -4,16 +4,18 @@
 //! computed of it alone. So an item of it needs one item of these, and without other items it has no items more. Expressions that have a name
 //! (variables, entries of a context) are looked into.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Items, comprehension};
 use crate::analysis::tree::{Node, Tree};
 
 /// The names under which such lists are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Grown {
-    /// Which variables are such lists.
-    variables: Vec<bool>,
+    /// Which variables are such lists, and of which fields.
+    variables: Vec<Option<BTreeSet<String>>>,
     /// The entries of the context that are.
-    entries: Vec<String>,
+    entries: BTreeMap<String, BTreeSet<String>>,
     /// Whether values have names that are no items of loops.
     has_binders: bool,
 }
@@ -25,8 +27,8 @@ impl Items {
         let variables = rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables"));
         for variable in list(variables) {
             let program = variable.as_node().and_then(|own| own.get("program"));
-            let is_grown = program.is_some_and(|program| self.is_made_of_items(program));
-            self.grown.variables.push(is_grown);
+            let names = program.and_then(|program| self.made_of_items(program));
+            self.grown.variables.push(names);
         }
         // Texts in which entries are put together say nothing of what they read.
         let entries = list(rule.get("bindings"));
@@ -38,24 +40,89 @@ impl Items {
             let Some(name) = name(entry) else { continue };
             let is_only =
                 entries.iter().enumerate().all(|(other, e)| at == other || self::name(e) != Some(&*name));
-            if is_only && self.is_made_of_items(entry) {
-                self.grown.entries.push(name);
+            if let Some(names) = self.made_of_items(entry).filter(|_| is_only) {
+                self.grown.entries.insert(name, names);
             }
         }
     }
 
-    /// Whether a variable, an entry or an operand computes such a list, and does not only read it.
-    fn is_made_of_items(&self, tree: &Tree) -> bool {
-        expression(tree).is_some_and(|expr| makes_list(expr) && self.grows(expr))
+    /// The fields of whose lists a variable, an entry or an operand computes such a list; nothing where it only reads one.
+    fn made_of_items(&self, tree: &Tree) -> Option<BTreeSet<String>> {
+        let expr = expression(tree).filter(|expr| makes_list(expr) && self.grows(expr))?;
+        Some(self.names(Some(expr)))
+    }
+
+    /// The fields of whose lists an expression gives items; none where they are not known.
+    pub(super) fn names(&self, tree: Option<&Tree>) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        match tree.is_some_and(|tree| self.add_names(tree, &mut found)) {
+            true => found,
+            false => BTreeSet::new(),
+        }
+    }
+
+    fn add_names(&self, tree: &Tree, out: &mut BTreeSet<String>) -> bool {
+        let Some(node) = tree.as_node() else { return false };
+        let mut all =
+            |trees: &[Tree]| !trees.is_empty() && trees.iter().all(|tree| self.add_names(tree, out));
+        match (node.kind, node.variant) {
+            ("Expr", "const") => is_empty(tree),
+            ("Expr", "variable") => match variable(node).and_then(|at| self.grown.variables.get(at)) {
+                Some(Some(names)) => {
+                    out.extend(names.iter().cloned());
+                    !names.is_empty()
+                }
+                _ => false,
+            },
+            ("Expr", "path") => match (entry(node), list(node.get("keys"))) {
+                (Some(name), [_]) => self.grown.entries.get(name).is_some_and(|names| {
+                    out.extend(names.iter().cloned());
+                    !names.is_empty()
+                }),
+                (None, [.., last]) => last.as_text().is_some_and(|last| {
+                    out.insert(last.to_string());
+                    !matches!(last, "element" | "object" | "oldObject" | "request")
+                }),
+                _ => false,
+            },
+            ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => {
+                node.get("").is_some_and(|inner| self.add_names(inner, out))
+            }
+            ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.add_names(expr, out)),
+            ("Expr", "let") => node.get("body").is_some_and(|body| self.add_names(body, out)),
+            ("Expr", "list" | "or") => all(list(node.get(""))),
+            ("Expr", "orElse") => all(list(node.get("sides"))),
+            ("Expr", "cond" | "unlessNull") => match list(node.get("")) {
+                [_, rest @ ..] => all(rest),
+                [] => false,
+            },
+            ("Walk", _) => match list(node.get("steps")) {
+                [] => node.get("base").is_some_and(|base| self.add_names(base, out)),
+                [.., last] => last.as_node().and_then(|step| step.text("key")).is_some_and(|key| {
+                    out.insert(key.to_string());
+                    true
+                }),
+            },
+            ("Invoke", _) => all(list(node.get("args"))),
+            // What is computed of an item may be a list of it.
+            ("Comprehension", _) => self.add_names_of_loop([node.get("range"), node.get("body")], out),
+            ("Expr", "project") => self.add_names_of_loop([node.get("source"), node.get("body")], out),
+            _ => false,
+        }
+    }
+
+    fn add_names_of_loop(&self, [walked, body]: [Option<&Tree>; 2], out: &mut BTreeSet<String>) -> bool {
+        if let Some(body) = body {
+            self.add_names(body, out);
+        }
+        walked.is_some_and(|walked| self.add_names(walked, out))
     }
 
     /// Whether a node reads a list that has a name.
     pub(super) fn reads_grown(&self, node: &Node) -> bool {
         match (node.kind, node.variant) {
             ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
-            ("Expr", "path") => {
-                entry(node).is_some_and(|name| self.grown.entries.iter().any(|own| own == name))
-            }
+            ("Expr", "path") => entry(node).is_some_and(|name| self.grown.entries.contains_key(name)),
             _ => false,
         }
     }
@@ -68,15 +135,13 @@ impl Items {
     /// Whether what is defined here is such a list: its items count where it is read.
     pub(super) fn defines_grown(&self, node: &Node) -> bool {
         match node.kind {
-            "Binding" => {
-                node.text("name").is_some_and(|name| self.grown.entries.iter().any(|own| own == name))
-            }
+            "Binding" => node.text("name").is_some_and(|name| self.grown.entries.contains_key(name)),
             _ => false,
         }
     }
 
     pub(super) fn is_grown_variable(&self, at: usize) -> bool {
-        self.grown.variables.get(at).is_some_and(|is_grown| *is_grown)
+        self.grown.variables.get(at).is_some_and(Option::is_some)
     }
 
     /// Whether an expression gives such a list, or reads a list or a single value.
@@ -95,7 +160,7 @@ impl Items {
             ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
             ("Expr", "path") => match node.get("base").and_then(Tree::as_node) {
                 Some(base) if base.variant == "root" => {
-                    entry(node).is_none_or(|name| self.grown.entries.iter().any(|own| own == name))
+                    entry(node).is_none_or(|name| self.grown.entries.contains_key(name))
                 }
                 Some(base) => self.grows(&Tree::Node(base.clone())),
                 None => false,

@@ -10,7 +10,7 @@ fn of(validate: &str) -> (usize, usize) {
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {validate}\n"
     );
     let found = Items::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0], &[], Shapes::default());
-    (found.violated, found.satisfied)
+    (found.violated.total, found.satisfied.total)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn operators_that_compare_two_lists_need_an_item_of_each_or_one_for_each() {
         );
         let set = PolicySet::from_yaml(&policy).unwrap();
         let found = Items::of(&set.policies()[0], &[], Shapes::default());
-        (found.violated, found.satisfied, found.violated_by_others, found.satisfied_by_others)
+        (found.violated.total, found.satisfied.total, found.violated_by_others, found.satisfied_by_others)
     };
     let list = "'{{ request.object.a[].c }}'";
     assert_eq!(deny("AnyIn", list), (2, 0, false, false));
@@ -122,7 +122,7 @@ spec:
 ";
     let set = PolicySet::from_yaml(policy).unwrap();
     let found = Items::of(&set.policies()[0], &[], Shapes::default());
-    assert_eq!((found.violated, found.satisfied), (2, 0));
+    assert_eq!((found.violated.total, found.satisfied.total), (2, 0));
 }
 
 #[test]
@@ -146,5 +146,5 @@ spec:
 ";
     let set = PolicySet::from_yaml(policy).unwrap();
     let found = Items::of(&set.policies()[0], &[], Shapes::default());
-    assert_eq!((found.violated, found.satisfied, found.satisfied_by_others), (3, 0, false));
+    assert_eq!((found.violated.total, found.satisfied.total, found.satisfied_by_others), (3, 0, false));
 }
