@@ -109,8 +109,9 @@ class Server:
         return self.send("POST", self.path(obj) + "?dryRun=All", obj)
 
     def send(self, method, path, obj=None):
-        """Code and answer of a request."""
-        headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
+        """Code and answer of a request. PATCH: changes of some fields."""
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"Authorization": "Bearer admin-token", "Content-Type": kind}
         for again in (True, False):
             try:
                 if self.connection is None:

@@ -48,7 +48,9 @@ def sent(api, one):
         code, answer = api.send("POST", api.path(obj), before)
         if code == 201:
             path = f"{api.path(obj)}/{obj['metadata']['name']}"
-            code, answer = api.send("PUT", f"{path}{subresource and '/'}{subresource}?dryRun=All", obj)
+            # What is there has what the server filled in, as `kubectl apply` leaves it.
+            method = "PUT" if one["oldObject"] or subresource else "PATCH"
+            code, answer = api.send(method, f"{path}{subresource and '/'}{subresource}?dryRun=All", obj)
             api.send("DELETE", path + "?gracePeriodSeconds=0")
     if code in (200, 201):
         return "accepted", normal(answer, obj)
