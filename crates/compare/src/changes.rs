@@ -1,0 +1,413 @@
+//! Sides that change objects by constants: their results are proved to be the same.
+//!
+//! In: an environment. Out: nothing, when the objects that stand for all others were evaluated by both sides as a whole; else why they are not
+//! known.
+//!
+//! Why these stand for all: what a rule writes is constant, at places that are known (`writes`), and which of it is written is decided by what
+//! the rule reads. Every other part of the object stays where it is. So two sides make the same of an object when at each place both write the same
+//! constant, or neither writes, or one writes the value that is there already. The places that are written are put among those that are read, and
+//! the constant that is written at a place among those that are tested there: it is a class of its own, so that a side that does not write it shows on
+//! the objects of the other classes. Which rules write follows from the classes of what they read (`domain`), and for rules that follow others in
+//! the same policy from these and from the constants that the others wrote. That a whole object is replaced, or an item added to a list, shows on what
+//! no rule reads (`marked`): each object is evaluated with and without it.
+//!
+//! A statement of a rule about the items of a list is kept true, or false, by as many items as `items` says: here of all
+//! rules of both sides, in either way, for all of them decide together.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::analysis::reads::{Reads, Step, Tree};
+use crate::ir::Expr;
+use crate::ir::Rule;
+use crate::ir::check::Check;
+use crate::ir::expressions::{Source, Validation};
+use crate::ir::rule::{Body, Message};
+use crate::ir::template::Template;
+use crate::kubernetes::Types;
+use crate::kubernetes::admitted::{Reason, Refusal, admitted};
+use crate::kubernetes::schema::{Leaf, Type};
+use crate::patch::schema::Schema;
+use crate::value::place::{PathPart, follow, parse};
+use crate::value::{Str, Value};
+
+use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
+use super::domain::Domain;
+use super::environment::Environment;
+use super::marked::{Marker, is_counted};
+use super::predicates::Predicates;
+use super::repair::mended;
+use super::seen::{Seen, as_if_admitted, is_read, seen_in_clusters};
+use super::side::Side;
+use super::surroundings::{Case, surroundings};
+use super::tested::Tested;
+use super::units::{selects, units};
+use super::writes::{Resolved, Writes, Written, resolved, writes};
+
+/// What a strategic merge does to a list when it walks over it.
+const MERGED: &str = "in lists that are merged by keys each item has all of these, and no two the same";
+
+/// Differences on more objects are not looked for.
+const ENOUGH: usize = 64;
+
+/// So many fields are tried as the one that nothing reads.
+const MOST_FIELDS: usize = 4;
+
+impl Run<'_> {
+    /// Compares what both sides make of all objects of an environment.
+    ///
+    /// # Errors
+    /// Why the objects that stand for all are not known.
+    pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
+        let found = Found::of(self.sides, environment)?;
+        let Found { reads, tested, fields, items, uncounted, written, merges } = found;
+        if let Some(why) = open(&reads, &tested) {
+            return Err(why);
+        }
+        let words = Rc::clone(&self.words);
+        let types: &Types = Types::built_in();
+        let mut domain =
+            Domain::new((types, &words), (&tested, &fields), environment, items, self.options.objects);
+        domain.uncounted = uncounted;
+        let (around, why) = surroundings(environment, &reads, &tested, &words);
+        let cases = cases(environment, &reads, &tested, &mut domain, &around);
+        if let Some(why) = domain.open.take().or(why) {
+            return Err(why);
+        }
+        let is_assumed = domain.is_assumed;
+        let mut tree = reads.shown.clone();
+        tree.merge(&reads.object);
+        let marker = Marker { types, text: unread(&written), other: 0 };
+        let def = types.of_kind(&environment.object).map(|def| &**def);
+        let mut differing = 0;
+        for case in cases {
+            if self.left == 0 {
+                return Err("the limit of evaluations was reached".into());
+            }
+            if self.is_late() {
+                return Err(TIME_LIMIT.into());
+            }
+            let known = (&reads, &fields);
+            match self.differs(environment, known, &case) {
+                Ok(None) => {}
+                // Whatever else they have.
+                Ok(Some(true)) => continue,
+                Ok(Some(false)) => differing += 1,
+                Err(why) => return Err(why),
+            }
+            // Where an API server refuses an object with some field more, it may take it with another one.
+            let mut found = Ok(None);
+            for other in 0..MOST_FIELDS {
+                let object = Marker { other, ..marker.clone() }.object(&case.object, def, &tree);
+                if object == case.object {
+                    break;
+                }
+                found = self.differs(environment, known, &Case { object, ..case.clone() });
+                if found.is_ok() {
+                    break;
+                }
+            }
+            differing += usize::from(found?.is_some());
+            if differing > ENOUGH {
+                return Err("objects are left on which sides may differ".into());
+            }
+        }
+        self.relative_to.extend(tested.taken);
+        if is_assumed {
+            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+        }
+        if merges && has_merged_lists(environment) {
+            self.relative_to.insert(MERGED.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the sides differ on an object; if they do, whether an API server refuses all objects of the same classes.
+    ///
+    /// # Errors
+    /// It refuses this one, and may admit another one.
+    fn differs(
+        &mut self,
+        environment: &Environment,
+        known: (&Reads, &Tested),
+        case: &Case,
+    ) -> Result<Option<bool>, String> {
+        self.observe(environment, case);
+        self.left = self.left.saturating_sub(2);
+        self.objects += 1;
+        match self.witness(environment, case.clone()) {
+            true => self.refused(environment, known, case).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// An object on which the sides differ: whether an API server refuses all objects of the same classes.
+    ///
+    /// # Errors
+    /// It refuses this one, and may admit another one.
+    fn refused(
+        &self,
+        environment: &Environment,
+        (reads, fields): (&Reads, &Tested),
+        case: &Case,
+    ) -> Result<bool, String> {
+        match seen_in_clusters(environment, case) {
+            Seen::Unknown | Seen::As(_) => return Ok(false),
+            Seen::NoPattern => return Ok(true),
+            // Only the absence of a field that is read is a class of its own.
+            Seen::Without(field) if is_read(reads, &field) => return Ok(true),
+            Seen::Without(_) | Seen::Refused => {}
+        }
+        if is_constant(environment, fields, &case.object) {
+            return Ok(true);
+        }
+        let is_same = |case: &Case| self.differ(environment, case).is_none();
+        let repaired = mended(&case.object).map(|object| Case { object, ..case.clone() });
+        let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
+            Seen::As(seen) => Some(seen),
+            _ => None,
+        });
+        let completed = as_if_admitted(environment, case);
+        match shown.is_none_or(|case| is_same(&case)) && completed.is_some_and(|case| is_same(&case)) {
+            true => Ok(false),
+            false => Err("an API server refuses the objects on which rules differ".into()),
+        }
+    }
+}
+
+/// What the rules of both sides read and write together.
+struct Found {
+    reads: Reads,
+    tested: Predicates,
+    fields: Tested,
+    items: usize,
+    /// Why the number of items is not known.
+    uncounted: Option<String>,
+    written: BTreeSet<String>,
+    merges: bool,
+}
+
+impl Found {
+    fn of(sides: [&Side; 2], environment: &Environment) -> Result<Found, String> {
+        let mut all = Writes::default();
+        for side in sides {
+            let rules =
+                side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
+            for rule in rules.filter(|rule| applies(rule, environment)) {
+                let own = of_rule(rule, environment)?;
+                all.places.extend(own.places);
+                all.merges |= own.merges;
+            }
+        }
+        let mut reads = Reads::default();
+        let mut tested = Predicates::default();
+        let mut fields = Tested::default();
+        let (mut items, mut uncounted) = (0, None);
+        for side in sides {
+            let checks = side.with_rules(&|rule| as_check(rule, environment));
+            for unit in units(&checks, environment) {
+                reads.merge(&unit.reads);
+                tested.merge(&unit.predicates);
+                fields.merge(&unit.tested);
+                let own = &unit.items;
+                items += own.violated + own.satisfied + usize::from(own.any);
+                uncounted = uncounted.or_else(|| own.open.clone());
+                if own.violated_by_others || own.satisfied_by_others {
+                    uncounted.get_or_insert_with(|| "items of one list go with items of another".into());
+                }
+            }
+        }
+        fields.are_patterns = tested.are_patterns;
+        if items > MOST_ITEMS {
+            uncounted.get_or_insert_with(|| "many statements about items of lists".into());
+        }
+        let mut tree = reads.shown.clone();
+        tree.merge(&reads.object);
+        for (place, written) in &all.places {
+            is_known(environment, &tree, &fields, place, written)?;
+        }
+        for (place, written) in &all.places {
+            reads.shown.add(place, false);
+            if let Written::Scalar(value) = written {
+                fields.add_written(place, value);
+            }
+        }
+        let written = all.texts().into_iter().map(Into::into).collect();
+        let items = items.clamp(1, MOST_ITEMS);
+        Ok(Found { reads, tested, fields, items, uncounted, written, merges: all.merges })
+    }
+}
+
+/// Whether a rule may apply to requests of an environment.
+fn applies(rule: &Rule, environment: &Environment) -> bool {
+    !environment.is_foreign(rule) && selects(&rule.when, environment.operation)
+}
+
+/// What a rule writes.
+fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, String> {
+    let why = match &rule.body {
+        Body::Generate(_) => "rules generate objects",
+        Body::Mutate(_) if environment.operation == "DELETE" => "objects are changed that are deleted",
+        Body::Mutate(_) if !environment.is_of_resource() => "what is sent to a subresource is changed",
+        _ => return writes(rule, &environment.object).map_err(|why| of_samples(why)),
+    };
+    Err(of_samples(why))
+}
+
+fn of_samples(why: &str) -> String {
+    format!("objects that rules change or generate are compared on samples: {why}")
+}
+
+/// A rule that checks what decides about the changes of another one: it reads and tests the same.
+fn as_check(rule: &Arc<Rule>, environment: &Environment) -> Arc<Rule> {
+    if !matches!(rule.body, Body::Mutate(_)) || !applies(rule, environment) {
+        return Arc::clone(rule);
+    }
+    let conditions = writes(rule, &environment.object).map(|writes| writes.conditions).unwrap_or_default();
+    let validation = |condition: Expr| Validation {
+        check: Source::new("", Ok(condition)),
+        message: "".into(),
+        message_program: None,
+        reason: "".into(),
+    };
+    let check = match rule.expressions.is_some() {
+        true => Check::Assert(conditions.into_iter().map(validation).collect()),
+        false => Check::Nothing,
+    };
+    let message = Message {
+        origin: rule.origin.clone(),
+        text: "".into(),
+        template: Template::Const(Value::from("")),
+        passed: "".into(),
+        names: [].into(),
+    };
+    Arc::new(Rule { body: Body::Validate { check, message }, ..(**rule).clone() })
+}
+
+/// A text that is written nowhere.
+fn unread(written: &BTreeSet<String>) -> Str {
+    let mut text = String::from("unread");
+    while written.contains(&text) {
+        text.push('x');
+    }
+    text.into()
+}
+
+/// Whether an API server refuses an object because of a text that is a class of its own.
+fn is_constant(environment: &Environment, fields: &Tested, object: &Value) -> bool {
+    let Some(Err(Refusal { reason: Reason::Invalid, path, .. })) = admitted(&environment.object, object)
+    else {
+        return false;
+    };
+    let path = parse(&path);
+    let (found, steps) = follow(object, &path);
+    let place: Vec<Step> = path
+        .iter()
+        .map(|part| match part {
+            PathPart::Key(key) => Step::Key(key.clone()),
+            PathPart::Index(_) => Step::Items,
+        })
+        .collect();
+    let is_alone = |text: &str| {
+        let languages = fields.at(&place).languages();
+        languages.globs.contains(text) || languages.texts.contains(text)
+    };
+    steps == path.len() && found.as_str().is_some_and(is_alone)
+}
+
+/// Whether lists of objects of a kind are merged by keys.
+fn has_merged_lists(environment: &Environment) -> bool {
+    let example = Value::map([
+        ("apiVersion", Value::from(environment.api_version())),
+        ("kind", Value::Str(environment.object[2].clone())),
+    ]);
+    !matches!(Schema::of_object(&example), Schema::Unknown)
+}
+
+/// Whether what is read tells what is written from all else that may be there.
+fn is_known(
+    environment: &Environment,
+    tree: &Tree,
+    fields: &Tested,
+    place: &[Step],
+    written: &Written,
+) -> Result<(), String> {
+    let types: &Types = Types::built_in();
+    let none = Tree::default();
+    let (ty, read) = (type_at(types, environment, place), tree_at(tree, place).unwrap_or(&none));
+    let why = match written {
+        Written::Scalar(value) => {
+            let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
+            match ty.and_then(|ty| leaf_of(types, ty)) {
+                _ if is_wild => "a text with wildcards is written",
+                // Two notations of one amount are one class.
+                Some(Leaf::Quantity) if fields.may_reach(place) => "an amount is compared and written",
+                Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
+                    "a time, or a number with a fraction, is written"
+                }
+                _ => return Ok(()),
+            }
+        }
+        Written::Whole if is_counted(read) => "the entries of an object that is replaced are read",
+        Written::WholeList if read.whole || read.names => "all of a list that is replaced is read",
+        Written::WholeList if read.items.is_some() || read.nested.is_some() => {
+            let mut below = read.items.as_deref().cloned().unwrap_or_default();
+            if let Some(nested) = &read.nested {
+                below.merge(nested);
+            }
+            let marker = Marker { types, text: "".into(), other: 0 };
+            match ty.map(|ty| resolved(types, ty)) {
+                Some(Resolved::List(_, item)) => match resolved(types, item) {
+                    Resolved::Object(def, _) if marker.has_room(def, &below) => return Ok(()),
+                    _ => "the items of a list that is replaced are read",
+                },
+                _ => "the items of a list that is replaced are read",
+            }
+        }
+        Written::Whole | Written::WholeList | Written::Item | Written::Shape => return Ok(()),
+    };
+    Err(of_samples(why))
+}
+
+/// What is read of a place, and of the items of lists above it.
+fn tree_at<'t>(tree: &'t Tree, place: &[Step]) -> Option<&'t Tree> {
+    if tree.whole {
+        return Some(tree);
+    }
+    let (step, rest) = match place.split_first() {
+        None => return Some(tree),
+        Some(split) => split,
+    };
+    match step {
+        Step::Key(key) => {
+            let own = tree.get(key).or(tree.items.as_deref());
+            own.and_then(|below| tree_at(below, rest))
+        }
+        _ => None,
+    }
+}
+
+/// The type of a place.
+fn type_at<'t>(types: &'t Types, environment: &Environment, place: &[Step]) -> Option<&'t Type> {
+    let (first, rest) = place.split_first()?;
+    let Step::Key(key) = first else { return None };
+    let mut ty = &types.of_kind(&environment.object)?.field(key)?.ty;
+    for step in rest {
+        let Step::Key(key) = step else { return None };
+        ty = match resolved(types, ty) {
+            Resolved::Object(def, _) => &def.field(key)?.ty,
+            Resolved::Map(value, _) => value,
+            _ => return None,
+        };
+    }
+    Some(ty)
+}
+
+fn leaf_of(types: &Types, ty: &Type) -> Option<Leaf> {
+    match ty {
+        Type::Leaf(leaf) => Some(*leaf),
+        Type::Named(name, _) => types.named(name)?.leaf,
+        _ => None,
+    }
+}
