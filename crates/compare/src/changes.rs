@@ -11,6 +11,9 @@
 //! the same policy from these and from the constants that the others wrote. That a whole object is replaced, or an item added to a list, shows on what
 //! no rule reads (`marked`): each object is evaluated with and without it.
 //!
+//! Of a list whose items are changed one by one the result is the list of the results of its items, if no two have one key: an item of which
+//! the sides make different things shows by itself, besides the items that keep the other statements true.
+//!
 //! A statement of a rule about the items of a list is kept true, or false, by as many items as `items` says: here of all
 //! rules of both sides, in either way, for all of them decide together.
 
@@ -21,15 +24,17 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::Expr;
 use crate::ir::Rule;
-use crate::ir::check::Check;
+use crate::ir::check::{Check, Overlay};
 use crate::ir::expressions::{Source, Validation};
 use crate::ir::rule::{Body, Message};
 use crate::ir::template::Template;
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, Refusal, admitted};
-use crate::kubernetes::schema::{Leaf, Type};
+use crate::kubernetes::schema::{Leaf, ListKind, Type};
+use crate::lower::LATE;
 use crate::patch::schema::Schema;
 use crate::value::place::{PathPart, follow, parse};
+use crate::value::print::json;
 use crate::value::{Str, Value};
 
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
@@ -43,7 +48,7 @@ use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{selects, units};
-use super::writes::{Resolved, Writes, Written, resolved, writes};
+use super::writes::{Resolved, Writes, Written, resolved, type_at, writes};
 
 /// What a strategic merge does to a list when it walks over it.
 const MERGED: &str = "in lists that are merged by keys each item has all of these, and no two the same";
@@ -61,7 +66,7 @@ impl Run<'_> {
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
         let found = Found::of(self.sides, environment)?;
-        let Found { reads, tested, fields, items, uncounted, written, merges } = found;
+        let Found { reads, tested, fields, items, uncounted, written, lists, merges } = found;
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
@@ -81,7 +86,11 @@ impl Run<'_> {
         let marker = Marker { types, text: unread(&written), other: 0 };
         let def = types.of_kind(&environment.object).map(|def| &**def);
         let mut differing = 0;
-        for case in cases {
+        let keyed: Vec<(&Vec<Step>, &[Str])> =
+            lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
+        // The answer is relative to that.
+        let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
+        for case in cases.into_iter().filter(is_regular) {
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
             }
@@ -117,7 +126,7 @@ impl Run<'_> {
         if is_assumed {
             self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }
-        if merges && has_merged_lists(environment) {
+        if merges {
             self.relative_to.insert(MERGED.into());
         }
         Ok(())
@@ -185,6 +194,8 @@ struct Found {
     /// Why the number of items is not known.
     uncounted: Option<String>,
     written: BTreeSet<String>,
+    /// Lists whose items are changed one by one.
+    lists: BTreeSet<Vec<Step>>,
     merges: bool,
 }
 
@@ -196,20 +207,39 @@ impl Found {
                 side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
             for rule in rules.filter(|rule| applies(rule, environment)) {
                 let own = of_rule(rule, environment)?;
+                if !own.patterns.is_empty()
+                    && pattern(&own.patterns).and_then(|one| LATE.pattern(&one)).is_none()
+                {
+                    return Err(of_samples("conditions of anchors do not go together"));
+                }
                 all.places.extend(own.places);
+                all.patterns.extend(own.patterns);
+                all.lists.extend(own.lists);
                 all.merges |= own.merges;
             }
+        }
+        if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
+            return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
+        }
+        // A merge puts the items that it changes in front of the others.
+        if !all.lists.iter().all(|list| keys_of(Types::built_in(), environment, list).is_some()) {
+            return Err(of_samples("items of a list without keys are changed one by one"));
         }
         let mut reads = Reads::default();
         let mut tested = Predicates::default();
         let mut fields = Tested::default();
-        let (mut items, mut uncounted) = (0, None);
+        // An item that is not changed alike shows by itself.
+        let (mut items, mut uncounted) = (all.lists.len(), None);
         for side in sides {
-            let checks = side.with_rules(&|rule| as_check(rule, environment));
+            let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {
                 reads.merge(&unit.reads);
                 tested.merge(&unit.predicates);
                 fields.merge(&unit.tested);
+            }
+            // What decides about each item by itself is no statement about a list.
+            let others = side.with_rules(&|rule| as_check(rule, environment, false));
+            for unit in units(&others, environment) {
                 let own = &unit.items;
                 items += own.violated + own.satisfied + usize::from(own.any);
                 uncounted = uncounted.or_else(|| own.open.clone());
@@ -235,7 +265,8 @@ impl Found {
         }
         let written = all.texts().into_iter().map(Into::into).collect();
         let items = items.clamp(1, MOST_ITEMS);
-        Ok(Found { reads, tested, fields, items, uncounted, written, merges: all.merges })
+        let merges = !all.lists.is_empty() || (all.merges && has_merged_lists(environment));
+        Ok(Found { reads, tested, fields, items, uncounted, written, lists: all.lists, merges })
     }
 }
 
@@ -259,12 +290,18 @@ fn of_samples(why: &str) -> String {
     format!("objects that rules change or generate are compared on samples: {why}")
 }
 
-/// A rule that checks what decides about the changes of another one: it reads and tests the same.
-fn as_check(rule: &Arc<Rule>, environment: &Environment) -> Arc<Rule> {
+/// A rule that checks what decides about the changes of another one: it reads and tests the same; `all`: also what decides about an item by
+/// itself.
+fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule> {
     if !matches!(rule.body, Body::Mutate(_)) || !applies(rule, environment) {
         return Arc::clone(rule);
     }
-    let conditions = writes(rule, &environment.object).map(|writes| writes.conditions).unwrap_or_default();
+    let Writes { mut conditions, mut patterns, of_items, .. } =
+        writes(rule, &environment.object).unwrap_or_default();
+    match all {
+        true => conditions.extend(of_items),
+        false => patterns.retain(|(place, _)| !place.contains(&Step::Items)),
+    }
     let validation = |condition: Expr| Validation {
         check: Source::new("", Ok(condition)),
         message: "".into(),
@@ -273,7 +310,10 @@ fn as_check(rule: &Arc<Rule>, environment: &Environment) -> Arc<Rule> {
     };
     let check = match rule.expressions.is_some() {
         true => Check::Assert(conditions.into_iter().map(validation).collect()),
-        false => Check::Nothing,
+        false => match pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
+            Some(pattern) => Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone()),
+            None => Check::Nothing,
+        },
     };
     let message = Message {
         origin: rule.origin.clone(),
@@ -283,6 +323,34 @@ fn as_check(rule: &Arc<Rule>, environment: &Environment) -> Arc<Rule> {
         names: [].into(),
     };
     Arc::new(Rule { body: Body::Validate { check, message }, ..(**rule).clone() })
+}
+
+/// The leaves of a pattern at their places, as one document; `None` where two of them do not go together.
+fn pattern(leaves: &[(Vec<Step>, Value)]) -> Option<Value> {
+    fn with(document: Value, place: &[Step], leaf: &Value) -> Option<Value> {
+        let Some((step, rest)) = place.split_first() else {
+            return (document.is_null() || document == *leaf).then(|| leaf.clone());
+        };
+        match (step, document) {
+            (Step::Key(key), Value::Null | Value::Map(_)) if key.contains(['*', '?', '(', ')']) => None,
+            (Step::Key(key), Value::Null) => Some(Value::map([(&**key, with(Value::Null, rest, leaf)?)])),
+            (Step::Key(key), document @ Value::Map(_)) => {
+                let below = document.get(key).cloned().unwrap_or_default();
+                Some(document.with(key, with(below, rest, leaf)?))
+            }
+            (Step::Items, Value::Null) => Some(Value::list(vec![with(Value::Null, rest, leaf)?])),
+            (Step::Items, Value::List(items)) => {
+                let first = items.first().cloned().unwrap_or_default();
+                Some(Value::list(vec![with(first, rest, leaf)?]))
+            }
+            _ => None,
+        }
+    }
+    let mut document = Value::Null;
+    for (place, leaf) in leaves {
+        document = with(document, place, leaf)?;
+    }
+    (!document.is_null()).then_some(document)
 }
 
 /// A text that is written nowhere.
@@ -316,6 +384,31 @@ fn is_constant(environment: &Environment, fields: &Tested, object: &Value) -> bo
     steps == path.len() && found.as_str().is_some_and(is_alone)
 }
 
+/// The keys by which the items of a list are known.
+fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[Step]) -> Option<&'t [Str]> {
+    match resolved(types, type_at(types, &environment.object, list)?) {
+        Resolved::List(ListKind::Keyed(keys), _) => Some(keys),
+        _ => None,
+    }
+}
+
+/// Whether each item of a list has all of these keys, and no two have the same.
+fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
+    let path: Vec<&str> = list
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(&**key),
+            _ => None,
+        })
+        .collect();
+    let mut known = BTreeSet::new();
+    object.at(&path).and_then(Value::as_list).unwrap_or_default().iter().all(|item| {
+        let own: Vec<&Value> =
+            keys.iter().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).collect();
+        own.len() == keys.len() && known.insert(own.into_iter().map(json).collect::<Vec<_>>())
+    })
+}
+
 /// Whether lists of objects of a kind are merged by keys.
 fn has_merged_lists(environment: &Environment) -> bool {
     let example = Value::map([
@@ -334,8 +427,7 @@ fn is_known(
     written: &Written,
 ) -> Result<(), String> {
     let types: &Types = Types::built_in();
-    let none = Tree::default();
-    let (ty, read) = (type_at(types, environment, place), tree_at(tree, place).unwrap_or(&none));
+    let (ty, read) = (type_at(types, &environment.object, place), tree_at(tree, place));
     let why = match written {
         Written::Scalar(value) => {
             let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
@@ -349,7 +441,7 @@ fn is_known(
                 _ => return Ok(()),
             }
         }
-        Written::Whole if is_counted(read) => "the entries of an object that is replaced are read",
+        Written::Whole if is_counted(&read) => "the entries of an object that is replaced are read",
         Written::WholeList if read.whole || read.names => "all of a list that is replaced is read",
         Written::WholeList if read.items.is_some() || read.nested.is_some() => {
             let mut below = read.items.as_deref().cloned().unwrap_or_default();
@@ -370,38 +462,22 @@ fn is_known(
     Err(of_samples(why))
 }
 
-/// What is read of a place, and of the items of lists above it.
-fn tree_at<'t>(tree: &'t Tree, place: &[Step]) -> Option<&'t Tree> {
+/// What is read of a place.
+fn tree_at(tree: &Tree, place: &[Step]) -> Tree {
     if tree.whole {
-        return Some(tree);
+        return Tree::all();
     }
-    let (step, rest) = match place.split_first() {
-        None => return Some(tree),
-        Some(split) => split,
+    let Some((step, rest)) = place.split_first() else { return tree.clone() };
+    let mut found = Tree::default();
+    let key = match step {
+        Step::Key(key) => tree.get(key),
+        Step::Items | Step::Nested => tree.nested.as_deref(),
     };
-    match step {
-        Step::Key(key) => {
-            let own = tree.get(key).or(tree.items.as_deref());
-            own.and_then(|below| tree_at(below, rest))
-        }
-        _ => None,
+    // Of an object the items are its values.
+    for below in key.into_iter().chain(tree.items.as_deref()) {
+        found.merge(&tree_at(below, rest));
     }
-}
-
-/// The type of a place.
-fn type_at<'t>(types: &'t Types, environment: &Environment, place: &[Step]) -> Option<&'t Type> {
-    let (first, rest) = place.split_first()?;
-    let Step::Key(key) = first else { return None };
-    let mut ty = &types.of_kind(&environment.object)?.field(key)?.ty;
-    for step in rest {
-        let Step::Key(key) = step else { return None };
-        ty = match resolved(types, ty) {
-            Resolved::Object(def, _) => &def.field(key)?.ty,
-            Resolved::Map(value, _) => value,
-            _ => return None,
-        };
-    }
-    Some(ty)
+    found
 }
 
 fn leaf_of(types: &Types, ty: &Type) -> Option<Leaf> {

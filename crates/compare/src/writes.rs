@@ -2,7 +2,7 @@
 //!
 //! In: a rule that changes the object of a request, the type of its kind. Out: [`Writes`]: the places that the rule may write, remove or
 //! create, with the constants that it writes there, and the conditions that decide which of them it does write. Or why this is not known: a
-//! value is copied or computed, or the items of a list are changed one by one.
+//! value is copied or computed, or items of a list are changed in a way that is not followed.
 
 mod expressions;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::analysis::reads::Step;
 use crate::ir::Expr;
 use crate::ir::expressions::{PatchType, Variable};
-use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
+use crate::ir::mutate::{Change, Json, Layer, Member, Merge, Node, Patch};
 use crate::ir::rule::Body;
 use crate::ir::shape::Anchor;
 use crate::ir::{Rule, Template};
@@ -58,6 +58,12 @@ pub(crate) struct Writes {
     pub places: Vec<(Place, Written)>,
     /// What decides which of it is written.
     pub conditions: Vec<Expr>,
+    /// What decides about an item by itself, in a loop over all.
+    pub of_items: Vec<Expr>,
+    /// The same of a document with anchors: what must match a leaf of a pattern at a place.
+    pub patterns: Vec<(Place, Value)>,
+    /// Lists of which each item is changed by itself.
+    pub lists: BTreeSet<Place>,
     /// Whether a strategic merge walks over the whole object.
     pub merges: bool,
 }
@@ -115,6 +121,22 @@ impl<'t> At<'t> {
     }
 }
 
+/// The type of a place.
+pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> Option<&'t Type> {
+    let (first, rest) = place.split_first()?;
+    let Step::Key(key) = first else { return None };
+    let mut ty = &types.of_kind(kind)?.field(key)?.ty;
+    for step in rest {
+        ty = match (step, resolved(types, ty)) {
+            (Step::Key(key), Resolved::Object(def, _)) => &def.field(key)?.ty,
+            (Step::Key(_), Resolved::Map(value, _)) => value,
+            (Step::Items, Resolved::List(_, item)) => item,
+            _ => return None,
+        };
+    }
+    Some(ty)
+}
+
 /// What a rule writes into objects of a kind.
 ///
 /// # Errors
@@ -144,7 +166,8 @@ pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
     let types: &Types = Types::built_in();
     let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
-    let mut writer = Writer { types, variables, path: Vec::new(), found: Writes::default() };
+    let mut writer =
+        Writer { types, variables, path: Vec::new(), loops: Vec::new(), found: Writes::default() };
     match &mutation.change {
         Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
         Change::ForEach(_) => return Err(BY_ITEM),
@@ -160,7 +183,19 @@ pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
         }
     }
     let places = &writer.found.places;
-    if places.iter().any(|(place, _)| identifies(place)) {
+    let is_key = |place: &[Step]| {
+        let at = place.iter().position(|step| *step == Step::Items);
+        let key = at.and_then(|at| place.get(at + 1));
+        let kind = at.and_then(|at| type_at(types, kind, place.get(..at)?));
+        match (kind.map(|ty| resolved(types, ty)), key) {
+            (Some(Resolved::List(ListKind::Keyed(keys), _)), Some(Step::Key(key))) => keys.contains(key),
+            _ => false,
+        }
+    };
+    if places
+        .iter()
+        .any(|(place, written)| identifies(place) || (*written != Written::Shape && is_key(place)))
+    {
         return Err(IDENTITY);
     }
     Ok(writer.found)
@@ -195,10 +230,23 @@ fn identifies(place: &[Step]) -> bool {
     }
 }
 
+/// Whether a part of a document has an anchor.
+fn has_anchor(node: &Node) -> bool {
+    match node {
+        Node::Scalar(_) => false,
+        Node::List(items) => items.iter().any(has_anchor),
+        Node::Map(members) => {
+            members.iter().any(|member| member.anchor != Anchor::None || has_anchor(&member.value))
+        }
+    }
+}
+
 struct Writer<'r> {
     types: &'r Types,
     variables: &'r [Variable],
     path: Place,
+    /// The loops around what is looked at: over what, and whether they have positions.
+    loops: Vec<(&'r Expr, bool)>,
     found: Writes,
 }
 
@@ -272,25 +320,59 @@ impl<'r> Writer<'r> {
         }
         match node {
             Node::Scalar(value) => self.layer(value, schema, depth),
-            Node::List(_) => self.merged_list(schema),
+            Node::List(items) => match (schema, &**items) {
+                _ if !items.iter().any(has_anchor) => self.merged_list(schema),
+                // The items that are decided get the name of the item that they are for.
+                (Schema::Keyed([key], item), [Node::Map(_)]) if **key == *"name" && !self.is_in_list() => {
+                    self.items(|own| own.node(&items[0], Schema::of(item), depth + 1))
+                }
+                _ => Err(BY_ITEM),
+            },
             Node::Map(members) => {
                 if depth > 0 {
                     self.add(Written::Shape);
                 }
-                for member in members {
-                    if *member.key == *DIRECTIVE {
-                        return Err("a patch has directives");
-                    }
-                    if !matches!(member.anchor, Anchor::None | Anchor::AddIfAbsent) {
-                        return Err("an anchor is a condition");
-                    }
-                    self.below(&member.key, |own| {
-                        own.node(&member.value, schema.field(&member.key), depth + 1)
-                    })?;
-                }
-                Ok(())
+                members.iter().try_for_each(|member| {
+                    self.below(&member.key, |own| own.member(member, schema, depth + 1))
+                })
             }
         }
+    }
+
+    fn member(&mut self, member: &Member, schema: Schema, depth: usize) -> Done {
+        let is_name = matches!(&*self.path, [.., Step::Items, Step::Key(key)] if **key == *"name");
+        match member.anchor {
+            _ if *member.key == *DIRECTIVE => Err("a patch has directives"),
+            Anchor::None if !is_name => self.node(&member.value, schema.field(&member.key), depth),
+            // What is added for one item is left out for those behind it.
+            Anchor::AddIfAbsent if !self.is_in_list() => {
+                self.node(&member.value, schema.field(&member.key), depth)
+            }
+            Anchor::Condition => match &member.value {
+                Node::Scalar(value) if !value.is_null() => {
+                    self.add(Written::Shape);
+                    self.found.patterns.push((self.path.clone(), value.clone()));
+                    Ok(())
+                }
+                _ => Err("an anchor is a condition about an object or a list"),
+            },
+            Anchor::None | Anchor::AddIfAbsent => Err(BY_ITEM),
+            _ => Err("an anchor decides about a whole list or document"),
+        }
+    }
+
+    /// Whether what is written is a part of an item.
+    fn is_in_list(&self) -> bool {
+        self.path.contains(&Step::Items)
+    }
+
+    /// Changes each item of the list at the place.
+    fn items(&mut self, write: impl FnOnce(&mut Self) -> Done) -> Done {
+        self.found.lists.insert(self.path.clone());
+        self.path.push(Step::Items);
+        let done = write(self);
+        self.path.pop();
+        done
     }
 
     fn merged_list(&mut self, schema: Schema) -> Done {
@@ -345,13 +427,15 @@ impl<'r> Writer<'r> {
         is_new: bool,
         write: impl FnOnce(&mut Self) -> Done,
     ) -> Done {
-        let outside = std::mem::take(&mut self.path);
+        let outside = self.path.clone();
         let done = self.to_path(path, at, is_new).and_then(|is_item| match is_item {
             true => {
                 // Its value is constant, too.
-                let mut inner = Writer { found: Writes::default(), path: Vec::new(), ..*self };
+                let mut inner =
+                    Writer { found: Writes::default(), loops: self.loops.clone(), path: Vec::new(), ..*self };
                 write(&mut inner)?;
                 self.found.conditions.append(&mut inner.found.conditions);
+                self.found.of_items.append(&mut inner.found.of_items);
                 self.add(Written::Item);
                 Ok(())
             }

@@ -315,8 +315,72 @@ fn what_is_copied_or_changed_item_by_item_is_no_proof() {
         &label("{{ request.object.metadata.name }}"),
         &apply("pods", "Object{metadata: Object.metadata{labels: {'a': object.metadata.name}}}"),
     );
-    let each =
-        classic("Pod", "mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', tty: true}]}}}");
-    let new = "Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, tty: true})}}";
-    tested(&each, &apply("pods", new));
+    let sources =
+        "mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', env: [{name: A, value: a}]}]}}}";
+    let new = "Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, env: [Object.spec.containers.env{name: 'A', value: 'a'}]})}}";
+    let found = compared(&classic("Pod", sources), &apply("pods", new));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+#[test]
+fn each_container_by_itself_is_proved() {
+    let old = |item: &str| {
+        classic("Pod", &format!("mutate: {{patchStrategicMerge: {{spec: {{containers: [{item}]}}}}}}"))
+    };
+    let new = |fields: &str| {
+        let item = format!("Object.spec.containers{{name: c.name, {fields}}}");
+        apply(
+            "pods",
+            &format!("Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {item})}}}}"),
+        )
+    };
+    let patched = |guard: &str, value: &str| {
+        let operation = format!(
+            "JSONPatch{{op: 'add', path: '/spec/containers/' + string(i) + '/workingDir', value: {value}}}"
+        );
+        patch("pods", &format!("object.spec.containers.transformList(i, c, {guard}{operation})"))
+    };
+    let all = old("{(name): '*', workingDir: /a}");
+    proved(&all, &new("workingDir: '/a'"));
+    proved(&all, &patched("", "'/a'"));
+    differ(&all, &new("workingDir: '/b'"));
+    differ(&all, &new("stdin: true"));
+    differ(&all, &new("?workingDir: has(c.workingDir) ? optional.none() : optional.of('/a')"));
+    differ(&all, &patched("", "'/b'"));
+    differ(&all, &patched("c.name != 'x', ", "'/a'"));
+    let others = "object.spec.?initContainers.orValue([]).";
+    differ(&all, &patched("", "'/a'").replace("object.spec.containers.", others));
+    differ(&all, &old("{(name): 'a*', workingDir: /a}"));
+    differ(&all, &old("{(name): '*', workingDir: /a, stdin: true}"));
+    // Which containers: by their images.
+    let latest = old("{(image): '*:latest', imagePullPolicy: Always}");
+    let by = |test: &str| new(&format!("?imagePullPolicy: {test} ? optional.of('Always') : optional.none()"));
+    proved(&latest, &by("c.image.endsWith(':latest')"));
+    differ(&latest, &by("c.image.endsWith(':lates')"));
+    differ(&latest, &by("c.image.endsWith('latest')"));
+    // One is enough to change all.
+    differ(&latest, &by("object.spec.containers.exists(x, x.image.endsWith(':latest'))"));
+}
+
+#[test]
+fn conditions_of_anchors_decide_about_the_whole_document() {
+    let rule =
+        "mutate: {patchStrategicMerge: {spec: {(hostNetwork): true, dnsPolicy: ClusterFirstWithHostNet}}}";
+    let old = classic("Pod", rule);
+    let new = |test: &str| {
+        let field = format!("?dnsPolicy: {test} ? optional.of('ClusterFirstWithHostNet') : optional.none()");
+        apply("pods", &format!("Object{{spec: Object.spec{{{field}}}}}"))
+    };
+    proved(&old, &new("object.spec.?hostNetwork.orValue(false)"));
+    differ(&old, &new("object.spec.?hostNetwork.orValue(true)"));
+    differ(&old, &new("object.spec.?hostPID.orValue(false)"));
+}
+
+#[test]
+fn what_one_item_leaves_out_for_those_behind_it_is_no_proof() {
+    let rule = "mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', +(tty): true}]}}}";
+    let item = "Object.spec.containers{name: c.name, ?tty: has(c.tty) ? optional.none() : optional.of(true)}";
+    let new = format!("Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {item})}}}}");
+    let found = compared(&classic("Pod", rule), &apply("pods", &new));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
 }
