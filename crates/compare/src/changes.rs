@@ -272,7 +272,11 @@ impl Found {
 
 /// Whether a rule may apply to requests of an environment.
 fn applies(rule: &Rule, environment: &Environment) -> bool {
-    !environment.is_foreign(rule) && selects(&rule.when, environment.operation)
+    // Policies for pods have rules for them and for their controllers.
+    let filters = rule.when.filters();
+    let has_kinds = !filters.is_empty() && filters.iter().all(|filter| !filter.kinds.is_empty());
+    let is_other = environment.is_foreign(rule) || (has_kinds && !environment.is_about(rule));
+    !is_other && selects(&rule.when, environment.operation)
 }
 
 /// What a rule writes.
