@@ -14,7 +14,7 @@
 //! Of a list whose items are changed one by one the result is the list of the results of its items, if no two have one key: an item of which
 //! the sides make different things shows by itself, besides the items that keep the other statements true.
 //!
-//! A statement of a rule about the items of a list is kept true, or false, by as many items as `items` says: here of all
+//! A statement of a rule about the items of a list stays true, or false, with as many items as `items` says: here of all
 //! rules of both sides, in either way, for all of them decide together.
 
 use std::collections::BTreeSet;
@@ -285,7 +285,7 @@ fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, String> {
         Body::Generate(_) => "rules generate objects",
         Body::Mutate(_) if environment.operation == "DELETE" => "objects are changed that are deleted",
         Body::Mutate(_) if !environment.is_of_resource() => "what is sent to a subresource is changed",
-        _ => return writes(rule, &environment.object).map_err(|why| of_samples(why)),
+        _ => return writes(rule, &environment.object).map_err(of_samples),
     };
     Err(of_samples(why))
 }
@@ -422,7 +422,7 @@ fn has_merged_lists(environment: &Environment) -> bool {
     !matches!(Schema::of_object(&example), Schema::Unknown)
 }
 
-/// Whether what is read tells what is written from all else that may be there.
+/// Whether what is read distinguishes what is written from all else that may be there.
 fn is_known(
     environment: &Environment,
     tree: &Tree,

@@ -190,7 +190,7 @@ impl<'r> Writer<'r> {
         write: impl FnOnce(&mut Self) -> Done,
     ) -> Done {
         let outside = self.path.clone();
-        let done = self.to_path(path, at, is_new).and_then(|is_item| match is_item {
+        let done = self.enter(path, at, is_new).and_then(|is_item| match is_item {
             true => {
                 // Its value is constant, too.
                 let mut inner =
@@ -208,7 +208,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The steps of a JSON pointer; whether it names the end of a list.
-    fn to_path(&mut self, path: &str, at: At<'r>, is_new: bool) -> Result<bool, Unknown> {
+    fn enter(&mut self, path: &str, at: At<'r>, is_new: bool) -> Result<bool, Unknown> {
         let mut tokens = path.split('/');
         if tokens.next() != Some("") {
             return Err("a path is none");

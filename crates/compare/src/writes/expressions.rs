@@ -334,7 +334,7 @@ impl<'r> Writer<'r> {
         }
         for (key, value) in fields {
             self.path.push(Step::Key(key));
-            self.lists_of(&value, depth + 1);
+            self.lists_of(value, depth + 1);
             self.path.pop();
         }
     }

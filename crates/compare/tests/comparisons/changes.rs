@@ -237,7 +237,7 @@ fn an_item_behind_those_of_a_list_is_proved_and_the_order_counts() {
 }
 
 #[test]
-fn what_is_replaced_as_a_whole_is_told_from_what_is_merged() {
+fn what_is_replaced_as_a_whole_differs_from_what_is_merged() {
     let whole = "[JSONPatch{op: 'add', path: '/spec/dnsConfig', value: {'searches': ['a']}}]";
     let merged = classic("Pod", "mutate: {patchStrategicMerge: {spec: {dnsConfig: {searches: [a]}}}}");
     differ(&patch("pods", whole), &merged);
