@@ -2,6 +2,7 @@
 """Pairs of policy files for `ephor diff` to be tried on; prints `OLD NEW` a line.
 
 pairs.py mutants FOLDER OUT SEED COUNT   each policy with one token changed: an operator, bound, wildcard, anchor, guard, kind, operation
+pairs.py changing FOLDER OUT SEED COUNT  the same of policies that change objects
 pairs.py reworded FOLDER OUT             each classic validate policy with other names, messages, and the reverse order of all that has none
 pairs.py twins FOLDER SUFFIX             policies and their rewrites in the sibling folders with a suffix: -vpol, -cel, -mpol
 
@@ -23,6 +24,9 @@ SWAPS = [("Equals", "NotEquals"), ("NotEquals", "Equals"), ("AnyIn", "AnyNotIn")
          ("UPDATE", "DELETE"), ("Pod", "Deployment"), ("pods", "deployments"), ("=(", "("), ("X(", "=("), ("?*", "*"), ("*", "?*"),
          ("Enforce", "Audit"), ("Audit", "Enforce"), ("Deny", "Audit"), ("any:", "all:"), ("all:", "any:"), (">=", ">"), ("<=", "<"),
          ("has(", "!has("), (".?", "."), ("!", ""), ("size(", "2 + size("), (" | ", " & ")]
+CHANGES = [("+(", "("), ("+(", ""), ("op: add", "op: replace"), ("op: replace", "op: add"), ("op: add", "op: remove"), ("'add'", "'replace'"),
+           ("'remove'", "'replace'"), ("/-", ""), ("/0", "/1"), ("? optional.none()", "? optional.of('x')"), ("hasValue()", "hasValue() == false"),
+           ("JSONPatch", "ApplyConfiguration"), ("labels", "annotations"), ("limits", "requests"), (" [JSONPatch{", " []; [JSONPatch{")]
 TEXTS = re.compile(r"""(?<=["'])[A-Za-z][\w./-]*(?=["'])|(?<=: )[a-z][\w./-]*$|(?<=- )[A-Za-z][\w./-]*$""", re.M)
 
 
@@ -38,10 +42,22 @@ def validating(folder):
             yield path, text
 
 
-def spots(body, pick):
+def changing(folder):
+    """The files with one policy that changes objects, and their texts."""
+    for path in sorted(glob.glob(folder + "/**/*.yaml", recursive=True)):
+        if "/." in os.path.relpath(path, folder):
+            continue
+        text = open(path).read()
+        is_one = "\nspec:" in text and text.count("\nkind:") <= 1 and "status:" not in text
+        is_classic = re.search(r"^kind: ClusterPolicy$", text, re.M) and re.search(r"\n *mutate:", text)
+        if is_one and (is_classic or re.search(r"^kind: MutatingPolicy$", text, re.M)):
+            yield path, text
+
+
+def spots(body, pick, swaps=SWAPS):
     """Where a token can be changed: start, end, and the new one."""
     found = []
-    for old, new in SWAPS:
+    for old, new in swaps:
         for m in re.finditer(re.escape(old), body):
             inside = old.isalpha() and (body[m.start() - 1:m.start()].isalnum() or body[m.end():m.end() + 1].isalnum())
             if not inside:
@@ -54,14 +70,14 @@ def spots(body, pick):
     return [s for s in found if "message:" not in body[body.rfind("\n", 0, s[0]) + 1:s[0]]]
 
 
-def mutants(folder, out, seed, count):
+def mutants(folder, out, seed, count, of=validating, swaps=SWAPS):
     os.makedirs(out, exist_ok=True)
-    pick, files, made = random.Random(int(seed)), list(validating(folder)), 0
+    pick, files, made = random.Random(int(seed)), list(of(folder)), 0
     while made < int(count):
         path, text = pick.choice(files)
         at = text.index("\nspec:")
         body = text[at:]
-        places = spots(body, pick)
+        places = spots(body, pick, swaps)
         if not places:
             continue
         start, end, new = pick.choice(places)
@@ -70,6 +86,10 @@ def mutants(folder, out, seed, count):
             file.write(text[:at] + body[:start] + new + body[end:])
         made += 1
         print(path, changed)
+
+
+def changing_mutants(folder, out, seed, count):
+    mutants(folder, out, seed, count, changing, SWAPS + CHANGES)
 
 
 def policies(folder, kinds):
@@ -183,7 +203,7 @@ def twins(folder, suffix):
 
 
 if __name__ == "__main__":
-    commands = {"mutants": (mutants, 4), "reworded": (reworded, 2), "twins": (twins, 2)}
+    commands = {"mutants": (mutants, 4), "changing": (changing_mutants, 4), "reworded": (reworded, 2), "twins": (twins, 2)}
     run, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if run is None or len(sys.argv) != count + 2:
         sys.exit(__doc__)

@@ -90,7 +90,7 @@ impl Default for Options {
 }
 
 /// Statements about items of lists, more of which are not distinguished.
-const MOST_ITEMS: usize = 16;
+pub(crate) const MOST_ITEMS: usize = 16;
 
 /// Lists of so many items are tried where longer ones are too many.
 const SOME_ITEMS: usize = 4;
@@ -127,7 +127,7 @@ const FEWEST: usize = 40;
 const FEW_UNITS: usize = 3;
 
 /// Why a comparison that was cut short is no proof.
-const TIME_LIMIT: &str = "the time limit was reached";
+pub(crate) const TIME_LIMIT: &str = "the time limit was reached";
 
 /// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
@@ -615,6 +615,6 @@ fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<
 }
 
 /// Why classes of values do not say all.
-fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
+pub(crate) fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
     tested.open.clone().or_else(|| reads.external.then(|| "external data".into()))
 }

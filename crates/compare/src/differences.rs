@@ -89,7 +89,7 @@ impl Run<'_> {
         self.found.values().any(is_such)
     }
 
-    fn differ(
+    pub(crate) fn differ(
         &self,
         environment: &Environment,
         case: &Case,

@@ -106,7 +106,7 @@ impl Environment {
     }
 
     /// Whether a rule with these matchers may select it.
-    fn is_about(&self, rule: &crate::ir::Rule) -> bool {
+    pub(crate) fn is_about(&self, rule: &crate::ir::Rule) -> bool {
         let bound = rule.bound.as_ref().and_then(|bound| bound.constraints.as_ref());
         let by = |constraints: &crate::ir::constraints::Constraints| {
             constraints.rules.iter().any(|rule| self.is_selected_by(rule))

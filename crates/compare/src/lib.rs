@@ -19,12 +19,14 @@ use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
+use ephor_patch as patch;
 use ephor_policies as policies;
 use ephor_value as value;
 
 mod answer;
 mod answers;
 mod certificate;
+mod changes;
 mod classes;
 mod combine;
 #[cfg(test)]
@@ -44,6 +46,7 @@ mod inputs;
 mod items;
 mod kind;
 mod loops;
+mod marked;
 mod messages;
 mod names;
 mod nearness;
@@ -71,6 +74,7 @@ mod units;
 mod values;
 mod variation;
 mod words;
+mod writes;
 
 pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 pub use certificate::{Certificate, CertificateError, Certified, Held};

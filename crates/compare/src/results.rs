@@ -1,7 +1,8 @@
 //! Sides that change or generate objects: their results are compared.
 //!
-//! In: an environment. Sides with the same rules in the same order are equal. Others are evaluated as a whole on objects of the classes
-//! that they read and write; agreement on all of these is no proof, for a rule may copy what nothing tests.
+//! In: an environment. Sides with the same rules in the same order are equal. Where rules write constants, the objects that stand for all are
+//! evaluated (`changes`). Others are evaluated as a whole on objects of the classes that they read and write; agreement on all of
+//! these is no proof, for a rule may copy what nothing tests.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -34,7 +35,10 @@ impl Run<'_> {
             self.relative_to.extend(relative_to);
             return;
         }
-        self.reasons.insert("objects that rules change or generate are compared on samples".into());
+        match self.changes(environment) {
+            Ok(()) => return,
+            Err(why) => _ = self.reasons.insert(why),
+        }
         let (mut reads, mut tested) = (Reads::default(), Predicates::default());
         for unit in sides.iter().flatten() {
             reads.merge(&unit.reads);

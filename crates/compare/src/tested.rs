@@ -68,6 +68,23 @@ impl Tested {
         }
     }
 
+    /// Adds a constant that a rule writes into a field: it is one of the values that this may have.
+    pub fn add_written(&mut self, field: &[Step], value: &Value) {
+        let mut here = Predicates::default();
+        here.add_constant(value);
+        if matches!(value, Value::Int(_) | Value::Bool(_)) {
+            // In the place of a text it is one.
+            here.add_constant(&Value::from(crate::value::print::json(value)));
+        }
+        self.add(field.to_vec(), &[here, Predicates::default()]);
+    }
+
+    /// Whether a test reaches a field, or may do so.
+    pub fn may_reach(&self, field: &[Step]) -> bool {
+        let mut places = self.places.iter().map(|(place, _)| place).chain(self.related.iter().flatten());
+        places.any(|place| reaches(place, field))
+    }
+
     /// Adds what another unit tests.
     pub fn merge(&mut self, other: &Tested) {
         other.places.iter().for_each(|(place, predicates)| self.add(place.clone(), predicates));

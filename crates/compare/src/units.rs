@@ -212,7 +212,7 @@ fn taken(tests: &Tests) -> impl Iterator<Item = String> {
 }
 
 /// Whether a matcher can select requests of an operation.
-fn selects(matcher: &Matcher, operation: &str) -> bool {
+pub(crate) fn selects(matcher: &Matcher, operation: &str) -> bool {
     let is_any = |filter: &Filter| {
         filter.operations.is_empty() || filter.operations.iter().any(|one| **one == *operation)
     };

@@ -1,0 +1,493 @@
+//! Sides that change objects by constants: their results are proved to be the same.
+//!
+//! In: an environment. Out: nothing, when the objects that stand for all others were evaluated by both sides as a whole; else why they are not
+//! known.
+//!
+//! Why these stand for all: what a rule writes is constant, at places that are known (`writes`), and which of it is written is decided by what
+//! the rule reads. Every other part of the object stays where it is. So two sides make the same of an object when at each place both write the same
+//! constant, or neither writes, or one writes the value that is there already. The places that are written are put among those that are read, and
+//! the constant that is written at a place among those that are tested there: it is a class of its own, so that a side that does not write it shows on
+//! the objects of the other classes. Which rules write follows from the classes of what they read (`domain`), and for rules that follow others in
+//! the same policy from these and from the constants that the others wrote. That a whole object is replaced, or an item added to a list, shows on what
+//! no rule reads (`marked`): each object is evaluated with and without it.
+//!
+//! Of a list whose items are changed one by one the result is the list of the results of its items, if no two have one key: an item of which
+//! the sides make different things shows by itself, besides the items that keep the other statements true.
+//!
+//! A statement of a rule about the items of a list stays true, or false, with as many items as `items` says: here of all
+//! rules of both sides, in either way, for all of them decide together.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::analysis::reads::{Reads, Step, Tree};
+use crate::ir::Expr;
+use crate::ir::Rule;
+use crate::ir::check::{Check, Overlay};
+use crate::ir::expressions::{Source, Validation};
+use crate::ir::rule::{Body, Message};
+use crate::ir::template::Template;
+use crate::kubernetes::Types;
+use crate::kubernetes::admitted::{Reason, Refusal, admitted};
+use crate::kubernetes::schema::{Leaf, ListKind, Type};
+use crate::lower::LATE;
+use crate::patch::schema::Schema;
+use crate::value::place::{PathPart, follow, parse};
+use crate::value::print::json;
+use crate::value::{Str, Value};
+
+use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
+use super::domain::Domain;
+use super::environment::Environment;
+use super::marked::{Marker, is_counted};
+use super::predicates::Predicates;
+use super::repair::mended;
+use super::seen::{Seen, as_if_admitted, is_read, seen_in_clusters};
+use super::side::Side;
+use super::surroundings::{Case, surroundings};
+use super::tested::Tested;
+use super::units::{selects, units};
+use super::writes::{Resolved, Writes, Written, resolved, type_at, writes};
+
+/// What a strategic merge does to a list when it walks over it.
+const MERGED: &str = "in lists that are merged by keys each item has all of these, and no two the same";
+
+/// Differences on more objects are not looked for.
+const ENOUGH: usize = 64;
+
+/// So many fields are tried as the one that nothing reads.
+const MOST_FIELDS: usize = 4;
+
+impl Run<'_> {
+    /// Compares what both sides make of all objects of an environment.
+    ///
+    /// # Errors
+    /// Why the objects that stand for all are not known.
+    pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
+        let found = Found::of(self.sides, environment)?;
+        let Found { reads, tested, fields, items, uncounted, written, lists, merges } = found;
+        if let Some(why) = open(&reads, &tested) {
+            return Err(why);
+        }
+        let words = Rc::clone(&self.words);
+        let types: &Types = Types::built_in();
+        let mut domain =
+            Domain::new((types, &words), (&tested, &fields), environment, items, self.options.objects);
+        domain.uncounted = uncounted;
+        let (around, why) = surroundings(environment, &reads, &tested, &words);
+        let cases = cases(environment, &reads, &tested, &mut domain, &around);
+        if let Some(why) = domain.open.take().or(why) {
+            return Err(why);
+        }
+        let is_assumed = domain.is_assumed;
+        let mut tree = reads.shown.clone();
+        tree.merge(&reads.object);
+        let marker = Marker { types, text: unread(&written), other: 0 };
+        let def = types.of_kind(&environment.object).map(|def| &**def);
+        let mut differing = 0;
+        let keyed: Vec<(&Vec<Step>, &[Str])> =
+            lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
+        // The answer is relative to that.
+        let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
+        for case in cases.into_iter().filter(is_regular) {
+            if self.left == 0 {
+                return Err("the limit of evaluations was reached".into());
+            }
+            if self.is_late() {
+                return Err(TIME_LIMIT.into());
+            }
+            let known = (&reads, &fields);
+            match self.differs(environment, known, &case) {
+                Ok(None) => {}
+                // Whatever else they have.
+                Ok(Some(true)) => continue,
+                Ok(Some(false)) => differing += 1,
+                Err(why) => return Err(why),
+            }
+            // Where an API server refuses an object with some field more, it may take it with another one.
+            let mut found = Ok(None);
+            for other in 0..MOST_FIELDS {
+                let object = Marker { other, ..marker.clone() }.object(&case.object, def, &tree);
+                if object == case.object {
+                    break;
+                }
+                found = self.differs(environment, known, &Case { object, ..case.clone() });
+                if found.is_ok() {
+                    break;
+                }
+            }
+            differing += usize::from(found?.is_some());
+            if differing > ENOUGH {
+                return Err("objects are left on which sides may differ".into());
+            }
+        }
+        self.relative_to.extend(tested.taken);
+        if is_assumed {
+            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+        }
+        if merges {
+            self.relative_to.insert(MERGED.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the sides differ on an object; if they do, whether an API server refuses all objects of the same classes.
+    ///
+    /// # Errors
+    /// It refuses this one, and may admit another one.
+    fn differs(
+        &mut self,
+        environment: &Environment,
+        known: (&Reads, &Tested),
+        case: &Case,
+    ) -> Result<Option<bool>, String> {
+        self.observe(environment, case);
+        self.left = self.left.saturating_sub(2);
+        self.objects += 1;
+        match self.witness(environment, case.clone()) {
+            true => self.refused(environment, known, case).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// An object on which the sides differ: whether an API server refuses all objects of the same classes.
+    ///
+    /// # Errors
+    /// It refuses this one, and may admit another one.
+    fn refused(
+        &self,
+        environment: &Environment,
+        (reads, fields): (&Reads, &Tested),
+        case: &Case,
+    ) -> Result<bool, String> {
+        match seen_in_clusters(environment, case) {
+            Seen::Unknown | Seen::As(_) => return Ok(false),
+            Seen::NoPattern => return Ok(true),
+            // Only the absence of a field that is read is a class of its own.
+            Seen::Without(field) if is_read(reads, &field) => return Ok(true),
+            Seen::Without(_) | Seen::Refused => {}
+        }
+        if is_constant(environment, fields, &case.object) {
+            return Ok(true);
+        }
+        let is_same = |case: &Case| self.differ(environment, case).is_none();
+        let repaired = mended(&case.object).map(|object| Case { object, ..case.clone() });
+        let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
+            Seen::As(seen) => Some(seen),
+            _ => None,
+        });
+        let completed = as_if_admitted(environment, case);
+        match shown.is_none_or(|case| is_same(&case)) && completed.is_some_and(|case| is_same(&case)) {
+            true => Ok(false),
+            false => Err("an API server refuses the objects on which rules differ".into()),
+        }
+    }
+}
+
+/// What the rules of both sides read and write together.
+struct Found {
+    reads: Reads,
+    tested: Predicates,
+    fields: Tested,
+    items: usize,
+    /// Why the number of items is not known.
+    uncounted: Option<String>,
+    written: BTreeSet<String>,
+    /// Lists whose items are changed one by one.
+    lists: BTreeSet<Vec<Step>>,
+    merges: bool,
+}
+
+impl Found {
+    fn of(sides: [&Side; 2], environment: &Environment) -> Result<Found, String> {
+        let mut all = Writes::default();
+        for side in sides {
+            let rules =
+                side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
+            for rule in rules.filter(|rule| applies(rule, environment)) {
+                let own = of_rule(rule, environment)?;
+                if !own.patterns.is_empty()
+                    && pattern(&own.patterns).and_then(|one| LATE.pattern(&one)).is_none()
+                {
+                    return Err(of_samples("conditions of anchors do not go together"));
+                }
+                all.places.extend(own.places);
+                all.patterns.extend(own.patterns);
+                all.lists.extend(own.lists);
+                all.merges |= own.merges;
+            }
+        }
+        if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
+            return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
+        }
+        // A merge puts the items that it changes in front of the others.
+        if !all.lists.iter().all(|list| keys_of(Types::built_in(), environment, list).is_some()) {
+            return Err(of_samples("items of a list without keys are changed one by one"));
+        }
+        let mut reads = Reads::default();
+        let mut tested = Predicates::default();
+        let mut fields = Tested::default();
+        // An item that is not changed alike shows by itself.
+        let (mut items, mut uncounted) = (all.lists.len(), None);
+        for side in sides {
+            let checks = side.with_rules(&|rule| as_check(rule, environment, true));
+            for unit in units(&checks, environment) {
+                reads.merge(&unit.reads);
+                tested.merge(&unit.predicates);
+                fields.merge(&unit.tested);
+            }
+            // What decides about each item by itself is no statement about a list.
+            let others = side.with_rules(&|rule| as_check(rule, environment, false));
+            for unit in units(&others, environment) {
+                let own = &unit.items;
+                items += own.violated + own.satisfied + usize::from(own.any);
+                uncounted = uncounted.or_else(|| own.open.clone());
+                if own.violated_by_others || own.satisfied_by_others {
+                    uncounted.get_or_insert_with(|| "items of one list go with items of another".into());
+                }
+            }
+        }
+        fields.are_patterns = tested.are_patterns;
+        if items > MOST_ITEMS {
+            uncounted.get_or_insert_with(|| "many statements about items of lists".into());
+        }
+        let mut tree = reads.shown.clone();
+        tree.merge(&reads.object);
+        for (place, written) in &all.places {
+            is_known(environment, &tree, &fields, place, written)?;
+        }
+        for (place, written) in &all.places {
+            reads.shown.add(place, false);
+            if let Written::Scalar(value) = written {
+                fields.add_written(place, value);
+            }
+        }
+        let written = all.texts().into_iter().map(Into::into).collect();
+        let items = items.clamp(1, MOST_ITEMS);
+        let merges = !all.lists.is_empty() || (all.merges && has_merged_lists(environment));
+        Ok(Found { reads, tested, fields, items, uncounted, written, lists: all.lists, merges })
+    }
+}
+
+/// Whether a rule may apply to requests of an environment.
+fn applies(rule: &Rule, environment: &Environment) -> bool {
+    // Policies for pods have rules for them and for their controllers.
+    let filters = rule.when.filters();
+    let has_kinds = !filters.is_empty() && filters.iter().all(|filter| !filter.kinds.is_empty());
+    let is_other = environment.is_foreign(rule) || (has_kinds && !environment.is_about(rule));
+    !is_other && selects(&rule.when, environment.operation)
+}
+
+/// What a rule writes.
+fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, String> {
+    let why = match &rule.body {
+        Body::Generate(_) => "rules generate objects",
+        Body::Mutate(_) if environment.operation == "DELETE" => "objects are changed that are deleted",
+        Body::Mutate(_) if !environment.is_of_resource() => "what is sent to a subresource is changed",
+        _ => return writes(rule, &environment.object).map_err(of_samples),
+    };
+    Err(of_samples(why))
+}
+
+fn of_samples(why: &str) -> String {
+    format!("objects that rules change or generate are compared on samples: {why}")
+}
+
+/// A rule that checks what decides about the changes of another one: it reads and tests the same; `all`: also what decides about an item by
+/// itself.
+fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule> {
+    if !matches!(rule.body, Body::Mutate(_)) || !applies(rule, environment) {
+        return Arc::clone(rule);
+    }
+    let Writes { mut conditions, mut patterns, of_items, .. } =
+        writes(rule, &environment.object).unwrap_or_default();
+    match all {
+        true => conditions.extend(of_items),
+        false => patterns.retain(|(place, _)| !place.contains(&Step::Items)),
+    }
+    let validation = |condition: Expr| Validation {
+        check: Source::new("", Ok(condition)),
+        message: "".into(),
+        message_program: None,
+        reason: "".into(),
+    };
+    let check = match rule.expressions.is_some() {
+        true => Check::Assert(conditions.into_iter().map(validation).collect()),
+        false => match pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
+            Some(pattern) => Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone()),
+            None => Check::Nothing,
+        },
+    };
+    let message = Message {
+        origin: rule.origin.clone(),
+        text: "".into(),
+        template: Template::Const(Value::from("")),
+        passed: "".into(),
+        names: [].into(),
+    };
+    Arc::new(Rule { body: Body::Validate { check, message }, ..(**rule).clone() })
+}
+
+/// The leaves of a pattern at their places, as one document; `None` where two of them do not go together.
+fn pattern(leaves: &[(Vec<Step>, Value)]) -> Option<Value> {
+    fn with(document: Value, place: &[Step], leaf: &Value) -> Option<Value> {
+        let Some((step, rest)) = place.split_first() else {
+            return (document.is_null() || document == *leaf).then(|| leaf.clone());
+        };
+        match (step, document) {
+            (Step::Key(key), Value::Null | Value::Map(_)) if key.contains(['*', '?', '(', ')']) => None,
+            (Step::Key(key), Value::Null) => Some(Value::map([(&**key, with(Value::Null, rest, leaf)?)])),
+            (Step::Key(key), document @ Value::Map(_)) => {
+                let below = document.get(key).cloned().unwrap_or_default();
+                Some(document.with(key, with(below, rest, leaf)?))
+            }
+            (Step::Items, Value::Null) => Some(Value::list(vec![with(Value::Null, rest, leaf)?])),
+            (Step::Items, Value::List(items)) => {
+                let first = items.first().cloned().unwrap_or_default();
+                Some(Value::list(vec![with(first, rest, leaf)?]))
+            }
+            _ => None,
+        }
+    }
+    let mut document = Value::Null;
+    for (place, leaf) in leaves {
+        document = with(document, place, leaf)?;
+    }
+    (!document.is_null()).then_some(document)
+}
+
+/// A text that is written nowhere.
+fn unread(written: &BTreeSet<String>) -> Str {
+    let mut text = String::from("unread");
+    while written.contains(&text) {
+        text.push('x');
+    }
+    text.into()
+}
+
+/// Whether an API server refuses an object because of a text that is a class of its own.
+fn is_constant(environment: &Environment, fields: &Tested, object: &Value) -> bool {
+    let Some(Err(Refusal { reason: Reason::Invalid, path, .. })) = admitted(&environment.object, object)
+    else {
+        return false;
+    };
+    let path = parse(&path);
+    let (found, steps) = follow(object, &path);
+    let place: Vec<Step> = path
+        .iter()
+        .map(|part| match part {
+            PathPart::Key(key) => Step::Key(key.clone()),
+            PathPart::Index(_) => Step::Items,
+        })
+        .collect();
+    let is_alone = |text: &str| {
+        let languages = fields.at(&place).languages();
+        languages.globs.contains(text) || languages.texts.contains(text)
+    };
+    steps == path.len() && found.as_str().is_some_and(is_alone)
+}
+
+/// The keys by which the items of a list are known.
+fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[Step]) -> Option<&'t [Str]> {
+    match resolved(types, type_at(types, &environment.object, list)?) {
+        Resolved::List(ListKind::Keyed(keys), _) => Some(keys),
+        _ => None,
+    }
+}
+
+/// Whether each item of a list has all of these keys, and no two have the same.
+fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
+    let path: Vec<&str> = list
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(&**key),
+            _ => None,
+        })
+        .collect();
+    let mut known = BTreeSet::new();
+    object.at(&path).and_then(Value::as_list).unwrap_or_default().iter().all(|item| {
+        let own: Vec<&Value> =
+            keys.iter().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).collect();
+        own.len() == keys.len() && known.insert(own.into_iter().map(json).collect::<Vec<_>>())
+    })
+}
+
+/// Whether lists of objects of a kind are merged by keys.
+fn has_merged_lists(environment: &Environment) -> bool {
+    let example = Value::map([
+        ("apiVersion", Value::from(environment.api_version())),
+        ("kind", Value::Str(environment.object[2].clone())),
+    ]);
+    !matches!(Schema::of_object(&example), Schema::Unknown)
+}
+
+/// Whether what is read distinguishes what is written from all else that may be there.
+fn is_known(
+    environment: &Environment,
+    tree: &Tree,
+    fields: &Tested,
+    place: &[Step],
+    written: &Written,
+) -> Result<(), String> {
+    let types: &Types = Types::built_in();
+    let (ty, read) = (type_at(types, &environment.object, place), tree_at(tree, place));
+    let why = match written {
+        Written::Scalar(value) => {
+            let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
+            match ty.and_then(|ty| leaf_of(types, ty)) {
+                _ if is_wild => "a text with wildcards is written",
+                // Two notations of one amount are one class.
+                Some(Leaf::Quantity) if fields.may_reach(place) => "an amount is compared and written",
+                Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
+                    "a time, or a number with a fraction, is written"
+                }
+                _ => return Ok(()),
+            }
+        }
+        Written::Whole if is_counted(&read) => "the entries of an object that is replaced are read",
+        Written::WholeList if read.whole || read.names => "all of a list that is replaced is read",
+        Written::WholeList if read.items.is_some() || read.nested.is_some() => {
+            let mut below = read.items.as_deref().cloned().unwrap_or_default();
+            if let Some(nested) = &read.nested {
+                below.merge(nested);
+            }
+            let marker = Marker { types, text: "".into(), other: 0 };
+            match ty.map(|ty| resolved(types, ty)) {
+                Some(Resolved::List(_, item)) => match resolved(types, item) {
+                    Resolved::Object(def, _) if marker.has_room(def, &below) => return Ok(()),
+                    _ => "the items of a list that is replaced are read",
+                },
+                _ => "the items of a list that is replaced are read",
+            }
+        }
+        Written::Whole | Written::WholeList | Written::Item | Written::Shape => return Ok(()),
+    };
+    Err(of_samples(why))
+}
+
+/// What is read of a place.
+fn tree_at(tree: &Tree, place: &[Step]) -> Tree {
+    if tree.whole {
+        return Tree::all();
+    }
+    let Some((step, rest)) = place.split_first() else { return tree.clone() };
+    let mut found = Tree::default();
+    let key = match step {
+        Step::Key(key) => tree.get(key),
+        Step::Items | Step::Nested => tree.nested.as_deref(),
+    };
+    // Of an object the items are its values.
+    for below in key.into_iter().chain(tree.items.as_deref()) {
+        found.merge(&tree_at(below, rest));
+    }
+    found
+}
+
+fn leaf_of(types: &Types, ty: &Type) -> Option<Leaf> {
+    match ty {
+        Type::Leaf(leaf) => Some(*leaf),
+        Type::Named(name, _) => types.named(name)?.leaf,
+        _ => None,
+    }
+}

@@ -1,0 +1,325 @@
+//! What rules write into objects, where that is known before there is one.
+//!
+//! In: a rule that changes the object of a request, the type of its kind. Out: [`Writes`]: the places that the rule may write, remove or
+//! create, with the constants that it writes there, and the conditions that decide which of them it does write. Or why this is not known: a
+//! value is copied or computed, or items of a list are changed in a way that is not followed.
+
+mod documents;
+mod expressions;
+mod loops;
+
+use std::collections::BTreeSet;
+
+use crate::analysis::reads::Step;
+use crate::ir::expressions::{PatchType, Variable};
+use crate::ir::mutate::Change;
+use crate::ir::rule::Body;
+use crate::ir::{Expr, Rule, Template};
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
+use crate::value::{Str, Value};
+
+/// Changes that nest more deeply are not followed.
+const DEEPEST: usize = 64;
+
+/// A place in an object.
+type Place = Vec<Step>;
+
+/// Why it is not known what a rule writes.
+pub(crate) type Unknown = &'static str;
+
+const COMPUTED: Unknown = "a value is copied or computed";
+const BY_ITEM: Unknown = "items of a list are changed in a way that is not followed";
+const IDENTITY: Unknown = "what identifies an object is changed";
+
+/// What is written at a place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Written {
+    /// A value without parts.
+    Scalar(Value),
+    /// Something with parts in the place of all that is there.
+    Whole,
+    /// A list in the place of all that is there.
+    WholeList,
+    /// An item behind those of a list.
+    Item,
+    /// An object that is there for the sake of its fields, or nothing: it is removed.
+    Shape,
+}
+
+/// What a rule writes.
+#[derive(Default)]
+pub(crate) struct Writes {
+    /// The places, with what is written there.
+    pub places: Vec<(Place, Written)>,
+    /// What decides which of it is written.
+    pub conditions: Vec<Expr>,
+    /// What decides about an item by itself, in a loop over all.
+    pub of_items: Vec<Expr>,
+    /// The same of a document with anchors: what must match a leaf of a pattern at a place.
+    pub patterns: Vec<(Place, Value)>,
+    /// Lists of which each item is changed by itself.
+    pub lists: BTreeSet<Place>,
+    /// Whether a strategic merge walks over the whole object.
+    pub merges: bool,
+}
+
+/// The type of a place.
+#[derive(Clone, Copy)]
+enum At<'t> {
+    Type(&'t Type),
+    /// Of the object itself.
+    Kind(&'t TypeDef),
+    Unknown,
+}
+
+/// What a type is.
+#[derive(Clone, Copy)]
+pub(crate) enum Resolved<'t> {
+    Object(&'t TypeDef, Whole),
+    Map(&'t Type, Whole),
+    List(&'t ListKind, &'t Type),
+    Leaf,
+    Unknown,
+}
+
+pub(crate) fn resolved<'t>(types: &'t Types, ty: &'t Type) -> Resolved<'t> {
+    match ty {
+        Type::Leaf(Leaf::Any) => Resolved::Unknown,
+        Type::Leaf(_) => Resolved::Leaf,
+        Type::List(kind, item) => Resolved::List(kind, item),
+        Type::Map(value, whole) => Resolved::Map(value, *whole),
+        Type::Named(name, whole) => match types.named(name) {
+            Some(def) if def.leaf.is_none() => {
+                Resolved::Object(def, if *whole == Whole::Atomic { *whole } else { def.whole })
+            }
+            Some(def) if def.leaf != Some(Leaf::Any) => Resolved::Leaf,
+            _ => Resolved::Unknown,
+        },
+    }
+}
+
+impl<'t> At<'t> {
+    fn resolved(self, types: &'t Types) -> Resolved<'t> {
+        match self {
+            At::Type(ty) => resolved(types, ty),
+            At::Kind(def) => Resolved::Object(def, Whole::Merged),
+            At::Unknown => Resolved::Unknown,
+        }
+    }
+
+    fn field(self, types: &'t Types, key: &str) -> At<'t> {
+        match self.resolved(types) {
+            Resolved::Object(def, _) => def.field(key).map_or(At::Unknown, |field| At::Type(&field.ty)),
+            Resolved::Map(value, _) => At::Type(value),
+            _ => At::Unknown,
+        }
+    }
+}
+
+/// The type of a place.
+pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> Option<&'t Type> {
+    let (first, rest) = place.split_first()?;
+    let Step::Key(key) = first else { return None };
+    let mut ty = &types.of_kind(kind)?.field(key)?.ty;
+    for step in rest {
+        ty = match (step, resolved(types, ty)) {
+            (Step::Key(key), Resolved::Object(def, _)) => &def.field(key)?.ty,
+            (Step::Key(_), Resolved::Map(value, _)) => value,
+            (Step::Items, Resolved::List(_, item)) => item,
+            _ => return None,
+        };
+    }
+    Some(ty)
+}
+
+/// What a rule writes into objects of a kind.
+///
+/// # Errors
+/// It is not known.
+pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
+    let Body::Mutate(mutation) = &rule.body else { return Ok(Writes::default()) };
+    if mutation.targets.is_some() || mutation.existing.is_some() {
+        return Err("other objects than that of the request are changed");
+    }
+    if rule.bound.is_some() {
+        return Err("policies of an API server are evaluated without the types of kinds");
+    }
+    if rule.broken.is_some() {
+        return Err("a rule cannot be evaluated");
+    }
+    // The whole rule is filled in, its preconditions once more: where this fails says what they read.
+    let mut known = Vec::new();
+    let conditions = rule.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
+    for part in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
+        _ = texts(part, &mut known);
+    }
+    let mut filled = Vec::new();
+    let is_plain = mutation.other_templates.iter().all(|template| texts(template, &mut filled));
+    if !is_plain || filled.iter().any(|text| !known.contains(text)) {
+        return Err("a part of a rule is filled in with variables");
+    }
+    let types: &Types = Types::built_in();
+    let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
+    let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
+    let mut writer =
+        Writer { types, variables, path: Vec::new(), loops: Vec::new(), found: Writes::default() };
+    match &mutation.change {
+        Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
+        Change::ForEach(_) => return Err(BY_ITEM),
+        Change::Expressions { patches, .. } => {
+            for patch in patches {
+                let Ok(program) = &patch.source.program else { return Err("an expression is none") };
+                match patch.patch_type {
+                    PatchType::ApplyConfiguration => writer.applied(program, at, 0)?,
+                    PatchType::JsonPatch => writer.operations(program, at, 0)?,
+                    PatchType::Unknown => return Err("a patch is of an unknown type"),
+                }
+            }
+        }
+    }
+    let places = &writer.found.places;
+    let is_key = |place: &[Step]| {
+        let at = place.iter().position(|step| *step == Step::Items);
+        let key = at.and_then(|at| place.get(at + 1));
+        let kind = at.and_then(|at| type_at(types, kind, place.get(..at)?));
+        match (kind.map(|ty| resolved(types, ty)), key) {
+            (Some(Resolved::List(ListKind::Keyed(keys), _)), Some(Step::Key(key))) => keys.contains(key),
+            _ => false,
+        }
+    };
+    if places
+        .iter()
+        .any(|(place, written)| identifies(place) || (*written != Written::Shape && is_key(place)))
+    {
+        return Err(IDENTITY);
+    }
+    Ok(writer.found)
+}
+
+/// The texts with variables in a template; whether these are all.
+fn texts<'t>(template: &'t Template, out: &mut Vec<&'t Str>) -> bool {
+    match template {
+        Template::Const(_) => {}
+        Template::Whole(hole) => out.push(&hole.rounds.source),
+        Template::Text(text) => out.push(&text.rounds.source),
+        Template::Rounds(rounds) => out.push(&rounds.source),
+        Template::List(items) => return items.iter().all(|item| texts(item, out)),
+        Template::Object(pairs) => {
+            return pairs.iter().all(|(key, value)| matches!(key, Template::Const(_)) && texts(value, out));
+        }
+        Template::Fail(_) => return false,
+    }
+    true
+}
+
+/// Whether a place is what an object is known by, or all of the object.
+fn identifies(place: &[Step]) -> bool {
+    let key = |at: usize| match place.get(at) {
+        Some(Step::Key(key)) => Some(&**key),
+        _ => None,
+    };
+    match (key(0), key(1)) {
+        (None | Some("apiVersion" | "kind"), _) => true,
+        (Some("metadata"), Some(key)) => matches!(key, "name" | "namespace" | "generateName"),
+        _ => false,
+    }
+}
+
+struct Writer<'r> {
+    types: &'r Types,
+    variables: &'r [Variable],
+    path: Place,
+    /// The loops around what is looked at: over what, and whether they have positions.
+    loops: Vec<(&'r Expr, bool)>,
+    found: Writes,
+}
+
+type Done = Result<(), Unknown>;
+
+impl<'r> Writer<'r> {
+    fn add(&mut self, written: Written) {
+        self.found.places.push((self.path.clone(), written));
+    }
+
+    fn below(&mut self, key: &Str, write: impl FnOnce(&mut Self) -> Done) -> Done {
+        self.path.push(Step::Key(key.clone()));
+        let done = write(self);
+        self.path.pop();
+        done
+    }
+}
+
+impl Writes {
+    /// The texts that are written.
+    pub fn texts(&self) -> BTreeSet<&str> {
+        let texts = self.places.iter().filter_map(|(_, written)| match written {
+            Written::Scalar(value) => value.as_str(),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::policy_set::PolicySet;
+
+    /// The places that a rule for Pods writes, or why they are not known.
+    fn of(mutate: &str) -> Result<Vec<String>, Unknown> {
+        let policy = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    mutate: {mutate}\n"
+        );
+        let set = PolicySet::from_yaml(&policy).unwrap();
+        let pod = ["", "v1", "Pod"].map(Str::from);
+        let found = writes(&set.policies()[0].rules[0], &pod)?;
+        let name = |step: &Step| match step {
+            Step::Key(key) => key.to_string(),
+            _ => "*".to_string(),
+        };
+        let text = |(place, written): &(Place, Written)| {
+            let place: Vec<String> = place.iter().map(name).collect();
+            format!("{} {written:?}", place.join("."))
+        };
+        Ok(found.places.iter().map(text).collect())
+    }
+
+    #[test]
+    fn constants_and_the_objects_above_them_are_written() {
+        let found =
+            of("{patchStrategicMerge: {spec: {hostNetwork: true, securityContext: {+(runAsUser): 5}}}}");
+        let expected = [
+            "spec Shape",
+            "spec.hostNetwork Scalar(Bool(true))",
+            "spec.securityContext Shape",
+            "spec.securityContext.runAsUser Scalar(Int(5))",
+        ];
+        assert_eq!(found.unwrap(), expected);
+        let patch = "{patchesJson6902: '[{op: add, path: /spec/tolerations/-, value: {key: a}}, {op: remove, path: /spec/priority}]'}";
+        assert_eq!(of(patch).unwrap(), ["spec.tolerations Item", "spec.priority Shape"]);
+        let patch = "{patchesJson6902: '[{op: add, path: /metadata/labels/a~1b, value: c}, {op: add, path: /spec/dnsConfig, value: {options: []}}]'}";
+        let expected = [
+            "metadata.labels.a/b Scalar(Str(\"c\"))",
+            "spec.dnsConfig Whole",
+            "spec.dnsConfig.options WholeList",
+        ];
+        assert_eq!(of(patch).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_copied_or_changed_item_by_item_is_not_known() {
+        for mutate in [
+            "{patchStrategicMerge: {metadata: {labels: {a: '{{ request.object.metadata.name }}'}}}}",
+            "{patchStrategicMerge: {spec: {containers: [{(name): '*', tty: true}]}}}",
+            "{patchStrategicMerge: {spec: {(hostNetwork): true, hostPID: false}}}",
+            "{patchStrategicMerge: {spec: {securityContext: {$patch: replace, runAsUser: 1}}}}",
+            "{patchStrategicMerge: {metadata: {name: x}}}",
+            "{patchesJson6902: '[{op: copy, from: /metadata/name, path: /metadata/labels/a}]'}",
+            "{patchesJson6902: '[{op: add, path: /spec/containers/0/tty, value: true}]'}",
+            "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {hostPID: true}}}]}",
+        ] {
+            assert!(of(mutate).is_err(), "{mutate}: {:?}", of(mutate));
+        }
+    }
+}

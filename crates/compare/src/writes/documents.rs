@@ -1,0 +1,269 @@
+//! What documents write: overlays, which are merged, and the constant operations of a JSON patch.
+//!
+//! In: the patch of a rule of a ClusterPolicy. Out: the places that it names. Of anchors those are followed that add what is not there, and
+//! conditions about scalars: of the object, and of the items of a list, which are then changed one by one. What such an item adds where it is not there
+//! is left out for the items behind it, so that is not followed.
+
+use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Writes, Written};
+use crate::analysis::reads::Step;
+use crate::ir::mutate::{Json, Layer, Member, Merge, Node, Patch};
+use crate::ir::shape::Anchor;
+use crate::patch::JsonPatch;
+use crate::patch::merge::DIRECTIVE;
+use crate::patch::operation::Action;
+use crate::patch::schema::Schema;
+use crate::value::{Map, Str, Value};
+
+/// Whether a part of a document has an anchor.
+fn has_anchor(node: &Node) -> bool {
+    match node {
+        Node::Scalar(_) => false,
+        Node::List(items) => items.iter().any(has_anchor),
+        Node::Map(members) => {
+            members.iter().any(|member| member.anchor != Anchor::None || has_anchor(&member.value))
+        }
+    }
+}
+
+impl<'r> Writer<'r> {
+    pub(super) fn patch(&mut self, patch: &Patch, kind: &[Str; 3], at: At<'r>) -> Done {
+        match patch {
+            Patch::Merge(Merge::Ready(layer)) => {
+                self.found.merges = true;
+                let [group, version, name] = kind;
+                let api_version =
+                    if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+                let example = Value::map([
+                    ("apiVersion", Value::from(api_version)),
+                    ("kind", Value::Str(name.clone())),
+                ]);
+                let schema = Schema::of_object(&example);
+                match &**layer {
+                    Layer::Plain(value) => self.layer(value, schema, 0),
+                    Layer::Anchored(node) => self.node(node, schema, 0),
+                }
+            }
+            Patch::Json(Json::Ready(Ok(patch))) => self.json(patch, at),
+            Patch::Merge(Merge::Dynamic(_)) | Patch::Json(Json::Dynamic(_)) => Err(COMPUTED),
+            Patch::Json(Json::Ready(Err(_))) | Patch::Empty => Err("a patch is none"),
+        }
+    }
+
+    /// A document that is merged.
+    fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        match value {
+            Value::Map(map) => {
+                if map.contains_key(DIRECTIVE) {
+                    return Err("a patch has directives");
+                }
+                if depth > 0 {
+                    self.add(Written::Shape);
+                }
+                map.iter().try_for_each(|(key, value)| {
+                    self.below(key, |own| own.layer(value, schema.field(key), depth + 1))
+                })
+            }
+            Value::List(_) => self.merged_list(schema),
+            Value::Null => {
+                self.add(Written::Shape);
+                Ok(())
+            }
+            scalar => self.scalar(scalar),
+        }
+    }
+
+    /// The same of a document with anchors, of which only those that add what is not there are followed.
+    fn node(&mut self, node: &Node, schema: Schema, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        match node {
+            Node::Scalar(value) => self.layer(value, schema, depth),
+            Node::List(items) => match (schema, &**items) {
+                _ if !items.iter().any(has_anchor) => self.merged_list(schema),
+                // The items that are decided get the name of the item that they are for.
+                (Schema::Keyed([key], item), [Node::Map(_)]) if **key == *"name" && !self.is_in_list() => {
+                    self.items(|own| own.node(&items[0], Schema::of(item), depth + 1))
+                }
+                _ => Err(BY_ITEM),
+            },
+            Node::Map(members) => {
+                if depth > 0 {
+                    self.add(Written::Shape);
+                }
+                members.iter().try_for_each(|member| {
+                    self.below(&member.key, |own| own.member(member, schema, depth + 1))
+                })
+            }
+        }
+    }
+
+    fn member(&mut self, member: &Member, schema: Schema, depth: usize) -> Done {
+        let is_name = matches!(&*self.path, [.., Step::Items, Step::Key(key)] if **key == *"name");
+        match member.anchor {
+            _ if *member.key == *DIRECTIVE => Err("a patch has directives"),
+            Anchor::None if !is_name => self.node(&member.value, schema.field(&member.key), depth),
+            // What is added for one item is left out for those behind it.
+            Anchor::AddIfAbsent if !self.is_in_list() => {
+                self.node(&member.value, schema.field(&member.key), depth)
+            }
+            Anchor::Condition => match &member.value {
+                Node::Scalar(value) if !value.is_null() => {
+                    self.add(Written::Shape);
+                    self.found.patterns.push((self.path.clone(), value.clone()));
+                    Ok(())
+                }
+                _ => Err("an anchor is a condition about an object or a list"),
+            },
+            Anchor::None | Anchor::AddIfAbsent => Err(BY_ITEM),
+            _ => Err("an anchor decides about a whole list or document"),
+        }
+    }
+
+    /// Whether what is written is a part of an item.
+    pub(super) fn is_in_list(&self) -> bool {
+        self.path.contains(&Step::Items)
+    }
+
+    /// Changes each item of the list at the place.
+    pub(super) fn items(&mut self, write: impl FnOnce(&mut Self) -> Done) -> Done {
+        self.found.lists.insert(self.path.clone());
+        self.path.push(Step::Items);
+        let done = write(self);
+        self.path.pop();
+        done
+    }
+
+    fn merged_list(&mut self, schema: Schema) -> Done {
+        match schema {
+            Schema::Keyed(..) | Schema::Set => Err(BY_ITEM),
+            // Whatever it holds takes the place of the other one; nested lists and objects are no patches of their own.
+            Schema::Unknown | Schema::Object(_) => {
+                self.add(Written::WholeList);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn scalar(&mut self, value: &Value) -> Done {
+        match value {
+            Value::Str(_) | Value::Int(_) | Value::Bool(_) => {
+                self.add(Written::Scalar(value.clone()));
+                Ok(())
+            }
+            _ => Err("a value is no text, integer or boolean"),
+        }
+    }
+
+    /// Constant operations.
+    fn json(&mut self, patch: &JsonPatch, at: At<'r>) -> Done {
+        if patch.written.is_some() {
+            return Err("a number is written in another way than documents write it");
+        }
+        patch.operations.iter().try_for_each(|operation| {
+            let value = match &operation.action {
+                Action::Add(value) | Action::Replace(value) => Some(value),
+                Action::Remove => None,
+                Action::Move(_) | Action::Copy(_) => return Err(COMPUTED),
+                Action::Test(_) => return Err("a value is tested by an operation"),
+            };
+            let is_new = matches!(operation.action, Action::Add(_));
+            self.at_path(&operation.path, at, is_new, |own| match value {
+                Some(value) => own.constant(value),
+                None => {
+                    own.add(Written::Shape);
+                    Ok(())
+                }
+            })
+        })
+    }
+
+    /// Writes at a JSON pointer; `is_new`: it may name the end of a list.
+    pub(super) fn at_path(
+        &mut self,
+        path: &str,
+        at: At<'r>,
+        is_new: bool,
+        write: impl FnOnce(&mut Self) -> Done,
+    ) -> Done {
+        let outside = self.path.clone();
+        let done = self.enter(path, at, is_new).and_then(|is_item| match is_item {
+            true => {
+                // Its value is constant, too.
+                let mut inner =
+                    Writer { found: Writes::default(), loops: self.loops.clone(), path: Vec::new(), ..*self };
+                write(&mut inner)?;
+                self.found.conditions.append(&mut inner.found.conditions);
+                self.found.of_items.append(&mut inner.found.of_items);
+                self.add(Written::Item);
+                Ok(())
+            }
+            false => write(self),
+        });
+        self.path = outside;
+        done
+    }
+
+    /// The steps of a JSON pointer; whether it names the end of a list.
+    fn enter(&mut self, path: &str, at: At<'r>, is_new: bool) -> Result<bool, Unknown> {
+        let mut tokens = path.split('/');
+        if tokens.next() != Some("") {
+            return Err("a path is none");
+        }
+        let tokens: Vec<&str> = tokens.collect();
+        let mut at = at;
+        for (position, token) in tokens.iter().enumerate() {
+            let is_last = position + 1 == tokens.len();
+            match at.resolved(self.types) {
+                Resolved::List(..) => {
+                    return match is_last && *token == "-" && is_new {
+                        true => Ok(true),
+                        false => Err("an item of a list is written by its position"),
+                    };
+                }
+                // It may be a position.
+                Resolved::Leaf | Resolved::Unknown if *token == "-" || token.parse::<i64>().is_ok() => {
+                    return Err("an item of a list is written by its position");
+                }
+                _ if token.is_empty() => return Err("a path is none"),
+                _ => {}
+            }
+            let key = Str::from(token.replace("~1", "/").replace("~0", "~"));
+            at = at.field(self.types, &key);
+            self.path.push(Step::Key(key));
+        }
+        Ok(false)
+    }
+
+    /// A constant in the place of all that is there.
+    pub(super) fn constant(&mut self, value: &Value) -> Done {
+        match value {
+            Value::Map(map) => {
+                self.add(Written::Whole);
+                self.lists_in(map);
+                Ok(())
+            }
+            Value::List(_) => {
+                self.add(Written::WholeList);
+                Ok(())
+            }
+            scalar => self.scalar(scalar),
+        }
+    }
+
+    /// The lists in a constant object take the place of others, too.
+    pub(super) fn lists_in(&mut self, map: &Map) {
+        for (key, value) in map.iter() {
+            self.path.push(Step::Key(key.clone()));
+            match value {
+                Value::Map(map) => self.lists_in(map),
+                Value::List(_) => self.add(Written::WholeList),
+                _ => {}
+            }
+            self.path.pop();
+        }
+    }
+}
