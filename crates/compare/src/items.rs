@@ -8,8 +8,15 @@
 //! satisfied takes no item. Unless what they say of an item is about other lists, too: then each item may need one of these, and no number is
 //! known.
 
+use std::sync::Arc;
+
 use crate::analysis::tree::{Node, Tree};
-use crate::ir::Policy;
+use crate::ir::check::Check;
+use crate::ir::condition::Operator;
+use crate::ir::expr::Over;
+use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
+use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
+use crate::value::Str;
 
 use super::predicates::position;
 
@@ -38,6 +45,12 @@ pub struct Items {
     is_length_named: bool,
     /// Which variables of the rule are the same for all objects.
     constants: Vec<bool>,
+    /// Which of them are labels or annotations.
+    texts: Vec<bool>,
+    /// The entries of the rule that are lists in which operators look for an item, and nothing else.
+    searched: Vec<Str>,
+    /// Whether the projection that comes next is such a list: the operator has the item that it needs.
+    is_searched: bool,
 }
 
 /// Longer lists are not tried.
@@ -118,10 +131,16 @@ impl Items {
         let mut need = Need::default();
         for rule in policy.all_rules() {
             found.constants.clear();
+            found.texts.clear();
             for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
-                let is_constant = Tree::of(variable).is_some_and(|tree| found.is_local(&tree, &[]));
+                let tree = Tree::of(variable);
+                let is_constant = tree.as_ref().is_some_and(|tree| found.is_local(tree, &[]));
+                let program = tree.as_ref().and_then(Tree::as_node).and_then(|node| node.get("program"));
+                let is_text = program.is_some_and(|program| found.is_text(program));
                 found.constants.push(is_constant);
+                found.texts.push(is_text);
             }
+            found.searched = searched(rule);
             if let Some(tree) = Tree::of(&**rule) {
                 found.is_length_named |= names_length(&tree, false);
                 need = need.and(found.tree(&tree, true));
@@ -153,7 +172,15 @@ impl Items {
     }
 
     fn node(&mut self, node: &Node, mut plain: bool) -> Need {
+        if node.kind == "Binding" {
+            self.is_searched =
+                node.text("name").is_some_and(|name| self.searched.iter().any(|own| **own == *name));
+        }
         let kind = match (node.kind, node.variant) {
+            ("Expr", "project") if std::mem::take(&mut self.is_searched) => {
+                self.any = true;
+                None
+            }
             ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
             ("ForEach", _) => Some(Loop::Each),
             ("Expr", "project") => Some(Loop::Other),
@@ -297,6 +324,29 @@ impl Items {
         }
     }
 
+    /// Whether a value is a label or an annotation.
+    fn is_text(&self, tree: &Tree) -> bool {
+        let Tree::Node(node) = tree else { return false };
+        if node.variant == "variable" {
+            let at = node.fields.iter().find_map(|(_, at)| match at {
+                Tree::Scalar(at) => at.parse::<usize>().ok(),
+                _ => None,
+            });
+            return at.and_then(|at| self.texts.get(at)).is_some_and(|is_text| *is_text);
+        }
+        match &*last_keys(tree) {
+            // Nothing but this is read of a variable.
+            [] => {
+                let is_plain = ["keys", "steps"].iter().all(|name| node.get(name).is_none_or(is_empty));
+                let base = node.get("base").or_else(|| node.get(""));
+                matches!(node.kind, "Expr" | "Walk")
+                    && is_plain
+                    && base.is_some_and(|base| self.is_text(base))
+            }
+            keys => matches!(keys, [.., "metadata", "labels" | "annotations", _]),
+        }
+    }
+
     /// The numbers that lengths are compared with, and the lists that are compared as a whole.
     fn lengths(&mut self, node: &Node) -> usize {
         let compares = match node.kind {
@@ -321,8 +371,13 @@ impl Items {
             }
             _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
         };
+        // A label or annotation is a text, which is the same as no list.
+        let is_text = match node.get("args") {
+            Some(Tree::List(sides)) => sides.iter().any(|side| self.is_text(side)),
+            _ => false,
+        };
         // Two lists, or objects, are different when one item is.
-        let mut most = usize::from(is_whole && !has_constant);
+        let mut most = usize::from(is_whole && !has_constant && !is_text);
         for constant in constants {
             match constant {
                 Constant::Number(n) if has_length => {
@@ -339,6 +394,88 @@ impl Items {
         }
         most
     }
+}
+
+/// The entries of a rule that are projections of a list, and each of which only operators read that look for a value in it: what they
+/// say needs one item.
+fn searched(rule: &Rule) -> Vec<Str> {
+    let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { return Vec::new() };
+    let is_projection = |binding: &&Arc<Binding>| match &binding.source {
+        BindingSource::Given { query, shown, default: None, .. } => {
+            let ready = match query {
+                Some(QuerySource::Ready(query)) => Some(query),
+                _ => None,
+            };
+            let expr = shown.as_ref().or(ready).and_then(|query| query.expr.as_ref().ok());
+            let is_part = |e: &Expr| matches!(e, Expr::Path { base, .. } if matches!(**base, Expr::Local(0)));
+            matches!(expr, Some(Expr::Project { over: Over::Items, body, .. }) if body.as_deref().is_none_or(is_part))
+        }
+        _ => false,
+    };
+    let is_only_searched = |binding: &&Arc<Binding>| {
+        let name = &binding.name;
+        let is_it = |side: &Template| match side {
+            Template::Whole(hole) => match &hole.query.expr {
+                Ok(Expr::Path { base, keys, .. }) => {
+                    matches!(**base, Expr::Root) && matches!(&**keys, [own] if own == name)
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let others = |all: &[Condition]| -> Vec<Template> {
+            let is_search = |one: &Condition| {
+                use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn};
+                matches!(one.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn))
+            };
+            let side = |one: &Condition| {
+                let is_searched = is_search(one) && is_it(&one.value) && !is_it(&one.key);
+                let value = (!is_searched).then(|| one.value.clone());
+                [Some(one.key.clone()), value].into_iter().flatten().collect::<Vec<_>>()
+            };
+            all.iter().flat_map(side).collect()
+        };
+        let of = |conditions: &Conditions| {
+            [others(&conditions.all), conditions.any.as_deref().map(others).unwrap_or_default()].concat()
+        };
+        let rest = [of(conditions), rule.admit.as_ref().map(of).unwrap_or_default()].concat();
+        let mut bindings = rule.bindings.iter().filter(|other| other.name != *name);
+        !rest.iter().any(|side| written(side).contains(&**name))
+            && bindings.all(|other| !format!("{:?}", other.source).contains(&**name))
+    };
+    rule.bindings.iter().filter(is_projection).filter(is_only_searched).map(|one| one.name.clone()).collect()
+}
+
+/// A template as far as it names entries.
+fn written(template: &Template) -> String {
+    match template {
+        Template::Whole(hole) => format!("{:?}", hole.query.expr),
+        Template::Text(text) => text.rounds.source.to_string(),
+        Template::Rounds(rounds) => rounds.source.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn is_empty(tree: &Tree) -> bool {
+    matches!(tree, Tree::List(items) if items.is_empty())
+}
+
+/// The keys that a value is read by, the last ones at least.
+fn last_keys(tree: &Tree) -> Vec<&str> {
+    let Tree::Node(node) = tree else { return Vec::new() };
+    if let (Some(inner), 1) = (node.get(""), node.fields.len()) {
+        return last_keys(inner);
+    }
+    let base = node.get("base").map(last_keys).unwrap_or_default();
+    let own: Option<Vec<&str>> = match (node.get("keys"), node.get("steps")) {
+        (Some(Tree::List(keys)), _) => keys.iter().map(Tree::as_text).collect(),
+        (_, Some(Tree::List(steps))) => {
+            steps.iter().map(|step| step.as_node().and_then(|step| step.text("key"))).collect()
+        }
+        _ => Some(Vec::new()),
+    };
+    // What is read in another way hides what is before it.
+    own.map_or_else(Vec::new, |own| base.into_iter().chain(own).collect())
 }
 
 /// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree is a part of one.
@@ -445,7 +582,17 @@ fn looked_for(filter: &Node) -> usize {
             Tree::None | Tree::Scalar(_) => 0,
         }
     }
-    ["annotations", "selector"].iter().filter_map(|name| filter.get(name)).map(patterns).sum()
+    let annotations = match filter.get("annotations") {
+        Some(Tree::List(pairs)) => &**pairs,
+        _ => &[],
+    };
+    // Under a name that is known there is one annotation at most.
+    let is_wild = |pair: &&Tree| match pair {
+        Tree::List(parts) => parts.first().is_none_or(|name| patterns(name) > 0),
+        _ => true,
+    };
+    let annotations: usize = annotations.iter().filter(is_wild).map(patterns).sum();
+    annotations + filter.get("selector").map_or(0, patterns)
 }
 
 /// Whether a key is the operation of the request, which is no list.
