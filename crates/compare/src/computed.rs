@@ -39,17 +39,17 @@ use super::inputs::INPUTS;
 use super::requests::plain;
 
 /// What the names of these fields begin with.
-const COMPUTED: &str = "computed|";
+const COMPUTED: &str = "ephor.dev/computed|";
 
 /// The sum of the sizes of the layers of an image.
-const SIZES: &str = "computed|sizes of layers";
+const SIZES: &str = "ephor.dev/computed|sizes of layers";
 
 /// Whether an item is the object of the request.
-const IS_OBJECT: &str = "computed|is the object";
+const IS_OBJECT: &str = "ephor.dev/computed|is the object";
 
 /// What begins the name of the field of an age, and of labels.
-const AGE: &str = "computed|age|";
-const LABELS: &str = "computed|labels|";
+const AGE: &str = "ephor.dev/computed|age|";
+const LABELS: &str = "ephor.dev/computed|labels|";
 
 /// Longer ago than a duration can be.
 const PAST: &str = "past";

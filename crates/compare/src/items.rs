@@ -15,7 +15,7 @@ use crate::ir::check::Check;
 use crate::ir::condition::Operator;
 use crate::ir::expr::Over;
 use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
-use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
+use crate::ir::{Condition, Expr, Policy, Rule, Template};
 use crate::value::Str;
 
 use super::predicates::position;
@@ -396,63 +396,82 @@ impl Items {
     }
 }
 
-/// The entries of a rule that are projections of a list, and each of which only operators read that look for a value in it: what they
-/// say needs one item.
+/// The entries of a rule that are texts of the items of a list, and each of which only operators read that look for another text in it:
+/// what they say needs one item.
 fn searched(rule: &Rule) -> Vec<Str> {
     let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { return Vec::new() };
-    let is_projection = |binding: &&Arc<Binding>| match &binding.source {
-        BindingSource::Given { query, shown, default: None, .. } => {
-            let ready = match query {
-                Some(QuerySource::Ready(query)) => Some(query),
-                _ => None,
-            };
-            let expr = shown.as_ref().or(ready).and_then(|query| query.expr.as_ref().ok());
-            let is_part = |e: &Expr| matches!(e, Expr::Path { base, .. } if matches!(**base, Expr::Local(0)));
-            matches!(expr, Some(Expr::Project { over: Over::Items, body, .. }) if body.as_deref().is_none_or(is_part))
-        }
-        _ => false,
-    };
-    let is_only_searched = |binding: &&Arc<Binding>| {
+    let is_searched = |binding: &&Arc<Binding>| {
         let name = &binding.name;
-        let is_it = |side: &Template| match side {
-            Template::Whole(hole) => match &hole.query.expr {
-                Ok(Expr::Path { base, keys, .. }) => {
-                    matches!(**base, Expr::Root) && matches!(&**keys, [own] if own == name)
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        let others = |all: &[Condition]| -> Vec<Template> {
-            let is_search = |one: &Condition| {
-                use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn};
-                matches!(one.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn))
-            };
-            let side = |one: &Condition| {
-                let is_searched = is_search(one) && is_it(&one.value) && !is_it(&one.key);
-                let value = (!is_searched).then(|| one.value.clone());
-                [Some(one.key.clone()), value].into_iter().flatten().collect::<Vec<_>>()
-            };
-            all.iter().flat_map(side).collect()
-        };
-        let of = |conditions: &Conditions| {
-            [others(&conditions.all), conditions.any.as_deref().map(others).unwrap_or_default()].concat()
-        };
-        let rest = [of(conditions), rule.admit.as_ref().map(of).unwrap_or_default()].concat();
-        let mut bindings = rule.bindings.iter().filter(|other| other.name != *name);
-        !rest.iter().any(|side| written(side).contains(&**name))
-            && bindings.all(|other| !format!("{:?}", other.source).contains(&**name))
+        let all = rule.admit.iter().chain([conditions]);
+        let mut all = all.flat_map(|of| of.all.iter().chain(of.any.as_deref().into_iter().flatten()));
+        let mut others = rule.bindings.iter().filter(|other| !Arc::ptr_eq(other, binding));
+        are_texts(&binding.source)
+            && all.all(|one| {
+                is_search(one, name) || ![&one.key, &one.value].into_iter().any(|side| names(side, name))
+            })
+            && others.all(|other| other.name != *name && !format!("{:?}", other.source).contains(&**name))
     };
-    rule.bindings.iter().filter(is_projection).filter(is_only_searched).map(|one| one.name.clone()).collect()
+    rule.bindings.iter().filter(is_searched).map(|one| one.name.clone()).collect()
 }
 
-/// A template as far as it names entries.
-fn written(template: &Template) -> String {
+/// Whether what an entry loads are texts of the items of a list.
+fn are_texts(source: &BindingSource) -> bool {
+    let BindingSource::Given { query, shown, default: None, .. } = source else { return false };
+    let ready = match query {
+        Some(QuerySource::Ready(query)) => Some(query),
+        _ => None,
+    };
+    let expr = shown.as_ref().or(ready).and_then(|query| query.expr.as_ref().ok());
+    matches!(expr, Some(Expr::Project { over: Over::Items, body: Some(body), .. }) if is_text_at(body, &Expr::Local(0)))
+}
+
+/// Whether a value is a text that each object has in its metadata, by a path.
+fn is_text_at(expr: &Expr, of: &Expr) -> bool {
+    match expr {
+        Expr::Rescue { expr, .. } => is_text_at(expr, of),
+        Expr::Or(sides) => {
+            is_text_at(&sides[0], of) && sides[1].constant().is_some_and(|other| other.as_str().is_some())
+        }
+        Expr::Path { base, keys, .. } => {
+            let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
+            let is_text = matches!(&*keys, [.., "metadata", "labels" | "annotations", _])
+                || matches!(&*keys, [.., "metadata", "name" | "namespace"]);
+            **base == *of && is_text
+        }
+        _ => false,
+    }
+}
+
+/// Whether a condition looks for a text in the entry of a name.
+fn is_search(condition: &Condition, name: &Str) -> bool {
+    use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn};
+    let is_entry = |side: &Template| match side {
+        Template::Whole(hole) => match &hole.query.expr {
+            Ok(Expr::Path { base, keys, .. }) => {
+                matches!(**base, Expr::Root) && matches!(&**keys, [own] if own == name)
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    let is_text = match &condition.key {
+        Template::Const(key) => key.as_str().is_some(),
+        Template::Whole(hole) => hole.query.expr.as_ref().is_ok_and(|expr| is_text_at(expr, &Expr::Root)),
+        _ => false,
+    };
+    matches!(condition.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn))
+        && is_text
+        && !names(&condition.key, name)
+        && is_entry(&condition.value)
+}
+
+/// Whether a template may read the entry of a name.
+fn names(template: &Template, name: &str) -> bool {
     match template {
-        Template::Whole(hole) => format!("{:?}", hole.query.expr),
-        Template::Text(text) => text.rounds.source.to_string(),
-        Template::Rounds(rounds) => rounds.source.to_string(),
-        other => format!("{other:?}"),
+        Template::Whole(hole) => format!("{:?}", hole.query).contains(name),
+        Template::Text(text) => text.rounds.source.contains(name),
+        Template::Rounds(rounds) => rounds.source.contains(name),
+        other => format!("{other:?}").contains(name),
     }
 }
 

@@ -94,7 +94,9 @@ fn images(bindings: &[Arc<Binding>], in_loop: bool) -> Vec<Str> {
         matches!(&binding.source, BindingSource::Image { query: None, .. })
             && of_binding(binding, in_loop).is_some()
     };
-    bindings.iter().filter(is_image).map(|binding| binding.name.clone()).collect()
+    let is_only =
+        |binding: &&Arc<Binding>| bindings.iter().filter(|other| other.name == binding.name).count() == 1;
+    bindings.iter().filter(is_image).filter(is_only).map(|binding| binding.name.clone()).collect()
 }
 
 struct Writer<'o> {
