@@ -12,9 +12,10 @@ use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
 
+use super::computed::{Computed, computed};
 use super::domain::{ABSENT, Choice, Domain, plain};
 use super::inputs::INPUTS;
-use super::seen::is_pattern;
+use super::seen::{is_pattern, with_answers};
 
 impl Domain<'_> {
     /// Objects with an answer for each request.
@@ -67,6 +68,9 @@ impl Domain<'_> {
 
     fn answer(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let words: Vec<&str> = key.split('|').collect();
+        if let Some(Computed::OneOf(values, optional)) = computed(key) {
+            return optional.then_some(ABSENT).into_iter().chain(values.into_iter().map(plain)).collect();
+        }
         let mut all = vec![ABSENT];
         match *words {
             [_] => all.extend(self.untyped(key, tree, depth)),
@@ -162,7 +166,7 @@ impl Domain<'_> {
             let object =
                 object.with("apiVersion", Value::from(&*api_version)).with("kind", Value::Str(name.clone()));
             is_named(&object).then_some(())?;
-            let shown = match admitted(kind, &object) {
+            let shown = match with_answers(&object, |own| admitted(kind, own)) {
                 Some(Ok(shown)) => shown,
                 // An API server refuses all that have a text with wildcards there, so there is none.
                 Some(Err(refusal))
@@ -181,7 +185,14 @@ impl Domain<'_> {
             };
             Some(Choice { value: Some(shown), ..choice })
         };
-        found.into_iter().filter_map(of).collect()
+        // An API server shows some alike.
+        let mut all: Vec<Choice> = Vec::new();
+        for choice in found.into_iter().filter_map(of) {
+            if !all.iter().any(|known| known.value == choice.value && known.items <= choice.items) {
+                all.push(choice);
+            }
+        }
+        all
     }
 
     /// What registries say of images, as far as all languages see the same of it.
@@ -247,6 +258,9 @@ pub(super) fn of_image(path: &[Str]) -> Option<Type> {
     let start = path.iter().rposition(|key| key.starts_with("image|"))?;
     let way: Vec<&str> = path.get(start + 1..)?.iter().map(|key| &**key).collect();
     let text = Type::Leaf(Leaf::String);
+    if matches!(way.last().and_then(|key| computed(key)), Some(Computed::Number)) {
+        return Some(Type::Leaf(Leaf::Double));
+    }
     Some(match *way {
         ["image" | "registry" | "repository"] => text,
         ["config", "architecture" | "author" | "os" | "variant"] => text,
@@ -285,5 +299,5 @@ fn are_keys_of(tree: &Tree, known: &[&str]) -> bool {
     !tree.whole
         && !tree.names
         && tree.items.is_none()
-        && tree.keys.iter().all(|(key, _)| known.contains(&&**key))
+        && tree.keys.iter().all(|(key, _)| known.contains(&&**key) || computed(key).is_some())
 }

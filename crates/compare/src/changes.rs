@@ -241,7 +241,7 @@ impl Found {
             let others = side.with_rules(&|rule| as_check(rule, environment, false));
             for unit in units(&others, environment) {
                 let own = &unit.items;
-                items += own.violated + own.satisfied + usize::from(own.any);
+                items += own.violated.total + own.satisfied.total + usize::from(own.any);
                 uncounted = uncounted.or_else(|| own.open.clone());
                 if own.violated_by_others || own.satisfied_by_others {
                     uncounted.get_or_insert_with(|| "items of one list go with items of another".into());

@@ -160,7 +160,7 @@ pub fn compare_observed<'s>(
 /// The answer when the sides are equal whatever comes from outside. Those objects on which they differ in files only are of the
 /// comparison without it.
 fn proved_with_answers(sides: [&Side; 2], options: Options) -> Option<Comparison> {
-    let [old, new] = with_answers(sides)?;
+    let ([old, new], taken) = with_answers(sides)?;
     // What cannot be proved so is tested without.
     let now = Instant::now();
     let deadline = options.deadline.map(|end| now + end.saturating_duration_since(now) / 2);
@@ -171,7 +171,7 @@ fn proved_with_answers(sides: [&Side; 2], options: Options) -> Option<Comparison
         return None;
     }
     let names = sides.into_iter().flat_map(Side::policies).flat_map(|policy| external(policy));
-    let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).collect();
+    let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).chain(taken).collect();
     found.relative_to = relative_to.into_iter().collect();
     found.differences.iter_mut().for_each(|one| one.object = without_answers(&one.object));
     if matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)) {

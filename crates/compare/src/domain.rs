@@ -22,6 +22,7 @@ use crate::value::{Map, Str, Value};
 use super::answers::of_image;
 use super::classes::Classes;
 use super::combine::pairs;
+use super::computed::{Computed, computed};
 use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::items::Count;
@@ -406,6 +407,9 @@ impl<'d> Domain<'d> {
     /// Values of a field of which no type is known.
     pub(super) fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let mut all = Vec::new();
+        if let Some(Computed::OneOf(values, _)) = computed(key) {
+            return values.into_iter().map(plain).collect();
+        }
         if self.is_json {
             all.push(plain(Value::Null));
             if let Some(ty) = of_image(&self.path) {

@@ -12,17 +12,20 @@ mod conditions;
 mod count;
 mod grown;
 mod lengths;
+mod searched;
 mod shapes;
 
 use std::collections::BTreeSet;
 
 use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
+use crate::value::Str;
 
 use super::predicates::position;
 pub(crate) use count::Count;
 use grown::{Grown, list};
 use lengths::names_length;
+use searched::searched;
 pub(crate) use shapes::Shapes;
 
 /// How many items of lists matter.
@@ -53,6 +56,12 @@ pub struct Items {
     /// Lists that have names.
     grown: Grown,
     shapes: Shapes,
+    /// Which of them are labels or annotations.
+    texts: Vec<bool>,
+    /// The entries of the rule that are lists in which operators look for an item, and nothing else.
+    searched: Vec<Str>,
+    /// Whether the projection that comes next is such a list: the operator has the item that it needs.
+    is_searched: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,10 +143,16 @@ impl Items {
         let mut need = Need::default();
         for rule in policy.all_rules() {
             found.constants.clear();
+            found.texts.clear();
             for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
-                let is_constant = Tree::of(variable).is_some_and(|tree| found.is_local(&tree, &[]));
+                let tree = Tree::of(variable);
+                let is_constant = tree.as_ref().is_some_and(|tree| found.is_local(tree, &[]));
+                let program = tree.as_ref().and_then(Tree::as_node).and_then(|node| node.get("program"));
+                let is_text = program.is_some_and(|program| found.is_text(program));
                 found.constants.push(is_constant);
+                found.texts.push(is_text);
             }
+            found.searched = searched(rule);
             if let Some(tree) = Tree::of(&**rule) {
                 found.is_length_named |= names_length(&tree, false);
                 tree.as_node().into_iter().for_each(|rule| found.note_grown(rule));
@@ -205,7 +220,15 @@ impl Items {
 
     fn node(&mut self, node: &Node, mut plain: bool) -> Need {
         let plain_around = plain;
+        if node.kind == "Binding" {
+            self.is_searched =
+                node.text("name").is_some_and(|name| self.searched.iter().any(|own| **own == *name));
+        }
         let kind = match (node.kind, node.variant) {
+            ("Expr", "project") if std::mem::take(&mut self.is_searched) => {
+                self.any = true;
+                None
+            }
             ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
             ("ForEach", _) => Some(Loop::Each),
             ("Expr", "project") => Some(Loop::Other),
@@ -429,7 +452,17 @@ fn looked_for(filter: &Node) -> usize {
             Tree::None | Tree::Scalar(_) => 0,
         }
     }
-    ["annotations", "selector"].iter().filter_map(|name| filter.get(name)).map(patterns).sum()
+    let annotations = match filter.get("annotations") {
+        Some(Tree::List(pairs)) => &**pairs,
+        _ => &[],
+    };
+    // Under a name that is known there is one annotation at most.
+    let is_wild = |pair: &&Tree| match pair {
+        Tree::List(parts) => parts.first().is_none_or(|name| patterns(name) > 0),
+        _ => true,
+    };
+    let annotations: usize = annotations.iter().filter(is_wild).map(patterns).sum();
+    annotations + filter.get("selector").map_or(0, patterns)
 }
 
 /// Whether a key is the operation of the request, which is no list.

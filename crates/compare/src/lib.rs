@@ -31,6 +31,7 @@ mod classes;
 mod combine;
 #[cfg(test)]
 mod compare_tests;
+mod computed;
 mod cover;
 mod deep;
 mod described;

@@ -279,7 +279,9 @@ pub(crate) fn numbers(predicates: &Predicates, words: &Words, form: Form) -> Num
     };
     let languages = wild(predicates);
     let is_wild = languages != Languages::default();
-    if kinds.is_empty() || (form == Form::Integer && !is_wild) {
+    // Integers at and around those that are tested are known without.
+    let is_plain = form == Form::Integer && !is_wild && predicates.amounts.is_empty();
+    if kinds.is_empty() || is_plain {
         return Numbers { is_all: true, ..Numbers::default() };
     }
     // What changes the cuts is a part of the key.

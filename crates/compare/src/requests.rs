@@ -156,7 +156,7 @@ fn word(template: &Template) -> Option<Word> {
     word_of(written(template)?, &names(template))
 }
 
-fn word_of(text: &str, names: &[Str]) -> Option<Word> {
+pub(crate) fn word_of(text: &str, names: &[Str]) -> Option<Word> {
     if !text.contains("{{") {
         return Some(Word::Text(text.into()));
     }
@@ -337,7 +337,7 @@ fn wanted_labels(e: &Expr) -> Option<BTreeMap<Str, Str>> {
 }
 
 /// An expression without what reads nothing.
-fn plain(e: &Expr) -> &Expr {
+pub(crate) fn plain(e: &Expr) -> &Expr {
     match e {
         Expr::Walk(walk) if walk.steps.is_empty() => plain(&walk.base),
         Expr::Once { expr, .. } => plain(expr),
@@ -350,7 +350,7 @@ fn plain(e: &Expr) -> &Expr {
 }
 
 /// The base of a value that is read by keys alone, and the keys.
-fn keys(e: &Expr) -> (&Expr, Vec<Str>) {
+pub(crate) fn keys(e: &Expr) -> (&Expr, Vec<Str>) {
     match plain(e) {
         Expr::Path { base, keys: own, .. } => {
             let (base, mut all) = keys(base);

@@ -100,7 +100,7 @@ fn put_back(value: &Value, at: &[PathPart], answer: &Value) -> Value {
 }
 
 /// An object as an API server shows it, with the answers from outside that it has.
-fn with_answers<E>(
+pub(crate) fn with_answers<E>(
     object: &Value,
     show: impl FnOnce(&Value) -> Option<Result<Value, E>>,
 ) -> Option<Result<Value, E>> {

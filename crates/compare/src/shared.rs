@@ -19,26 +19,34 @@ use crate::ir::matcher::Matcher;
 use crate::ir::rule::{Binding, BindingSource, Body, QuerySource, hole};
 use crate::ir::template::{Needs, Query};
 use crate::ir::walk::{map_children, shift};
-use crate::ir::{Expr, Rule, Template};
+use crate::ir::{Condition, Conditions, Expr, Rule, Template};
+use crate::kubernetes::Kinds;
 use crate::lower::LATE;
 use crate::value::variables::find_all_variables;
 use crate::value::{Str, Value};
 
+use super::computed::{
+    NOT_IN_FUTURE, Objects, Scope, in_condition, in_expression, in_query_of_image, in_query_of_list, is_age,
+    unless_missing,
+};
 use super::environment::environments;
 use super::inputs::INPUTS;
 use super::parts::{Around, are_parts};
-use super::requests::{Lookup, Request, Word, constant_member, member, of_binding, of_call};
+use super::requests::{
+    Lookup, Request, Word, constant_member, keys, member, of_binding, of_call, plain, word_of,
+};
 use super::side::Side;
 
 /// More variables in one query are given up.
 const MOST_HOLES: usize = 16;
 
-/// Both sides with the answers that they share; `None`: there are none.
-pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<[Side; 2]> {
+/// Both sides with the answers that they share, and what is taken for granted of these; `None`: there are none.
+pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
+    let objects = Objects::of(&environments(sides).0);
     let found = sides.map(|side| {
         let found = std::cell::RefCell::new(BTreeSet::new());
         let side = side.with_rules(&|rule| {
-            let (rule, own) = of_rule(rule);
+            let (rule, own) = of_rule(rule, &objects);
             found.borrow_mut().extend(own);
             rule
         });
@@ -49,19 +57,23 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<[Side; 2]> {
     // Objects without a namespace are in none that a request could name.
     let by_namespace = own.iter().chain(&other).any(|text| text.contains(&Word::Namespace.text()));
     let is_namespaced = || environments(sides).0.iter().all(|environment| environment.resource.namespaced);
-    (is_any && (!by_namespace || is_namespaced())).then_some([old, new])
+    let is_taken = |text: &&String| text.as_str() == NOT_IN_FUTURE;
+    let taken = own.iter().chain(&other).filter(is_taken).cloned().collect();
+    (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], taken))
 }
 
 /// A rule with answers, and the words of the requests that they answer.
-fn of_rule(rule: &Arc<Rule>) -> (Arc<Rule>, BTreeSet<String>) {
+fn of_rule(rule: &Arc<Rule>, objects: &Objects) -> (Arc<Rule>, BTreeSet<String>) {
     let deletes = match &rule.when {
         Matcher::Constraints(constraints) => {
             constraints.rules.iter().any(|rule| rule.operations.has("DELETE"))
         }
         _ => true,
     };
-    let mut writer = Writer { found: BTreeSet::new(), deletes };
+    let mut writer =
+        Writer { found: BTreeSet::new(), deletes, objects, items: Vec::new(), images: Vec::new() };
     let bindings = rule.bindings.iter().map(|binding| writer.binding(binding, false)).collect();
+    writer.images = images(&rule.bindings, false);
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
     let expressions = rule.expressions.as_ref().map(|shared| Arc::new(writer.expressions(shared)));
     let body = match &rule.body {
@@ -76,13 +88,30 @@ fn of_rule(rule: &Arc<Rule>) -> (Arc<Rule>, BTreeSet<String>) {
     }
 }
 
-struct Writer {
+/// The entries that are what registries say of images.
+fn images(bindings: &[Arc<Binding>], in_loop: bool) -> Vec<Str> {
+    let is_image = |binding: &&Arc<Binding>| {
+        matches!(&binding.source, BindingSource::Image { query: None, .. })
+            && of_binding(binding, in_loop).is_some()
+    };
+    let is_only =
+        |binding: &&Arc<Binding>| bindings.iter().filter(|other| other.name == binding.name).count() == 1;
+    bindings.iter().filter(is_image).filter(is_only).map(|binding| binding.name.clone()).collect()
+}
+
+struct Writer<'o> {
     found: BTreeSet<String>,
     /// Whether expressions may see deletions.
     deletes: bool,
+    /// The objects of requests.
+    objects: &'o Objects,
+    /// Of which kind the values of binders of CEL are that are items of lists from outside, the innermost last.
+    items: Vec<Option<[Str; 3]>>,
+    /// The entries that are what registries say of images.
+    images: Vec<Str>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn binding(&mut self, binding: &Arc<Binding>, in_loop: bool) -> Arc<Binding> {
         let found = of_binding(binding, in_loop).and_then(|request| self.given(binding, &request));
         found
@@ -90,25 +119,44 @@ impl Writer {
     }
 
     fn given(&mut self, binding: &Binding, request: &Request) -> Option<BindingSource> {
-        let (query, shown) = match &binding.source {
-            BindingSource::ApiCall { call, .. } => {
-                match member(call, "jmesPath").filter(|path| !is_empty(path)) {
-                    None => (None, None),
-                    Some(path) => of_path(path)?,
-                }
-            }
-            BindingSource::Image { query, .. } => match query {
-                Some(QuerySource::Dynamic { .. }) => return None,
-                query => (query.clone(), None),
-            },
-            _ => (None, None),
-        };
         let default = match &binding.source {
             BindingSource::ApiCall { raw, .. } => constant_member(raw, "default"),
             _ => None,
         };
+        // Fields of the object without which the entry has an error.
+        let mut needed = Vec::new();
+        let (query, shown) = match &binding.source {
+            BindingSource::ApiCall { call, .. } => {
+                match member(call, "jmesPath").filter(|path| !is_empty(path)) {
+                    None => (None, None),
+                    Some(path) => {
+                        let (query, shown) = of_path(&path)?;
+                        match self.without_holes(request, &path, shown.as_ref()).filter(|_| default.is_none())
+                        {
+                            Some((query, fields)) => {
+                                needed = fields;
+                                (Some(QuerySource::Ready(query)), None)
+                            }
+                            None => (query, shown),
+                        }
+                    }
+                }
+            }
+            BindingSource::Image { query, .. } => match query {
+                Some(QuerySource::Dynamic { .. }) => return None,
+                Some(QuerySource::Ready(query)) => {
+                    let expr = query.expr.clone().map(in_query_of_image);
+                    (Some(QuerySource::Ready(Query { expr, ..query.clone() })), None)
+                }
+                None => (None, None),
+            },
+            _ => (None, None),
+        };
         let of = |object: &str| {
             let answer = in_entry(request, object)?;
+            let answer = needed
+                .iter()
+                .fold(answer, |answer, field| unless_missing(answer, &["request", object], field));
             let needs = Needs::default();
             Some(Query { sorts: false, text: binding.name.clone(), expr: Ok(answer), needs, on_delete: None })
         };
@@ -118,8 +166,33 @@ impl Writer {
         Some(BindingSource::Given { answer, query, shown, default })
     }
 
+    /// A query about a list of objects in which nothing is left of the fields of the object that it names: they are a part of what
+    /// is computed. With the fields without which it fails.
+    fn without_holes(
+        &self,
+        request: &Request,
+        path: &Template,
+        shown: Option<&Query>,
+    ) -> Option<(Query, Vec<Vec<Str>>)> {
+        let query = shown.filter(|_| request.lookup == Lookup::List)?;
+        let kind = kind_of(request)?;
+        let (expr, needed) =
+            in_query_of_list(query.expr.as_ref().ok()?, &kind, &fields_in(path)?, self.objects)?;
+        Some((Query { expr: Ok(expr), ..query.clone() }, needed))
+    }
+
+    fn conditions(&self, conditions: &Conditions) -> Conditions {
+        let each = |all: &[Condition]| {
+            let of = |one: &Condition| in_condition(one, &self.images).unwrap_or_else(|| one.clone());
+            all.iter().map(of).collect::<Box<[_]>>()
+        };
+        let any = conditions.any.as_deref().map(each);
+        Conditions { any, all: each(&conditions.all), ..conditions.clone() }
+    }
+
     fn check(&mut self, check: &Check, variables: &[Variable]) -> Check {
         match check {
+            Check::Deny(conditions) if !self.images.is_empty() => Check::Deny(self.conditions(conditions)),
             Check::ForEach(loops) => Check::ForEach(loops.iter().map(|l| self.for_each(l, false)).collect()),
             Check::Assert(validations) => {
                 let of = |one: &Validation| {
@@ -149,10 +222,18 @@ impl Writer {
             true => l.bindings.iter().map(|binding| self.binding(binding, true)).collect(),
             false => l.bindings.clone(),
         };
+        let outside = self.images.clone();
+        // An entry takes the name of one around the loop.
+        self.images.retain(|name| !l.bindings.iter().any(|own| own.name == *name));
+        if are_parts {
+            self.images.extend(images(&l.bindings, true));
+        }
         let check = match &l.check {
             Check::ForEach(loops) => Check::ForEach(loops.iter().map(|l| self.for_each(l, true)).collect()),
+            Check::Deny(conditions) if !self.images.is_empty() => Check::Deny(self.conditions(conditions)),
             other => other.clone(),
         };
+        self.images = outside;
         ForEach { bindings, check, ..l.clone() }
     }
 
@@ -185,6 +266,24 @@ impl Writer {
             self.found.insert(request.text());
             return answer;
         }
+        let is_image = |e: &Expr| {
+            let found = match e {
+                Expr::Variable(n) => program(*n).map(plain),
+                e => Some(e),
+            };
+            found.and_then(|e| of_call(e, &program)).is_some_and(|found| found.lookup == Lookup::Image)
+        };
+        let scope = Scope { objects: self.objects, items: &self.items, is_image: &is_image };
+        if !self.deletes
+            && let Some(computed) = in_expression(&expr, &scope)
+        {
+            self.found.extend(is_age(&computed).then(|| NOT_IN_FUTURE.into()));
+            return self.cel(computed, locals, variables);
+        }
+        let kind = match &expr {
+            Expr::Comprehension(l) if !l.two => listed(&l.range, &program),
+            _ => None,
+        };
         let around = Around { variables, element: false };
         let is_part = match &expr {
             Expr::Comprehension(l) => !l.two && are_parts(&l.range, locals, around, 0),
@@ -195,8 +294,10 @@ impl Writer {
         let below = map_children(expr, &mut |e, child| {
             let outside = locals.len();
             locals.extend((0..child.binders).map(|_| is_part));
+            self.items.extend((0..child.binders).map(|_| kind.clone()));
             let e = self.cel(e, locals, variables);
             locals.truncate(outside);
+            self.items.truncate(outside);
             e
         });
         match below {
@@ -238,6 +339,26 @@ impl Writer {
         }
         Some(answer)
     }
+}
+
+/// The kind of the objects of a list.
+fn kind_of(request: &Request) -> Option<[Str; 3]> {
+    let [group, version, resource] = &request.resource;
+    let known = Kinds::built_in().resource(group, version, resource)?;
+    Some([group.clone(), version.clone(), known.kind.clone()])
+}
+
+/// The kind of the items of a list from outside.
+fn listed<'v>(list: &'v Expr, program: &dyn Fn(u32) -> Option<&'v Expr>) -> Option<[Str; 3]> {
+    let (base, keys) = keys(list);
+    if keys.len() != 1 || keys.first().is_none_or(|key| **key != *"items") {
+        return None;
+    }
+    let base = match base {
+        Expr::Variable(n) => plain(program(*n)?),
+        base => base,
+    };
+    of_call(base, program).filter(|found| found.lookup == Lookup::List).as_ref().and_then(kind_of)
 }
 
 /// The answer to a request of a context entry.
@@ -353,17 +474,32 @@ fn is_empty(template: &Template) -> bool {
     matches!(template, Template::Const(value) if value.is_empty())
 }
 
-/// A query whose text may hold variables: it, and what shows it to analyses. A variable must be all of a literal.
-fn of_path(path: Template) -> Option<(Option<QuerySource>, Option<Query>)> {
-    let none: Arc<[Str]> = Arc::from([]);
-    let (source, names) = match &path {
-        Template::Const(Value::Str(text)) => {
-            return Some((Some(QuerySource::Ready(LATE.plain_query(text, &none))), None));
-        }
-        Template::Text(text) => (&text.rounds.source, &text.rounds.names),
-        Template::Rounds(rounds) => (&rounds.source, &rounds.names),
-        _ => return None,
+/// The text of a query that holds variables, and the names of entries that it may read.
+fn with_holes(path: &Template) -> Option<(&Str, &Arc<[Str]>)> {
+    match path {
+        Template::Text(text) => Some((&text.rounds.source, &text.rounds.names)),
+        Template::Rounds(rounds) => Some((&rounds.source, &rounds.names)),
+        _ => None,
+    }
+}
+
+/// The fields of the object that the variables of a query are, where they are nothing else.
+fn fields_in(path: &Template) -> Option<Vec<Vec<Str>>> {
+    let (source, names) = with_holes(path)?;
+    let field = |text: &str| match word_of(text, names)? {
+        Word::Field(keys) => Some(keys),
+        _ => None,
     };
+    find_all_variables(source).into_iter().map(|at| field(source.get(at)?)).collect()
+}
+
+/// A query whose text may hold variables: it, and what shows it to analyses. A variable must be all of a literal.
+fn of_path(path: &Template) -> Option<(Option<QuerySource>, Option<Query>)> {
+    let none: Arc<[Str]> = Arc::from([]);
+    if let Template::Const(Value::Str(text)) = path {
+        return Some((Some(QuerySource::Ready(LATE.plain_query(text, &none))), None));
+    }
+    let (source, names) = with_holes(path)?;
     let found = find_all_variables(source);
     let (mut shown, mut from) = (String::new(), 0);
     (!found.is_empty() && found.len() <= MOST_HOLES).then_some(())?;

@@ -219,7 +219,8 @@ impl Reader {
                 self.higher(*kind, args, a)
             }
             Expr::Lambda { .. } => Ok(self.computed()),
-            Expr::Fail { args, .. } => self.consumed(args, a),
+            // It gives no value.
+            Expr::Fail { args, .. } => self.consumed(args, a).map(|_| NOTHING),
             Expr::Walk(walk) => self.walk(walk, a),
             Expr::Test(test) => {
                 let base = self.walk(&test.walk, a)?;

@@ -27,11 +27,10 @@ impl Reader {
         self.reads.user |= f.has_user;
         for (key, value) in &f.annotations {
             let exact = Some(key.pattern()).filter(|_| !key.is_wild());
-            self.labelled(
-                "annotations",
-                exact,
-                &[Value::Str(key.pattern().clone()), Value::Str(value.pattern().clone())],
-            );
+            // The value under a name that is known is compared with the value alone.
+            let name = exact.is_none().then(|| Value::Str(key.pattern().clone()));
+            let with: Vec<Value> = name.into_iter().chain([Value::Str(value.pattern().clone())]).collect();
+            self.labelled("annotations", exact, &with);
         }
         if let Some(selector) = &f.selector {
             self.selector(selector);

@@ -31,8 +31,13 @@ impl Items {
             "Condition" => matches!(operator(node), "equals" | "notEquals"),
             _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
         };
+        // A label or annotation is a text, which is the same as no list.
+        let is_text = match node.get("args") {
+            Some(Tree::List(sides)) => sides.iter().any(|side| self.is_text(side)),
+            _ => false,
+        };
         // Two lists, or objects, are different when one item is.
-        let mut most = usize::from(is_whole && !has_constant);
+        let mut most = usize::from(is_whole && !has_constant && !is_text);
         for constant in constants {
             match constant {
                 Constant::Number(n) if has_length => {

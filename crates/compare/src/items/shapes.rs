@@ -39,19 +39,24 @@ impl Shapes {
 
     fn may_be_list_at(&self, keys: &[&str]) -> bool {
         let types = Types::built_in();
-        let mut def = types.of_kind(&self.kind);
-        let Some((last, above)) = keys.split_last() else { return true };
-        for key in above {
-            def = match def.and_then(|def| def.field(key)).map(|field| &field.ty) {
-                Some(Type::Named(name, _)) => types.named(name),
+        let Some(mut def) = types.of_kind(&self.kind) else { return true };
+        let mut of_entries: Option<&Type> = None;
+        for (at, key) in keys.iter().enumerate() {
+            let Some(ty) = of_entries.or_else(|| Some(&def.field(key)?.ty)) else { return true };
+            of_entries = None;
+            let is_last = at + 1 == keys.len();
+            match ty {
+                Type::Leaf(leaf) => return *leaf == Leaf::Any,
+                Type::Map(inner, _) if !is_last => of_entries = Some(inner),
+                Type::Named(name, _) => match types.named(name) {
+                    Some(named) if is_last || named.leaf.is_some() => return named.open,
+                    Some(named) => def = named,
+                    None => return true,
+                },
                 _ => return true,
-            };
+            }
         }
-        match def.and_then(|def| def.field(last)).map(|field| &field.ty) {
-            Some(Type::Leaf(leaf)) => *leaf == Leaf::Any,
-            Some(Type::Named(name, _)) => types.named(name).is_none_or(|def| def.open),
-            _ => true,
-        }
+        true
     }
 }
 

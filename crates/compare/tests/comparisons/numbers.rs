@@ -94,3 +94,15 @@ fn a_time_that_is_compared_is_tested() {
     let answer = compared(&of("2027"), &of("2028")).answer;
     assert!(!matches!(answer, Answer::Proved | Answer::ProvedRelative(_)), "{answer:?}");
 }
+
+#[test]
+fn integers_that_are_compared_as_quantities_are_tried_between_these() {
+    let replicas = |most: &str| {
+        let replicas = "quantity(string(object.spec.?replicas.orValue(0)))";
+        requiring("deployments", &format!("!{replicas}.isGreaterThan(quantity('{most}'))"))
+    };
+    assert_eq!(compared(&replicas("1Gi"), &replicas("1024Mi")).answer, Answer::Proved);
+    for other in ["1G", "1073741823", "1025Mi"] {
+        assert_eq!(compared(&replicas("1Gi"), &replicas(other)).answer, Answer::Differs, "{other}");
+    }
+}

@@ -222,3 +222,190 @@ fn what_registries_say_of_an_image_is_the_same() {
         assert!(!is_relative(&compared_without_errors(&old, &new(image, part))), "{image} {part}");
     }
 }
+
+/// A rule that looks at what a registry says of the image of each container.
+fn of_images(query: &str, key: &str, operator: &str, value: &str) -> String {
+    classic(
+        "[]",
+        &format!(
+            "{{message: m, foreach: [{{list: request.object.spec.containers, context: [{{name: found, imageRegistry: {{reference: '{{{{ element.image }}}}'{query}}}}}], deny: {{conditions: {{all: [{{key: \"{key}\", operator: {operator}, value: {value}}}]}}}}}}]}}"
+        ),
+    )
+}
+
+#[test]
+fn how_many_members_something_has_is_the_same_whatever_they_are() {
+    let old = of_images("", "{{ found.configData.config.Volumes || '' | length(@) }}", "GreaterThan", "0");
+    let new = |part: &str, number: u32| {
+        let of = "image.getMetadata(c.image).config.?config";
+        cel(&format!(
+            "object.spec.containers.all(c, size({of}.?{part}.orValue(null) != null ? {of}.{part}.value() : {{}}) <= {number})"
+        ).replace(".config.?config.Volumes.value()", ".config.config.Volumes").replace(".config.?config.Labels.value()", ".config.config.Labels"))
+    };
+    assert!(is_relative(&compared_without_errors(&old, &new("Volumes", 0))));
+    for (part, number) in [("Volumes", 1), ("Labels", 0)] {
+        assert!(!is_relative(&compared_without_errors(&old, &new(part, number))), "{part} {number}");
+    }
+}
+
+#[test]
+fn the_sizes_of_the_layers_of_an_image_have_one_sum() {
+    let old = |value: &str| {
+        of_images(
+            ", jmesPath: 'to_string(sum(manifest.layers[*].size))'",
+            "{{ found }}",
+            "GreaterThan",
+            value,
+        )
+    };
+    let new = |has: &str, size: &str, value: &str| {
+        let sum = format!(
+            "string(image.getMetadata(c.image).manifest.layers.filter(l, has(l.{has})).map(l, l.{size}).sum())"
+        );
+        cel(&format!(
+            "object.spec.containers.all(c, !(isQuantity({sum}) && quantity({sum}).isGreaterThan(quantity('{value}'))))"
+        ))
+    };
+    let found = compared_without_errors(&old("2Gi"), &new("size", "size", "2Gi"));
+    assert_eq!(found.answer, Answer::ProvedRelative(vec!["image registries".into()]));
+    for (has, size, value) in [
+        ("size", "size", "2G"),
+        ("size", "size", "2Mi"),
+        ("digest", "size", "2Gi"),
+        ("size", "length", "2Gi"),
+    ] {
+        let found = compared_without_errors(&old("2Gi"), &new(has, size, value));
+        assert!(!is_relative(&found), "{has} {size} {value}: {:?}", found.answer);
+    }
+    // One more layer is none of another list.
+    let other = new("size", "size", "2Gi").replace("manifest.layers", "manifest.annotations");
+    assert!(!is_relative(&compared_without_errors(&old("2Gi"), &other)));
+}
+
+#[test]
+fn the_age_of_an_image_is_the_same_in_both_languages() {
+    let old = |operator: &str, value: &str| {
+        let key = "{{ time_since('', '{{ found.configData.created }}', '') }}";
+        of_images("", key, operator, value)
+    };
+    let new = |operator: &str, time: &str, value: &str| {
+        cel(&format!(
+            "object.spec.containers.all(c, !(time.now() - timestamp(string(image.getMetadata(c.image).config.{time})) {operator} duration('{value}')))"
+        ))
+    };
+    let found = compared_without_errors(&old("GreaterThan", "4380h"), &new(">", "created", "4380h"));
+    let to = ["durations fit into 64 bits", "image registries", "the clock"].map(String::from);
+    assert_eq!(found.answer, Answer::ProvedRelative(to.into()));
+    let same = compared_without_errors(&old("GreaterThanOrEquals", "60m"), &new(">=", "created", "1h"));
+    assert!(is_relative(&same), "{:?}", same.answer);
+    for (operator, time, value) in [
+        (">", "created", "4381h"),
+        (">=", "created", "4380h"),
+        ("<", "created", "4380h"),
+        (">", "author", "4380h"),
+    ] {
+        let found = compared_without_errors(&old("GreaterThan", "4380h"), &new(operator, time, value));
+        assert!(!is_relative(&found), "{operator} {time} {value}: {:?}", found.answer);
+    }
+    // Images without a time are as old as the year 1 in CEL, for which that is too long.
+    let younger = compared_without_errors(&old("LessThan", "1h"), &new("<", "created", "1h"));
+    assert!(!is_relative(&younger), "{:?}", younger.answer);
+}
+
+/// A rule about a list of objects that a query filters by fields of the object.
+fn of_list(kind: &str, path: &str, query: &str, validate: &str) -> String {
+    let context = format!("[{{name: found, apiCall: {{urlPath: '{path}', jmesPath: \"{query}\"}}}}]");
+    classic(&context, validate).replace("kinds: [Pod]", &format!("kinds: [{kind}]"))
+}
+
+fn cel_of(group: &str, resources: &str, expression: &str) -> String {
+    let rules = format!(
+        "apiGroups: ['{group}'], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [{resources}]"
+    );
+    cel(expression).replace(
+        "apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]",
+        &rules,
+    )
+}
+
+#[test]
+fn what_an_item_wants_of_the_labels_of_the_object_is_the_same() {
+    let old = |labels: &str, wanted: &str| {
+        of_list(
+            "Deployment",
+            "/apis/networking.k8s.io/v1/namespaces/{{request.namespace}}/networkpolicies",
+            &format!("items[?label_match({wanted}, `{{{{request.object.{labels}}}}}`)] | length(@)"),
+            "{message: m, deny: {conditions: {any: [{key: '{{ found }}', operator: LessThan, value: 1}]}}}",
+        )
+    };
+    let new = |list: &str, rest: &str| {
+        let own = "item.spec.podSelector.matchLabels";
+        let list = format!("dyn(resource.list('networking.k8s.io/v1', 'networkpolicies', {list})).items");
+        cel_of(
+            "apps",
+            "deployments",
+            &format!(
+                "{list}.filter(item, {own}.all(key, object.spec.template.metadata.labels[?key] == optional.of({own}[key]))){rest}"
+            ),
+        )
+    };
+    let own = old("spec.template.metadata.labels", "spec.podSelector.matchLabels");
+    let here = "request.namespace";
+    let found = compared_without_errors(&own, &new(here, ".size() >= 1"));
+    assert!(is_relative(&found), "{:?}", found.answer);
+    for (list, rest) in [(here, ".size() >= 2"), ("''", ".size() >= 1"), (here, ".size() < 1")] {
+        assert!(!is_relative(&compared_without_errors(&own, &new(list, rest))), "{list} {rest}");
+    }
+    for (labels, wanted) in [
+        ("metadata.labels", "spec.podSelector.matchLabels"),
+        ("spec.template.metadata.labels", "metadata.labels"),
+        ("spec.template.metadata.annotations", "spec.podSelector.matchLabels"),
+    ] {
+        let found = compared_without_errors(&old(labels, wanted), &new(here, ".size() >= 1"));
+        assert!(!is_relative(&found), "{labels} {wanted}: {:?}", found.answer);
+    }
+    // An item that wants nothing that can be read is an error of the query, and none of a loop that ends before it.
+    let loosely = new(here, ".size() >= 1").replace(".filter(", ".exists(").replace(".size() >= 1", "");
+    assert!(!is_relative(&compared_without_errors(&own, &loosely)));
+}
+
+#[test]
+fn whether_an_item_is_the_object_is_the_same() {
+    let annotation = "metadata.annotations.host";
+    let old = |pair: &str| {
+        of_list(
+            "Service",
+            "/api/v1/services",
+            &format!("items[?[metadata.namespace, metadata.name] {pair}].{annotation}"),
+            "{message: m, deny: {conditions: {all: [{key: '{{ request.object.metadata.annotations.host || ''none'' }}', operator: AnyIn, value: '{{ found }}'}]}}}",
+        )
+    };
+    let new = |pair: &str, host: &str| {
+        let own = "item.metadata.annotations.host";
+        cel_of(
+            "",
+            "services",
+            &format!(
+                "!dyn(resource.list('v1', 'services', '')).items.exists(item, [item.metadata.namespace, item.metadata.name] {pair} && item.metadata.?annotations.?host.hasValue() && ({own} == {host} || {own} == '*' || {host} == '*'))"
+            ),
+        )
+    };
+    let others = "!= ['{{request.object.metadata.namespace}}', '{{request.object.metadata.name}}']";
+    let pair = "!= [object.metadata.namespace, object.metadata.name]";
+    let host = "object.metadata.?annotations.?host.orValue('none')";
+    // An empty text is none for the variable.
+    let host = &format!("({host} == '' ? 'none' : {host})");
+    let found = compared_without_errors(&old(others), &new(pair, host));
+    assert!(is_relative(&found), "{:?}", found.answer);
+    for (other, other_host) in [
+        (pair.replace("!=", "==").as_str(), host.as_str()),
+        ("!= [object.metadata.name, object.metadata.namespace]", host),
+        ("!= [object.metadata.namespace, object.metadata.generateName]", host),
+        (pair, "object.metadata.?annotations.?other.orValue('none')"),
+    ] {
+        let found = compared_without_errors(&old(others), &new(other, other_host));
+        assert!(!is_relative(&found), "{other} {other_host}: {:?}", found.answer);
+    }
+    let swapped = "!= ['{{request.object.metadata.name}}', '{{request.object.metadata.namespace}}']";
+    assert!(!is_relative(&compared_without_errors(&old(swapped), &new(pair, host))));
+}

@@ -12,7 +12,7 @@ use super::conditions::{both, not_null, scalar, text_measures};
 use super::forms::ty_of;
 use super::lists::{Quantifier, is_list, quantified};
 use super::scope::Scope;
-use super::term::{Test, Val};
+use super::term::{ABSORBED, Test, Val};
 use super::types::Ty;
 use super::{Refusal, leaf, texts};
 
@@ -70,6 +70,11 @@ pub fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         ("<", 1) | ("<=", 0) | ("==", 0) => false,
         _ => return Ok(None),
     };
+    // A query that fails for an item fails; a loop that looks for one ends before it.
+    if matches!(of, Val::Loop(own) if own.keep.as_ref().is_some_and(|keep| keep.faults.iter().any(|one| one != ABSORBED)))
+    {
+        return Ok(None);
+    }
     let found = quantified(Quantifier::Some, of, scope, &mut |_, _| Ok(Test::constant(true)))?;
     Ok(Some(if is_some { found } else { found.negated() }))
 }

@@ -312,6 +312,23 @@ fn the_text_of_a_list_is_one_for_operators_that_look_into_lists() {
 }
 
 #[test]
+fn items_of_a_query_that_fails_for_one_of_them_are_counted() {
+    let of = |filter: &str| {
+        let call =
+            format!("{{name: all, apiCall: {{urlPath: /api/v1/services, jmesPath: 'items[?{filter}]'}}}}");
+        with_context(&["Deployment"], &call, "{key: '{{ length(all) }}', operator: LessThan, value: 1}")
+    };
+    // An item without a selector is an error of the query.
+    let fails = of("label_match(spec.selector, `{{request.object.metadata.labels}}`)");
+    assert!(
+        fails.contains(".filter(") && fails.contains(".size()") && !fails.contains(".exists("),
+        "{fails}"
+    );
+    let found = of("spec.type == ''ExternalName''");
+    assert!(found.contains(".exists(") && !found.contains(".filter("), "{found}");
+}
+
+#[test]
 fn a_key_or_an_item_that_is_a_star_matches_the_other_one() {
     let list = |key: &str, items: &str| {
         let call =
