@@ -209,7 +209,7 @@ mod tests {
             "{spec: {securityContext: {runAsUser: 1}, containers: [{name: a}], tolerations: [{key: a}]}}";
         let found =
             marked(pod, &[&["spec", "securityContext", "runAsUser"], &["spec", "tolerations", "*", "key"]]);
-        let expected = r#"{"spec":{"securityContext":{"runAsUser":1,"fsGroup":1},"containers":[{"name":"a"}],"tolerations":[{"key":"a","value":"unread"}],"nodeSelector":{"unread":"unread"}}}"#;
+        let expected = r#"{"spec":{"containers":[{"name":"a"}],"nodeSelector":{"unread":"unread"},"securityContext":{"runAsUser":1,"seLinuxChangePolicy":"unread"},"tolerations":[{"key":"a","value":"unread"}]}}"#;
         assert_eq!(found, expected);
     }
 

@@ -296,9 +296,9 @@ mod tests {
             "spec.securityContext.runAsUser Scalar(Int(5))",
         ];
         assert_eq!(found.unwrap(), expected);
-        let patch = "{patchesJson6902: '[{op: add, path: /spec/tolerations/-, value: {key: a}}, {op: remove, path: /spec/priority}]'}";
+        let patch = r#"{patchesJson6902: "- {op: add, path: /spec/tolerations/-, value: {key: a}}\n- {op: remove, path: /spec/priority}"}"#;
         assert_eq!(of(patch).unwrap(), ["spec.tolerations Item", "spec.priority Shape"]);
-        let patch = "{patchesJson6902: '[{op: add, path: /metadata/labels/a~1b, value: c}, {op: add, path: /spec/dnsConfig, value: {options: []}}]'}";
+        let patch = r#"{patchesJson6902: "- {op: add, path: /metadata/labels/a~1b, value: c}\n- {op: add, path: /spec/dnsConfig, value: {options: []}}"}"#;
         let expected = [
             "metadata.labels.a/b Scalar(Str(\"c\"))",
             "spec.dnsConfig Whole",
@@ -308,15 +308,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_or_changed_item_by_item_is_not_known() {
+    fn the_items_of_a_list_are_changed_one_by_one() {
+        let found = of("{patchStrategicMerge: {spec: {containers: [{(image): 'a*', tty: true}]}}}");
+        let expected = [
+            "spec Shape",
+            "spec.containers.* Shape",
+            "spec.containers.*.image Shape",
+            "spec.containers.*.tty Scalar(Bool(true))",
+        ];
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_copied_or_written_by_position_is_not_known() {
         for mutate in [
             "{patchStrategicMerge: {metadata: {labels: {a: '{{ request.object.metadata.name }}'}}}}",
-            "{patchStrategicMerge: {spec: {containers: [{(name): '*', tty: true}]}}}",
-            "{patchStrategicMerge: {spec: {(hostNetwork): true, hostPID: false}}}",
+            "{patchStrategicMerge: {spec: {containers: [{(name): '*', +(tty): true}]}}}",
+            "{patchStrategicMerge: {spec: {containers: [{name: a, tty: true}]}}}",
+            "{patchStrategicMerge: {spec: {containers: [{<(name): '*', tty: true}]}}}",
+            "{patchStrategicMerge: {spec: {(securityContext): {runAsUser: 1}, hostPID: false}}}",
             "{patchStrategicMerge: {spec: {securityContext: {$patch: replace, runAsUser: 1}}}}",
             "{patchStrategicMerge: {metadata: {name: x}}}",
-            "{patchesJson6902: '[{op: copy, from: /metadata/name, path: /metadata/labels/a}]'}",
-            "{patchesJson6902: '[{op: add, path: /spec/containers/0/tty, value: true}]'}",
+            "{patchesJson6902: '- {op: copy, from: /metadata/name, path: /metadata/labels/a}'}",
+            "{patchesJson6902: '- {op: add, path: /spec/containers/0/tty, value: true}'}",
             "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {hostPID: true}}}]}",
         ] {
             assert!(of(mutate).is_err(), "{mutate}: {:?}", of(mutate));

@@ -358,7 +358,7 @@ fn lists_of_items_that_are_replaced_as_a_whole_are_patches_for_each_item() {
             args: [--x]
 ",
     );
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved relative", "{text}");
     has(
         &text,
         &[

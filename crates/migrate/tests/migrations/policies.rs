@@ -128,7 +128,7 @@ fn merges_become_apply_configurations_with_fields_only_where_there_are_none() {
             +(tier): b
 ";
     let (text, words) = migrated(&policy("p", rules), &Options::default());
-    assert_eq!(words, ["tested"]);
+    assert_eq!(words, ["proved relative"]);
     assert_eq!(
         spec(&text),
         "  matchConstraints:
@@ -161,7 +161,7 @@ fn json_patches_create_parents_and_leave_alone_what_is_not_there() {
         - {op: remove, path: /spec/loadBalancerIP}
 ";
     let (text, words) = migrated(&policy("p", rules), &Options::default());
-    assert_eq!(words, ["tested"]);
+    assert_eq!(words, ["proved"]);
     assert!(text.contains("path: '/metadata/annotations', value: {'a/b': 'c'}"), "{text}");
     assert!(text.contains("has(object.spec.loadBalancerIP)"), "{text}");
 }
