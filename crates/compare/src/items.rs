@@ -215,7 +215,9 @@ impl Items {
         };
         let is_constant =
             |tree: &Tree| tree.as_node().is_some_and(|node| matches!(node.variant, "const" | "folded"));
-        list(sides).iter().all(|side| !is_constant(side) && self.shapes.may_be_list(side))
+        let may_be_list =
+            |side: &Tree| !is_constant(side) && !self.is_text(side) && self.shapes.may_be_list(side);
+        list(sides).iter().all(may_be_list)
     }
 
     fn node(&mut self, node: &Node, mut plain: bool) -> Need {

@@ -83,14 +83,15 @@ impl Items {
                 _ => 1,
             });
         }
-        match tree.and_then(expression) {
-            Some(expr) if self.grows(expr) => {
-                match makes_list(expr) || self.has_grown(expr) || self.shapes.may_be_list(expr) {
-                    true => Side::Grown,
-                    false => Side::Single,
-                }
-            }
-            _ => Side::Other,
+        let Some(expr) = tree.and_then(expression) else { return Side::Other };
+        if self.shapes.is_scalar(expr) {
+            return Side::Single;
+        }
+        let is_list = || makes_list(expr) || self.has_grown(expr) || self.shapes.may_be_list(expr);
+        match self.grows(expr) {
+            true if is_list() => Side::Grown,
+            true => Side::Single,
+            false => Side::Other,
         }
     }
 

@@ -37,6 +37,11 @@ impl Shapes {
             }
     }
 
+    /// Whether an expression reads a field that is no list, whatever stands for it where it is missing.
+    pub(super) fn is_scalar(&self, expr: &Tree) -> bool {
+        keys(expr).is_some_and(|keys| !self.may_be_list_at(&keys))
+    }
+
     fn may_be_list_at(&self, keys: &[&str]) -> bool {
         let types = Types::built_in();
         let Some(mut def) = types.of_kind(&self.kind) else { return true };
@@ -66,8 +71,11 @@ fn keys(expr: &Tree) -> Option<Vec<&str>> {
     match (node.kind, node.variant) {
         ("Expr", "walk") => keys(node.get("")?),
         ("Expr", "once" | "rescue") => keys(node.get("expr")?),
-        ("Expr", "or") => keys(list(node.get("")).first()?),
-        ("Expr", "orElse") => keys(list(node.get("sides")).first()?),
+        // What stands for a missing one is no list of the object.
+        ("Expr", "or" | "orElse") => match list(node.get("").or_else(|| node.get("sides"))) {
+            [first, other] if other.as_node().is_some_and(|other| other.variant == "const") => keys(first),
+            _ => None,
+        },
         ("Walk", _) => {
             let mut all = keys(node.get("base")?)?;
             for step in list(node.get("steps")) {
