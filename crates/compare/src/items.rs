@@ -8,17 +8,12 @@
 //! satisfied takes no item. Unless what they say of an item is about other lists, too: then each item may need one of these, and no number is
 //! known.
 
-use std::sync::Arc;
-
 use crate::analysis::tree::{Node, Tree};
-use crate::ir::check::Check;
-use crate::ir::condition::Operator;
-use crate::ir::expr::Over;
-use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
-use crate::ir::{Condition, Expr, Policy, Rule, Template};
+use crate::ir::Policy;
 use crate::value::Str;
 
 use super::predicates::position;
+use super::searched::searched;
 
 /// How many items of lists matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -393,85 +388,6 @@ impl Items {
             return 0;
         }
         most
-    }
-}
-
-/// The entries of a rule that are texts of the items of a list, and each of which only operators read that look for another text in it:
-/// what they say needs one item.
-fn searched(rule: &Rule) -> Vec<Str> {
-    let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { return Vec::new() };
-    let is_searched = |binding: &&Arc<Binding>| {
-        let name = &binding.name;
-        let all = rule.admit.iter().chain([conditions]);
-        let mut all = all.flat_map(|of| of.all.iter().chain(of.any.as_deref().into_iter().flatten()));
-        let mut others = rule.bindings.iter().filter(|other| !Arc::ptr_eq(other, binding));
-        are_texts(&binding.source)
-            && all.all(|one| {
-                is_search(one, name) || ![&one.key, &one.value].into_iter().any(|side| names(side, name))
-            })
-            && others.all(|other| other.name != *name && !format!("{:?}", other.source).contains(&**name))
-    };
-    rule.bindings.iter().filter(is_searched).map(|one| one.name.clone()).collect()
-}
-
-/// Whether what an entry loads are texts of the items of a list.
-fn are_texts(source: &BindingSource) -> bool {
-    let BindingSource::Given { query, shown, default: None, .. } = source else { return false };
-    let ready = match query {
-        Some(QuerySource::Ready(query)) => Some(query),
-        _ => None,
-    };
-    let expr = shown.as_ref().or(ready).and_then(|query| query.expr.as_ref().ok());
-    matches!(expr, Some(Expr::Project { over: Over::Items, body: Some(body), .. }) if is_text_at(body, &Expr::Local(0)))
-}
-
-/// Whether a value is a text that each object has in its metadata, by a path.
-fn is_text_at(expr: &Expr, of: &Expr) -> bool {
-    match expr {
-        Expr::Rescue { expr, .. } => is_text_at(expr, of),
-        Expr::Or(sides) => {
-            is_text_at(&sides[0], of) && sides[1].constant().is_some_and(|other| other.as_str().is_some())
-        }
-        Expr::Path { base, keys, .. } => {
-            let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
-            let is_text = matches!(&*keys, [.., "metadata", "labels" | "annotations", _])
-                || matches!(&*keys, [.., "metadata", "name" | "namespace"]);
-            **base == *of && is_text
-        }
-        _ => false,
-    }
-}
-
-/// Whether a condition looks for a text in the entry of a name.
-fn is_search(condition: &Condition, name: &Str) -> bool {
-    use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn};
-    let is_entry = |side: &Template| match side {
-        Template::Whole(hole) => match &hole.query.expr {
-            Ok(Expr::Path { base, keys, .. }) => {
-                matches!(**base, Expr::Root) && matches!(&**keys, [own] if own == name)
-            }
-            _ => false,
-        },
-        _ => false,
-    };
-    let is_text = match &condition.key {
-        Template::Const(key) => key.as_str().is_some(),
-        Template::Whole(hole) => hole.query.expr.as_ref().is_ok_and(|expr| is_text_at(expr, &Expr::Root)),
-        _ => false,
-    };
-    matches!(condition.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn))
-        && is_text
-        && !names(&condition.key, name)
-        && is_entry(&condition.value)
-}
-
-/// Whether a template may read the entry of a name.
-fn names(template: &Template, name: &str) -> bool {
-    match template {
-        Template::Whole(hole) => format!("{:?}", hole.query).contains(name),
-        Template::Text(text) => text.rounds.source.contains(name),
-        Template::Rounds(rounds) => rounds.source.contains(name),
-        other => format!("{other:?}").contains(name),
     }
 }
 

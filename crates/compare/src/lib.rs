@@ -59,6 +59,7 @@ mod range;
 mod repair;
 mod requests;
 mod results;
+mod searched;
 mod seen;
 mod shared;
 mod shrink;
