@@ -158,8 +158,10 @@ impl Scope<'_> {
     }
 }
 
-/// A value that is read by keys, its base and the keys; with what the last step is computed of, and whether it may be missing.
-fn walked(expr: &Expr) -> Option<(&Expr, Vec<Str>, Option<(&Expr, bool)>)> {
+/// The base of a value and the keys that it is read by; with what a last step is computed of, and whether it may be missing.
+type Walked<'e> = (&'e Expr, Vec<Str>, Option<(&'e Expr, bool)>);
+
+fn walked(expr: &Expr) -> Option<Walked<'_>> {
     match plain(expr) {
         Expr::Path { base, keys, .. } => match walked(base)? {
             (base, mut all, None) => {

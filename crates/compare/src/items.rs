@@ -12,8 +12,8 @@ mod conditions;
 mod count;
 mod grown;
 mod lengths;
-mod searched;
 mod shapes;
+mod texts;
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ use crate::ir::Policy;
 use crate::value::Str;
 
 use super::predicates::position;
+use super::searched::searched;
 pub(crate) use count::Count;
 use grown::{Grown, list};
 use lengths::names_length;
-use searched::searched;
 pub(crate) use shapes::Shapes;
 
 /// How many items of lists matter.

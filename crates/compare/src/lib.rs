@@ -62,6 +62,7 @@ mod range;
 mod repair;
 mod requests;
 mod results;
+mod searched;
 mod seen;
 mod shared;
 mod shrink;

@@ -1,12 +1,12 @@
-//! Lists from outside in which operators look for a text, and texts of metadata.
+//! Lists of texts in which operators look for another text.
 //!
-//! In: a rule. Out: its entries that are texts of the items of a list, such as names, and that only operators read which look for another text: what these say
-//! needs one item. And whether an expression reads a label or an annotation, which is no list.
+//! In: a rule. Out: the names of its entries that are such lists: a label, an annotation or the name of each item of a list. What
+//! `AnyIn` and its like say of a text and such a list is that an item has this text, or that none has. One item is enough for that, the
+//! one that the operator needs (`items`): the projection that makes the list of the items needs no other. Where anything else reads the
+//! entry, or the key may be a list itself, of which each item may need one of its own, this is not so.
 
 use std::sync::Arc;
 
-use super::Items;
-use crate::analysis::tree::Tree;
 use crate::ir::check::Check;
 use crate::ir::condition::Operator;
 use crate::ir::expr::Over;
@@ -14,34 +14,9 @@ use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
 use crate::ir::{Condition, Expr, Rule, Template};
 use crate::value::Str;
 
-impl Items {
-    /// Whether a value is a label or an annotation.
-    pub(super) fn is_text(&self, tree: &Tree) -> bool {
-        let Tree::Node(node) = tree else { return false };
-        if node.variant == "variable" {
-            let at = node.fields.iter().find_map(|(_, at)| match at {
-                Tree::Scalar(at) => at.parse::<usize>().ok(),
-                _ => None,
-            });
-            return at.and_then(|at| self.texts.get(at)).is_some_and(|is_text| *is_text);
-        }
-        match &*last_keys(tree) {
-            // Nothing but this is read of a variable.
-            [] => {
-                let is_plain = ["keys", "steps"].iter().all(|name| node.get(name).is_none_or(is_empty));
-                let base = node.get("base").or_else(|| node.get(""));
-                matches!(node.kind, "Expr" | "Walk")
-                    && is_plain
-                    && base.is_some_and(|base| self.is_text(base))
-            }
-            keys => matches!(keys, [.., "metadata", "labels" | "annotations", _]),
-        }
-    }
-}
-
 /// The entries of a rule that are texts of the items of a list, and each of which only operators read that look for another text in it:
 /// what they say needs one item.
-pub(super) fn searched(rule: &Rule) -> Vec<Str> {
+pub(crate) fn searched(rule: &Rule) -> Vec<Str> {
     let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { return Vec::new() };
     let is_searched = |binding: &&Arc<Binding>| {
         let name = &binding.name;
@@ -116,26 +91,4 @@ fn names(template: &Template, name: &str) -> bool {
         Template::Rounds(rounds) => rounds.source.contains(name),
         other => format!("{other:?}").contains(name),
     }
-}
-
-fn is_empty(tree: &Tree) -> bool {
-    matches!(tree, Tree::List(items) if items.is_empty())
-}
-
-/// The keys that a value is read by, the last ones at least.
-fn last_keys(tree: &Tree) -> Vec<&str> {
-    let Tree::Node(node) = tree else { return Vec::new() };
-    if let (Some(inner), 1) = (node.get(""), node.fields.len()) {
-        return last_keys(inner);
-    }
-    let base = node.get("base").map(last_keys).unwrap_or_default();
-    let own: Option<Vec<&str>> = match (node.get("keys"), node.get("steps")) {
-        (Some(Tree::List(keys)), _) => keys.iter().map(Tree::as_text).collect(),
-        (_, Some(Tree::List(steps))) => {
-            steps.iter().map(|step| step.as_node().and_then(|step| step.text("key"))).collect()
-        }
-        _ => Some(Vec::new()),
-    };
-    // What is read in another way hides what is before it.
-    own.map_or_else(Vec::new, |own| base.into_iter().chain(own).collect())
 }
