@@ -27,8 +27,11 @@ impl Items {
         }
         let [key, value] = ["key", "value"].map(|name| self.side(node.get(name)));
         let mut need = Need::default();
+        let is_membership =
+            matches!(operator(node), "anyIn" | "allIn" | "anyNotIn" | "allNotIn" | "in" | "notIn");
         for (side, name) in [(&key, "key"), (&value, "value")] {
-            if let (Side::Other, Some(tree)) = (side, node.get(name)) {
+            let is_counted = is_membership && !matches!(side, Side::Other);
+            if let (false, Some(tree)) = (is_counted, node.get(name)) {
                 need = need.and(self.tree(tree, false));
             }
         }
@@ -41,12 +44,12 @@ impl Items {
         let (of_key, of_value) = (count(&key, "key"), count(&value, "value"));
         let is_grown = !matches!((&key, &value), (Side::Other, _) | (_, Side::Other));
         self.any |= is_list(&key) || is_list(&value);
+        let both = of_key.and(&of_value);
         // Each constant needs an item of its own.
         let of_each = match &key {
             Side::Constant(items) => (0..*items).fold(Count::default(), |sum, _| sum.and(&of_value)),
-            _ => Count::default(),
+            _ => both.clone(),
         };
-        let both = of_key.and(&of_value);
         // Each item of the key needs one of the value.
         let relates = is_list(&key) && is_list(&value);
         let name = operator(node);
@@ -56,19 +59,16 @@ impl Items {
             "anyIn" | "allNotIn" if is_grown => Need { to_hold: both, ..Need::default() },
             "anyIn" | "allNotIn" => Need::both_of(both),
             "allIn" | "anyNotIn" | "in" | "notIn" => {
-                let need = Need {
-                    to_hold: both.clone().and(&of_each),
-                    to_fail: both,
-                    holds_by_others: relates,
-                    ..Need::default()
-                };
+                let need =
+                    Need { to_hold: of_each, to_fail: both, holds_by_others: relates, ..Need::default() };
                 if matches!(name, "in" | "notIn") { need.either() } else { need }
             }
             "equals" | "notEquals" => {
                 let length = Count::of(self.lengths(node));
                 Need { holds_by_others: relates, ..Need::both_of(both.or(&length)) }
             }
-            _ => Need::both_of(Count::of(self.lengths(node).max(1)).and(&both)),
+            // Of lists an order says nothing; what is computed of them was looked into.
+            _ => Need::both(self.lengths(node)),
         };
         let is_negated = matches!(name, "allNotIn" | "anyNotIn" | "notEquals");
         let is_true = if is_negated { is_true.negated() } else { is_true };
@@ -80,6 +80,8 @@ impl Items {
         if node.variant == "const" {
             return Side::Constant(match node.get("") {
                 Some(Tree::List(items)) => items.len(),
+                // The text of a list is one.
+                Some(Tree::Text(text)) if text.trim_start().starts_with('[') => text.matches(',').count() + 1,
                 _ => 1,
             });
         }

@@ -92,7 +92,7 @@ fn operators_that_compare_two_lists_need_an_item_of_each_or_one_for_each() {
     assert_eq!(deny("AllNotIn", list), (0, 2, false, false));
     assert_eq!(deny("AllIn", list), (2, 2, true, false));
     assert_eq!(deny("AnyNotIn", list), (2, 2, false, true));
-    assert_eq!(deny("AllIn", "[x, y, z]"), (4, 1, false, false));
+    assert_eq!(deny("AllIn", "[x, y, z]"), (3, 1, false, false));
 }
 
 #[test]
