@@ -15,24 +15,23 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::value::Value;
 
-use super::answer::{Answer, Comparison, Difference, Universe};
+use super::answer::{Answer, Comparison, Difference};
 use super::classes::{Classes, Memory};
 use super::differences::Key;
 use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
-use super::external::external;
-use super::inputs::{has_inputs, with_inputs};
+use super::inputs::has_inputs;
 use super::nearness::nearest;
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
-use super::seen::{is_read, without_answers};
-use super::shared::with_answers;
+use super::seen::is_read;
 use super::side::{Effect, Side};
 use super::signature::signature;
 use super::surroundings::{Case, Surroundings, surroundings};
 use super::units::{Unit, units};
+use super::whatever_comes::{Outside, whatever_comes};
 use super::words::Words;
 
 /// How much a comparison may do.
@@ -141,46 +140,19 @@ pub fn compare_observed<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
-    if let Some(([old, new], names)) = with_inputs([old, new]) {
-        let found = of_sides(&old, &new, options, None);
-        let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
-        if is_proved && found.differences.is_empty() {
-            let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).collect();
-            let relative_to: Vec<String> = relative_to.into_iter().collect();
-            let answer = Answer::ProvedRelative(relative_to.clone());
-            return Comparison { answer, relative_to, ..found };
-        }
+    let doubt = match whatever_comes([old, new], options) {
+        Outside::Equal(found) => return *found,
+        Outside::Other(doubt) => doubt,
+    };
+    let mut found = of_sides(old, new, options, observer);
+    if let (Some(doubt), Answer::Tested(reasons)) = (doubt, &mut found.answer) {
+        reasons.push(doubt.clone());
+        found.reasons.push(doubt);
     }
-    if let Some(found) = proved_with_answers([old, new], options) {
-        return found;
-    }
-    of_sides(old, new, options, observer)
+    found
 }
 
-/// The answer when the sides are equal whatever comes from outside. Those objects on which they differ in files only are of the
-/// comparison without it.
-fn proved_with_answers(sides: [&Side; 2], options: Options) -> Option<Comparison> {
-    let ([old, new], taken) = with_answers(sides)?;
-    // What cannot be proved so is tested without.
-    let now = Instant::now();
-    let deadline = options.deadline.map(|end| now + end.saturating_duration_since(now) / 2);
-    let mut found = of_sides(&old, &new, Options { deadline, ..options }, None);
-    let is_apart =
-        |one: &Difference| one.universe == Universe::Files || one.environment.operation == "DELETE";
-    if !found.reasons.is_empty() || !found.differences.iter().all(is_apart) {
-        return None;
-    }
-    let names = sides.into_iter().flat_map(Side::policies).flat_map(|policy| external(policy));
-    let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).chain(taken).collect();
-    found.relative_to = relative_to.into_iter().collect();
-    found.differences.iter_mut().for_each(|one| one.object = without_answers(&one.object));
-    if matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)) {
-        found.answer = Answer::ProvedRelative(found.relative_to.clone());
-    }
-    Some(found)
-}
-
-fn of_sides<'s>(
+pub(crate) fn of_sides<'s>(
     old: &'s Side,
     new: &'s Side,
     options: Options,

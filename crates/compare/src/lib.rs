@@ -75,6 +75,7 @@ mod trace;
 mod units;
 mod values;
 mod variation;
+mod whatever_comes;
 mod words;
 mod writes;
 

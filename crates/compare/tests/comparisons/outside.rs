@@ -41,6 +41,22 @@ fn names_of_entries_say_nothing() {
     assert!(is_relative(&compared(&policy("hostname", "hostname"), &policy("hostname", "hostname"))));
 }
 
+#[test]
+fn data_for_which_they_differ_are_named() {
+    let policy = |operator: &str| {
+        let validate = "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostname || ''x'' }}', operator: OPERATOR, value: '{{ dict.data.key || '''' }}'}]}}}";
+        let context = "[{name: dict, configMap: {name: allowed, namespace: team}}]";
+        classic(context, &validate.replace("OPERATOR", operator))
+    };
+    let found = compared(&policy("Equals"), &policy("NotEquals"));
+    let Answer::Tested(reasons) = &found.answer else { panic!("{:?}", found.answer) };
+    let named = "they may differ for some data of ConfigMap team/allowed";
+    assert!(reasons.iter().any(|reason| reason == named), "{reasons:?}");
+    assert_eq!(&found.reasons, reasons);
+    let found = compared(&policy("Equals"), &policy("Equals"));
+    assert!(is_relative(&found) && !found.reasons.iter().any(|reason| reason == named));
+}
+
 /// A rule of CEL about Pods.
 fn cel(expression: &str) -> String {
     format!(
