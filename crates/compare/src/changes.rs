@@ -90,6 +90,8 @@ impl Run<'_> {
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
         let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
+        // Others may show a difference.
+        let mut open = None;
         for case in cases.into_iter().filter(is_regular) {
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
@@ -103,7 +105,10 @@ impl Run<'_> {
                 // Whatever else they have.
                 Ok(Some(true)) => continue,
                 Ok(Some(false)) => differing += 1,
-                Err(why) => return Err(why),
+                Err(why) => {
+                    open.get_or_insert(why);
+                    continue;
+                }
             }
             // Where an API server refuses an object with some field more, it may take it with another one.
             let mut found = Ok(None);
@@ -117,10 +122,16 @@ impl Run<'_> {
                     break;
                 }
             }
-            differing += usize::from(found?.is_some());
+            match found {
+                Ok(found) => differing += usize::from(found.is_some()),
+                Err(why) => _ = open.get_or_insert(why),
+            }
             if differing > ENOUGH {
                 return Err("objects are left on which sides may differ".into());
             }
+        }
+        if let Some(why) = open {
+            return Err(why);
         }
         self.relative_to.extend(tested.taken);
         if is_assumed {

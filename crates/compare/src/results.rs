@@ -27,6 +27,9 @@ use super::units::{Unit, units};
 /// Items of lists of objects whose results are compared.
 const ITEMS: usize = 2;
 
+/// More objects of a kind and operation are not looked at where nothing is proved.
+const SAMPLED: usize = 1_500;
+
 impl Run<'_> {
     /// Compares what both sides make of the objects of an environment.
     pub(crate) fn results(&mut self, environment: &Environment) {
@@ -55,7 +58,10 @@ impl Run<'_> {
         let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
         domain.is_sampled = true;
         let (around, _) = surroundings(environment, &reads, &tested, &words);
-        for case in cases(environment, &reads, &tested, &mut domain, &around) {
+        let all = cases(environment, &reads, &tested, &mut domain, &around);
+        // Some of them, spread over all.
+        let step = all.len().div_ceil(SAMPLED).max(1);
+        for case in all.into_iter().step_by(step) {
             if self.left == 0 || self.is_late() {
                 break;
             }

@@ -241,8 +241,10 @@ fn of_rule(
     let default = operations(source, at);
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
-    // Paths of JSON patches are not replaced for controllers, and other objects have none.
-    let is_whole = |draft: &Draft| draft.targets.is_some() || draft.mutations.iter().any(|one| one.is_json);
+    // Other objects have no controllers.
+    let is_whole = |draft: &Draft| {
+        draft.targets.is_some() || draft.mutations.iter().any(mutating::Mutation::is_of_pods_alone)
+    };
     if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
         let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
         if kinds.contains(LEFT) && source.options.replication_controllers {
@@ -261,11 +263,9 @@ fn of_rule(
     // Without the subresource it would have the controllers that policies on pods usually have.
     let none = is_pods && found.is_pods;
     let mut out = one(source, at, rule, found, none.then(Vec::new), notes)?;
-    let generated: Vec<&Rule> = match kinds.is_empty() {
-        true => Vec::new(),
-        false => generated.into_iter().map(|(_, rule)| rule).collect(),
-    };
-    for rule in generated {
+    // `none` is no kind.
+    let are_kinds = |kinds: &[Str]| kinds.iter().any(|kind| &**kind != "none");
+    for (_, rule) in generated.into_iter().filter(|(kinds, _)| are_kinds(kinds)) {
         let found = matching(rule, &default, &source.options.kinds)?;
         out.extend(one(source, at, rule, found, None, notes)?);
     }

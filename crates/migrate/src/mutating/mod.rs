@@ -42,6 +42,12 @@ pub struct Mutation {
 }
 
 impl Mutation {
+    /// Whether the policy's own generation of rules for controllers makes nothing that works of it: it replaces paths of the spec in apply
+    /// configurations, not those of JSON patches, and not the type of the metadata, which is an error then.
+    pub fn is_of_pods_alone(&self) -> bool {
+        self.is_json || self.expression.contains("Object.metadata{")
+    }
+
     fn item(&self) -> Item {
         let (kind, field) = match self.is_json {
             true => ("JSONPatch", "jsonPatch"),

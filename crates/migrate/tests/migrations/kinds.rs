@@ -392,3 +392,29 @@ fn random_texts_are_not_compared() {
     assert_eq!(word, "incomparable", "{text}");
     has(&text, &["random('[a-z]{8}')"]);
 }
+
+#[test]
+fn a_policy_that_checks_and_changes_pods_does_the_same_to_their_controllers() {
+    let text = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: p
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: check
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: m, pattern: {metadata: {labels: {team: '?*'}}}}
+  - name: add
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(env): dev}}}}
+";
+    let limits = Limits { time: Some(Duration::from_secs(60)), ..Limits::default() };
+    let file = file("old.yaml", text, &Options::default(), limits).unwrap();
+    let Outcome::Moved(_, proof) = &file.parts[0].outcome else { panic!("not migrated") };
+    let proof = proof.as_ref().as_ref().unwrap();
+    assert!(matches!(proof.answer, ephor_compare::Answer::ProvedRelative(_)), "{:?}", proof.answer);
+    // The generation of rules for controllers would make an error of `Object.metadata`.
+    let controllers = ["kind: MutatingPolicy", "template: Object.spec.template{", "labels: {"];
+    has(&file.migrated(), &controllers);
+}
