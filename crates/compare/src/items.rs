@@ -197,7 +197,7 @@ impl Items {
         })
     }
 
-    /// The value that is looked for in a list of which each item is made of one of the object.
+    /// The value that is looked for in a list of which each item comes from one of the object.
     fn looked_into<'t>(&self, node: &'t Node) -> Option<&'t Tree> {
         let is_search = node.kind == "Invoke" && matches!(node.text("function"), Some("@in" | "_in_"));
         match list(node.get("args")) {

@@ -241,6 +241,8 @@ fn of_rule(
     let default = operations(source, at);
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
+    // `none` is no kind.
+    let are_kinds = |kinds: &[Str]| kinds.iter().any(|kind| &**kind != "none");
     // Other objects have no controllers.
     let is_whole = |draft: &Draft| {
         draft.targets.is_some() || draft.mutations.iter().any(mutating::Mutation::is_of_pods_alone)
@@ -253,7 +255,7 @@ fn of_rule(
                 out.extend(of_controllers(source, at, rule, &default, notes)?);
             }
         }
-        if !out.iter().any(is_whole) {
+        if !generated.iter().any(|(kinds, _)| are_kinds(kinds)) || !out.iter().any(is_whole) {
             return Ok(out);
         }
     }
@@ -263,8 +265,6 @@ fn of_rule(
     // Without the subresource it would have the controllers that policies on pods usually have.
     let none = is_pods && found.is_pods;
     let mut out = one(source, at, rule, found, none.then(Vec::new), notes)?;
-    // `none` is no kind.
-    let are_kinds = |kinds: &[Str]| kinds.iter().any(|kind| &**kind != "none");
     for (_, rule) in generated.into_iter().filter(|(kinds, _)| are_kinds(kinds)) {
         let found = matching(rule, &default, &source.options.kinds)?;
         out.extend(one(source, at, rule, found, None, notes)?);

@@ -12,7 +12,7 @@ use crate::analysis::tree::{Node, Tree};
 enum Side {
     /// A constant, with so many items.
     Constant(usize),
-    /// A list of which each item is made of one of the object.
+    /// A list of which each item comes from one of the object.
     Grown,
     /// A single value that is read.
     Single,

@@ -1,4 +1,4 @@
-//! Lists of which each item is made of one item of a list that the object has.
+//! Lists of which each item comes from one item of a list that the object has.
 //!
 //! In: an expression. Out: whether it gives such a list: the items of lists, one list after the other, each as it is, left out or replaced by what is
 //! computed of it alone. So an item of it needs one item of these, and without other items it has no items more. Expressions that have a name
@@ -27,7 +27,7 @@ impl Items {
         let variables = rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables"));
         for variable in list(variables) {
             let program = variable.as_node().and_then(|own| own.get("program"));
-            let names = program.and_then(|program| self.made_of_items(program));
+            let names = program.and_then(|program| self.computes_items(program));
             self.grown.variables.push(names);
         }
         // Texts in which entries are put together say nothing of what they read.
@@ -40,14 +40,14 @@ impl Items {
             let Some(name) = name(entry) else { continue };
             let is_only =
                 entries.iter().enumerate().all(|(other, e)| at == other || self::name(e) != Some(&*name));
-            if let Some(names) = self.made_of_items(entry).filter(|_| is_only) {
+            if let Some(names) = self.computes_items(entry).filter(|_| is_only) {
                 self.grown.entries.insert(name, names);
             }
         }
     }
 
     /// The fields of whose lists a variable, an entry or an operand computes such a list; nothing where it only reads one.
-    fn made_of_items(&self, tree: &Tree) -> Option<BTreeSet<String>> {
+    fn computes_items(&self, tree: &Tree) -> Option<BTreeSet<String>> {
         let expr = expression(tree).filter(|expr| makes_list(expr) && self.grows(expr))?;
         Some(self.names(Some(expr)))
     }
