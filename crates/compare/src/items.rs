@@ -21,10 +21,10 @@ use crate::analysis::tree::{Node, Tree};
 use crate::ir::Policy;
 use crate::value::Str;
 
-use super::predicates::position;
+use super::predicates::{list, position};
 use super::searched::searched;
 pub(crate) use count::Count;
-use grown::{Grown, list};
+use grown::Grown;
 use lengths::names_length;
 pub(crate) use shapes::Shapes;
 

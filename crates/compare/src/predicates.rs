@@ -545,7 +545,7 @@ fn all_texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
 }
 
 /// The items of a list, if it is one.
-fn list(tree: Option<&Tree>) -> &[Tree] {
+pub(super) fn list(tree: Option<&Tree>) -> &[Tree] {
     match tree {
         Some(Tree::List(items)) => items,
         _ => &[],

@@ -3,7 +3,8 @@
 //! In: a condition with an operator. Out: the items for it to stay true, and to stay false. Operators such as `AnyIn` say of two lists that some item of
 //! one is in the other, or that each is: then each item that stays needs one of the other list, and no number is known.
 
-use super::grown::{expression, list, makes_list};
+use super::super::predicates::list;
+use super::grown::{expression, makes_list};
 use super::lengths::operator;
 use super::{Count, Items, Need, is_operation};
 use crate::analysis::tree::{Node, Tree};

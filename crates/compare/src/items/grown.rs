@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::predicates::list;
 use super::{Items, comprehension};
 use crate::analysis::tree::{Node, Tree};
 
@@ -308,12 +309,4 @@ fn has_node(tree: &Tree, is: &dyn Fn(&Node) -> bool) -> bool {
 fn is_empty(tree: &Tree) -> bool {
     let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
     matches!(constant.and_then(|node| node.get("")), Some(Tree::List(items)) if items.is_empty())
-}
-
-/// The items of a list, if it is one.
-pub(super) fn list(tree: Option<&Tree>) -> &[Tree] {
-    match tree {
-        Some(Tree::List(items)) => items,
-        _ => &[],
-    }
 }

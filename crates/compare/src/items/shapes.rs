@@ -3,7 +3,7 @@
 //! In: what is read of an object, and its schema. Out: whether an expression gives one. Of two that are compared with each other each item that stays
 //! needs the same one in the other list.
 
-use super::grown::list;
+use super::super::predicates::list;
 use crate::analysis::reads::Tree as Reads;
 use crate::analysis::tree::{Node, Tree};
 use crate::kubernetes::Types;
