@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
 use crate::ir::admission::Bound;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::expressions::{Expressions, Validation, Variable};
+use crate::ir::expressions::{Expressions, Validation, Variable, View};
 use crate::ir::matcher::{Filter, Matcher};
 use crate::ir::rule::{Binding, BindingSource, Body};
 use crate::ir::strict::Comprehension;
@@ -89,7 +89,12 @@ impl Level {
         let [rule] = &*policy.rules else { return None };
         let Body::Validate { check, message } = &rule.body else { return None };
         let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
-        let mut cutter = Cutter { variables, kind, is_deletion, is_inner, around: None, found: Vec::new() };
+        let hides_errors = rule
+            .expressions
+            .as_deref()
+            .is_some_and(|shared| shared.view == View::Rule || !shared.failure_policy.is_fail());
+        let mut cutter =
+            Cutter { variables, kind, is_deletion, is_inner, hides_errors, around: None, found: Vec::new() };
         let check = cutter.check(check);
         let admit = rule.admit.as_ref().map(|admit| cutter.conditions(admit));
         let expressions = rule.expressions.as_ref().map(|shared| {
@@ -230,6 +235,8 @@ struct Cutter<'r> {
     is_deletion: bool,
     /// Whether loops inside of others are taken out, else the others.
     is_inner: bool,
+    /// Whether expressions of CEL that fail have the verdict of those that are false, or of those that are true.
+    hides_errors: bool,
     /// The loop around, with what its items may be.
     around: Option<(Outer, Vec<List>)>,
     found: Vec<Found>,

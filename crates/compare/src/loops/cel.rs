@@ -28,6 +28,17 @@ impl Cutter<'_> {
             }
             _ => expr,
         };
+        // False and an error go on differently: `exists` with one item of each. The opposite tells them from each other.
+        let opposite = self.hides_errors.then(|| {
+            let [no, yes] = [false, true].map(|is| Expr::Const(Value::Bool(is)));
+            Expr::Cond(Box::new([expr.clone(), no, yes]))
+        });
+        for expr in std::iter::once(expr).chain(opposite) {
+            self.add_assertion(expr, cells, source, range, by_key);
+        }
+    }
+
+    fn add_assertion(&mut self, expr: Expr, cells: u32, source: &Source, range: &Range, by_key: bool) {
         let expr = match holds(&expr, &|e| matches!(e, Expr::Once { .. })) {
             true => Expr::Cells { count: cells, body: Box::new(expr) },
             false => expr,

@@ -352,3 +352,42 @@ fn conditions_of_policies_need_the_items_that_make_them_true() {
     let found = compared(&policy(1, "false"), &policy(1, "true"));
     assert_eq!(found.answer, Answer::Differs);
 }
+
+#[test]
+fn items_that_fail_are_no_items_that_are_false() {
+    let policy = |kind: &str, loop_of: &str| {
+        let expression = format!(
+            "!object.?rules.orValue([]).{loop_of}(rule, 'x' in rule.resourceNames && 'use' in rule.verbs)"
+        );
+        match kind {
+            "ClusterPolicy" => format!(
+                "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p}}
+spec:
+  background: false
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [Role], operations: [CREATE]}}}}]}}
+    validate: {{failureAction: Enforce, cel: {{expressions: [{{expression: \"{expression}\"}}]}}}}
+"
+            ),
+            _ => requiring("roles", &expression)
+                .replace("apiGroups: ['']", "apiGroups: [rbac.authorization.k8s.io]"),
+        }
+    };
+    for kind in ["ClusterPolicy", "ValidatingPolicy"] {
+        let found = compared(&policy(kind, "exists"), &policy(kind, "all"));
+        assert_eq!(found.answer, Answer::Differs, "{kind}");
+        // An item without names that is used, and another one that is not.
+        let is_failing = |d: &&ephor_compare::Difference| {
+            let rules = d.object.get("rules").and_then(ephor_value::Value::as_list).unwrap_or_default();
+            d.universe == Universe::Cluster
+                && rules.len() == 2
+                && rules.iter().any(|rule| rule.get("resourceNames").is_none())
+        };
+        let all: Vec<String> =
+            found.differences.iter().map(|d| ephor_value::print::json(&d.object)).collect();
+        assert!(found.differences.iter().any(|d| is_failing(&d)) || kind != "ClusterPolicy", "{all:?}");
+    }
+}
