@@ -28,7 +28,7 @@ impl Cutter<'_> {
             }
             _ => expr,
         };
-        // False and an error go on differently: `exists` with one item of each. With the opposite they are two classes.
+        // A longer list has another value after false than after an error. With the opposite they are two classes.
         let opposite = self.hides_errors.then(|| {
             let [no, yes] = [false, true].map(|is| Expr::Const(Value::Bool(is)));
             Expr::Cond(Box::new([expr.clone(), no, yes]))
