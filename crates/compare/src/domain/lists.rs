@@ -4,7 +4,7 @@
 
 use super::super::classes::{Classes, LIKE_NAMES};
 use super::super::combine::{as_key, filled, named};
-use super::{Choice, Domain, plain};
+use super::{Choice, Domain, Values, plain};
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::admitted::required_item;
 use crate::kubernetes::schema::{Leaf, Type};
@@ -127,7 +127,12 @@ impl Domain<'_> {
             let values = self.below(Step::Items, Domain::values);
             let texts =
                 values.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
-            let keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
+            let mut keys: Vec<Str> = texts.flatten().filter(|t| !known.contains(t)).collect();
+            for name in self.more_names(&values) {
+                if !known.contains(&name) && !keys.contains(&name) {
+                    keys.push(name);
+                }
+            }
             if known.is_empty()
                 && let Some(maps) = self.maps_of_classes(tree, &below, value, depth)
             {
@@ -155,6 +160,29 @@ impl Domain<'_> {
             }
         }
         all
+    }
+
+    /// More names of entries of a map, so that there are of each class as many as there may have to be entries.
+    fn more_names(&mut self, values: &Values) -> Vec<Str> {
+        let field = match self.at.last() {
+            Some(Step::Key(key)) => key.to_string(),
+            _ => String::new(),
+        };
+        let wanted = self.needed.as_ref().map_or(self.items, |count| count.most(&field).min(self.items));
+        if wanted <= 1 {
+            return Vec::new();
+        }
+        let languages = self.below(Step::Items, |own| own.tested.at(&own.at).languages());
+        match self.words.of(languages, wanted) {
+            Some(more) => {
+                let is_new = |text: &&Str| !text.is_empty() && !values.texts.contains(*text);
+                more.iter().filter(is_new).cloned().collect()
+            }
+            None => {
+                self.not_all("too many different names of entries");
+                Vec::new()
+            }
+        }
     }
 
     /// The maps that stand for all others where their entries are looked at one after the other.

@@ -391,3 +391,28 @@ spec:
         assert!(found.differences.iter().any(|d| is_failing(&d)) || kind != "ClusterPolicy", "{all:?}");
     }
 }
+
+#[test]
+fn maps_have_as_many_entries_as_their_number_is_compared_with() {
+    for map in ["object.metadata.?annotations.orValue({})", "object.metadata.?labels.orValue({})"] {
+        let policy = |number: i32| requiring("configmaps", &format!("{map}.size() <= {number}"));
+        for number in 0..4 {
+            let found = compared(&policy(number), &policy(number + 1));
+            assert_eq!(found.answer, Answer::Differs, "{map} {number}");
+            let same = requiring("configmaps", &format!("{map}.size() < {}", number + 1));
+            assert_eq!(compared(&policy(number), &same).answer, Answer::Proved, "{map} {number}");
+        }
+        // Of more entries there are too many combinations.
+        assert_ne!(compared(&policy(5), &policy(6)).answer, Answer::Proved, "{map}");
+    }
+    let length = |operator: &str, number: i32| {
+        let key = "\"{{ length(request.object.metadata.annotations || `{}`) }}\"";
+        denying("ConfigMap", &format!("{{key: {key}, operator: {operator}, value: {number}}}"))
+    };
+    let keys = |number: i32| {
+        let key = "\"{{ request.object.metadata.annotations.keys(@) || `[]` | length(@) }}\"";
+        denying("ConfigMap", &format!("{{key: {key}, operator: GreaterThan, value: {number}}}"))
+    };
+    assert_eq!(compared(&length("GreaterThan", 2), &length("GreaterThan", 3)).answer, Answer::Differs);
+    assert_eq!(compared(&keys(2), &keys(3)).answer, Answer::Differs);
+}
