@@ -20,6 +20,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::analysis::reads;
 use crate::functions::registry::Operation;
 use crate::ir::condition::{Operator, Ordering};
 use crate::ir::expr::{Cmp, Faults, Missing};
@@ -37,6 +38,7 @@ use crate::value::{Str, Value, duration};
 use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::requests::plain;
+use super::writes::type_at;
 
 /// What the names of these fields begin with.
 const COMPUTED: &str = "ephor.dev/computed|";
@@ -122,16 +124,8 @@ fn is_place(keys: &[Str], of_metadata: &str) -> bool {
 
 /// Whether the schema of a kind has a map of texts at a place.
 fn is_map_of_texts(kind: &[Str; 3], place: &[Str]) -> bool {
-    let types = Types::built_in();
-    let Some((last, way)) = place.split_last() else { return false };
-    let mut def = types.of_kind(kind);
-    for key in way {
-        def = match def.and_then(|def| def.field(key)).map(|field| &field.ty) {
-            Some(Type::Named(name, _)) => types.named(name),
-            _ => return false,
-        };
-    }
-    let ty = def.and_then(|def| def.field(last)).map(|field| &field.ty);
+    let place: Vec<reads::Step> = place.iter().cloned().map(reads::Step::Key).collect();
+    let ty = type_at(Types::built_in(), kind, &place);
     matches!(ty, Some(Type::Map(of, _)) if matches!(**of, Type::Leaf(Leaf::String)))
 }
 

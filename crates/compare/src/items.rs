@@ -333,7 +333,7 @@ impl Items {
         let names = match (node.kind, node.variant) {
             ("Comprehension", _) => self.names(node.get("range")),
             ("ForEach", _) => self.names(node.get("list").and_then(grown::expression)),
-            ("Expr", "project") => self.names(Some(&Tree::Node(node.clone()))),
+            ("Expr", "project") => self.names_of_projection(node),
             _ => BTreeSet::new(),
         };
         let one = Count::of_lists(1, &names);

@@ -62,6 +62,15 @@ impl Items {
         }
     }
 
+    /// The same of a projection.
+    pub(super) fn names_of_projection(&self, node: &Node) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        match self.add_names_of_loop([node.get("source"), node.get("body")], &mut found) {
+            true => found,
+            false => BTreeSet::new(),
+        }
+    }
+
     fn add_names(&self, tree: &Tree, out: &mut BTreeSet<String>) -> bool {
         let Some(node) = tree.as_node() else { return false };
         let mut all =
@@ -163,8 +172,7 @@ impl Items {
                 Some(base) if base.variant == "root" => {
                     entry(node).is_none_or(|name| self.grown.entries.contains_key(name))
                 }
-                Some(base) => self.grows(&Tree::Node(base.clone())),
-                None => false,
+                _ => node.get("base").is_some_and(|base| self.grows(base)),
             },
             ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => inner(),
             ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.grows(expr)),

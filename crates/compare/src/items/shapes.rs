@@ -4,7 +4,8 @@
 //! needs the same one in the other list.
 
 use super::super::predicates::list;
-use crate::analysis::reads::Tree as Reads;
+use super::super::writes::type_at;
+use crate::analysis::reads::{Step, Tree as Reads};
 use crate::analysis::tree::{Node, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
@@ -44,24 +45,12 @@ impl Shapes {
 
     fn may_be_list_at(&self, keys: &[&str]) -> bool {
         let types = Types::built_in();
-        let Some(mut def) = types.of_kind(&self.kind) else { return true };
-        let mut of_entries: Option<&Type> = None;
-        for (at, key) in keys.iter().enumerate() {
-            let Some(ty) = of_entries.or_else(|| Some(&def.field(key)?.ty)) else { return true };
-            of_entries = None;
-            let is_last = at + 1 == keys.len();
-            match ty {
-                Type::Leaf(leaf) => return *leaf == Leaf::Any,
-                Type::Map(inner, _) if !is_last => of_entries = Some(inner),
-                Type::Named(name, _) => match types.named(name) {
-                    Some(named) if is_last || named.leaf.is_some() => return named.open,
-                    Some(named) => def = named,
-                    None => return true,
-                },
-                _ => return true,
-            }
+        let place: Vec<Step> = keys.iter().map(|key| Step::Key(Str::from(*key))).collect();
+        match type_at(types, &self.kind, &place) {
+            Some(Type::Leaf(leaf)) => *leaf == Leaf::Any,
+            Some(Type::Named(name, _)) => types.named(name).is_none_or(|def| def.open),
+            _ => true,
         }
-        true
     }
 }
 
