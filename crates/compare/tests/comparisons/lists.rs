@@ -2,7 +2,7 @@
 
 use ephor_compare::{Answer, DifferenceKind, Universe};
 
-use super::{compared, denying, requiring};
+use super::{checking, compared, denying, requiring};
 
 /// A ClusterPolicy that looks at the rules of a ClusterRole.
 fn each(list: &str, conditions: &[&str]) -> String {
@@ -360,18 +360,9 @@ fn items_that_fail_are_no_items_that_are_false() {
             "!object.?rules.orValue([]).{loop_of}(rule, 'x' in rule.resourceNames && 'use' in rule.verbs)"
         );
         match kind {
-            "ClusterPolicy" => format!(
-                "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p}}
-spec:
-  background: false
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [Role], operations: [CREATE]}}}}]}}
-    validate: {{failureAction: Enforce, cel: {{expressions: [{{expression: \"{expression}\"}}]}}}}
-"
-            ),
+            "ClusterPolicy" => {
+                checking("Role", &format!("cel: {{expressions: [{{expression: \"{expression}\"}}]}}"))
+            }
             _ => requiring("roles", &expression)
                 .replace("apiGroups: ['']", "apiGroups: [rbac.authorization.k8s.io]"),
         }

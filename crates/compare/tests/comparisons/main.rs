@@ -29,8 +29,8 @@ fn compared(old: &str, new: &str) -> Comparison {
     compare(&side(old), &side(new), Options::default())
 }
 
-/// A ClusterPolicy that denies new objects of a kind on any of some conditions.
-fn denying(kind: &str, conditions: &str) -> String {
+/// A ClusterPolicy that checks new objects of a kind; `check`: the parts of `validate`.
+fn checking(kind: &str, check: &str) -> String {
     format!(
         "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -40,12 +40,14 @@ spec:
   rules:
   - name: r
     match: {{any: [{{resources: {{kinds: [{kind}], operations: [CREATE]}}}}]}}
-    validate:
-      failureAction: Enforce
-      message: m
-      deny: {{conditions: {{any: [{conditions}]}}}}
+    validate: {{failureAction: Enforce, message: m, {check}}}
 "
     )
+}
+
+/// A ClusterPolicy that denies new objects of a kind on any of some conditions.
+fn denying(kind: &str, conditions: &str) -> String {
+    checking(kind, &format!("deny: {{conditions: {{any: [{conditions}]}}}}"))
 }
 
 /// A ValidatingPolicy that denies new objects of a resource of which an expression is false.

@@ -137,21 +137,8 @@ fn what_is_built_of_texts_and_compared_otherwise_is_tested() {
 #[test]
 fn a_part_that_reads_as_a_quantity_is_a_part_and_no_number() {
     let pattern = |value: &str| {
-        format!(
-            "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p}}
-spec:
-  background: false
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}
-    validate:
-      failureAction: Enforce
-      message: m
-      pattern: {{metadata: {{=(annotations): {{=(a): '{value}'}}}}}}
-"
-        )
+        let pattern = format!("pattern: {{metadata: {{=(annotations): {{=(a): '{value}'}}}}}}");
+        super::checking("ConfigMap", &pattern)
     };
     let new = requiring("!object.metadata.?annotations[?'a'].orValue('').contains('+')");
     let found = compared(&pattern("!*+*"), &new);
