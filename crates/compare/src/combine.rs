@@ -5,7 +5,7 @@
 use crate::analysis::reads::Tree;
 use crate::ir::matcher::is_label_key;
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::instead_of;
+use crate::kubernetes::admitted::has_another;
 use crate::kubernetes::schema::Type;
 use crate::value::{Str, Value};
 
@@ -62,7 +62,7 @@ pub(crate) fn filled(
     item: &Value,
     required: &Value,
     read: &Tree,
-    (types, ty): (&Types, Option<&Type>),
+    (kind, types, ty): (&str, &Types, Option<&Type>),
 ) -> Value {
     let (Value::Map(map), Value::Map(required)) = (item, required) else { return item.clone() };
     let name = match ty {
@@ -70,18 +70,14 @@ pub(crate) fn filled(
         _ => None,
     };
     let def = name.and_then(|name| types.named(name));
-    let has_other = |key: &str| {
-        def.is_some_and(|def| {
-            instead_of(&def.name, key).iter().any(|other| *other != key && map.get(other).is_some())
-        })
-    };
+    let has_other = |key: &str| def.is_some_and(|def| has_another(kind, &def.name, key, map));
     let mut filled_in = map.clone();
     for (key, value) in required.iter() {
         let of = match (map.get(key), read.get(key)) {
             (None, None) if !has_other(key) => value.clone(),
             (Some(own), Some(below)) => {
                 let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
-                filled(own, value, below, (types, ty))
+                filled(own, value, below, (kind, types, ty))
             }
             _ => continue,
         };
@@ -122,7 +118,7 @@ mod tests {
         let required = yaml("{configMapRef: {name: a}}");
         let of = |item: &str, ty: &str| {
             let ty = Type::Named(ty.into(), Whole::Merged);
-            json(&filled(&yaml(item), &required, &Tree::default(), (Types::built_in(), Some(&ty))))
+            json(&filled(&yaml(item), &required, &Tree::default(), ("Pod", Types::built_in(), Some(&ty))))
         };
         assert_eq!(of("{secretRef: {name: b}}", "core/v1.EnvFromSource"), r#"{"secretRef":{"name":"b"}}"#);
         assert_eq!(of("{}", "core/v1.EnvFromSource"), r#"{"configMapRef":{"name":"a"}}"#);

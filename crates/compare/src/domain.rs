@@ -5,6 +5,7 @@
 //! and combinations of these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read are there
 //! only where the kind requires them.
 
+mod alternatives;
 mod fields;
 mod lists;
 mod names;
@@ -339,6 +340,7 @@ impl<'d> Domain<'d> {
             return vec![ABSENT];
         }
         let mut all = if is_required { Vec::new() } else { vec![ABSENT] };
+        all.extend(self.compared_constants(tree, ty));
         match ty {
             None => all.extend(self.untyped(key, tree, depth)),
             Some(Type::Leaf(leaf)) => all.extend(self.scalars(*leaf, key, tree, depth)),
@@ -431,7 +433,8 @@ impl<'d> Domain<'d> {
             // Or values of an object with any keys.
             all.extend(self.maps(tree, &Type::Leaf(Leaf::Any), depth));
         }
-        if all.is_empty() {
+        // What is compared with texts may be one, whatever else is looked for in it.
+        if all.is_empty() || self.tested.at(&self.at).is_text {
             let values = self.values();
             all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
             let number = |n: &i64| if self.is_json { Value::Float(*n as f64) } else { Value::Int(*n) };
@@ -443,12 +446,16 @@ impl<'d> Domain<'d> {
         }
         if tree.whole {
             // Or an object of scalars where no constant says what it is, or a list where something is looked for in it.
-            let of_scalars = Tree { items: Some(Box::default()), ..Tree::default() };
-            let is_searched = self.tested.at(&self.at).constants.contains("*");
-            if is_searched {
+            let keys = tree.named.iter().map(|key| (key.clone(), Tree::default()));
+            let of_scalars = Tree { items: Some(Box::default()), keys: keys.collect(), ..Tree::default() };
+            let tested = self.tested.at(&self.at);
+            let is_searched = tested.constants.contains("*");
+            let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));
+            let is_map = tested.wholes.iter().any(|whole| matches!(whole, Value::Map(_)));
+            if is_searched || is_list {
                 all.extend(self.lists(key, &of_scalars, None, false, depth));
             }
-            if is_searched || !self.tested.has(&self.at) {
+            if is_searched || is_map || !tree.named.is_empty() || !self.tested.has(&self.at) {
                 all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
             }
         }

@@ -70,6 +70,10 @@ pub struct Predicates {
     /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
     /// (`docs/diff.md`, "Method").
     pub are_patterns: bool,
+    /// Lists and objects that values equal, or not.
+    pub wholes: Vec<Value>,
+    /// Whether the value at the place itself is compared with a text.
+    pub is_text: bool,
     /// What the texts are tested by that are built of those of the field.
     pub made: BTreeMap<Way, Predicates>,
     /// Why the classes do not describe it.
@@ -133,6 +137,12 @@ impl Predicates {
         self.guessed.extend(other.guessed.iter().cloned());
         self.relates |= other.relates;
         self.are_patterns |= other.are_patterns;
+        self.is_text |= other.is_text;
+        for whole in &other.wholes {
+            if !self.wholes.contains(whole) {
+                self.wholes.push(whole.clone());
+            }
+        }
         if let Some(why) = &other.open {
             self.open(why.clone());
         }

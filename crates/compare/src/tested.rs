@@ -47,7 +47,7 @@ impl Tested {
                 By::Function("contains") => predicates(&Test { by: By::Function("_==_"), ..test.clone() }),
                 // How many members something has is the same whatever they are.
                 By::Function("size") if !test.place.contains(&Step::Nested) => Predicates::default(),
-                _ => here.clone(),
+                _ => Predicates { is_text: false, ..here.clone() },
             };
             found.add(known(&test.place), &[here, below]);
         }
@@ -155,7 +155,7 @@ fn reaches(place: &[Step], field: &[Step]) -> bool {
 
 /// What a test distinguishes.
 fn predicates(test: &Test) -> Predicates {
-    let mut found = Predicates::default();
+    let mut found = Predicates { is_text: matches!(test.with, Value::Str(_)), ..Predicates::default() };
     if !test.way.is_empty() {
         let made = predicates(&Test { way: Vec::new(), ..test.clone() });
         found.are_patterns = made.are_patterns;
@@ -167,6 +167,9 @@ fn predicates(test: &Test) -> Predicates {
         By::Function(name) => {
             found.functions.insert(name.into());
             found.add_constant(&test.with);
+            if matches!(name, "_==_" | "_!=_") && matches!(test.with, Value::List(_) | Value::Map(_)) {
+                found.wholes.push(test.with.clone());
+            }
             // A part of a text is no number, whatever it reads as: `+` is a quantity.
             if matches!(name, "contains" | "startsWith" | "endsWith" | "starts_with" | "ends_with") {
                 found.amounts.clear();

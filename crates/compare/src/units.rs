@@ -26,6 +26,7 @@ use crate::ir::expressions::{Source, Validation, Variable};
 use crate::ir::matcher::{Filter, Matcher};
 use crate::ir::pod_security::{LISTS, Of, Placed};
 use crate::ir::rule::{Action, Body, Message};
+use crate::ir::shape::Anchor;
 use crate::ir::sharing::Sharing;
 use crate::ir::template::Query;
 use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
@@ -269,8 +270,8 @@ fn split(rule: &Rule) -> Vec<Rule> {
 fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
     match check {
         Check::Deny(conditions) => denials(conditions).into_iter().map(Check::Deny).collect(),
-        // A global anchor decides about all of the pattern.
-        Check::Pattern(Overlay::Ready(pattern), _) if has_global_anchor(&pattern.source) => {
+        // An anchor may decide about all of the pattern.
+        Check::Pattern(Overlay::Ready(pattern), _) if has_deciding_anchor(&pattern.source) => {
             vec![check.clone()]
         }
         Check::Pattern(Overlay::Ready(pattern), origin) => {
@@ -457,6 +458,37 @@ pub(crate) fn has_global_anchor(pattern: &Value) -> bool {
         Value::List(items) => items.iter().any(has_global_anchor),
         _ => false,
     }
+}
+
+/// Whether a pattern has an anchor that decides about all of it: a global one, or a conditional one. Where that of an object, or those of all items
+/// of a list, do not hold, the rule is skipped, whatever is wrong elsewhere. What the items of an existence anchor say counts for them alone; and
+/// containers and volumes have names in any case.
+fn has_deciding_anchor(pattern: &Value) -> bool {
+    let Value::Map(map) = pattern else { return false };
+    map.iter().any(|(key, below)| {
+        let is_named = matches!(
+            Anchor::parse(key).1,
+            "containers" | "initContainers" | "ephemeralContainers" | "volumes"
+        );
+        let is_any_name =
+            |key: &str, value: &Value| key == "(name)" && matches!(value.as_str(), Some("*" | "?*"));
+        let decides = |item: &Value| match item.as_map().filter(|_| is_named) {
+            Some(item) => {
+                let rest = item.iter().filter(|(key, value)| !is_any_name(key, value));
+                has_deciding_anchor(&Value::Map(
+                    rest.map(|(key, value)| (key.clone(), value.clone())).collect(),
+                ))
+            }
+            None => has_deciding_anchor(item),
+        };
+        key.starts_with("<(")
+            || (key.starts_with('(') && key.ends_with(')'))
+            || (!key.starts_with("^(")
+                && match below {
+                    Value::List(items) => items.iter().any(decides),
+                    below => has_deciding_anchor(below),
+                })
+    })
 }
 
 /// Whether the value of a key decides about its siblings: all but equality and negation anchors may.

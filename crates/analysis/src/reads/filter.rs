@@ -71,7 +71,6 @@ impl Reader {
         }
         if let Some(selector) = c.namespace_selector.as_ref().filter(|s| !s.is_empty()) {
             // A namespace brings its own labels.
-            self.labelled("labels", None, &[]);
             self.selector(selector);
         }
     }

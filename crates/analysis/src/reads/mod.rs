@@ -44,6 +44,8 @@ pub enum Step {
 pub struct Tree {
     /// All of it is read.
     pub whole: bool,
+    /// The keys that are read of what is read as a whole.
+    pub named: Vec<Str>,
     /// All of it is compared with the value at another place, for equality, and nothing else is read of it.
     pub compared: bool,
     /// The keys are read; all of what is no object.
@@ -65,7 +67,7 @@ impl Tree {
     /// Adds the value at the end of some steps.
     pub fn add(&mut self, steps: &[Step], whole: bool) {
         match self.at(steps) {
-            Some(tree) if whole => *tree = Tree::all(),
+            Some(tree) if whole => tree.merge(&Tree::all()),
             Some(_) => {}
             None => self.read_of_whole(steps, whole),
         }
@@ -75,6 +77,9 @@ impl Tree {
     fn read_of_whole(&mut self, steps: &[Step], whole: bool) {
         if self.whole {
             self.compared &= steps.is_empty() && !whole;
+            if let Some(Step::Key(key)) = steps.first() {
+                self.name_key(key);
+            }
             return;
         }
         match steps.split_first() {
@@ -92,7 +97,7 @@ impl Tree {
     /// Adds the value at the end of some steps, which is compared with another one.
     pub fn add_compared(&mut self, steps: &[Step]) {
         match self.at(steps) {
-            Some(tree) => *tree = Tree { compared: tree.is_shape(), ..Tree::all() },
+            Some(tree) => tree.merge(&Tree { compared: true, ..Tree::all() }),
             // It may be compared again.
             None => self.read_of_whole(steps, false),
         }
@@ -115,7 +120,14 @@ impl Tree {
     pub fn merge(&mut self, other: &Tree) {
         if self.whole || other.whole {
             let compared = self.is_shape() && other.is_shape();
-            *self = Tree { compared, ..Tree::all() };
+            let mut found = Tree { compared, ..Tree::all() };
+            for key in [&*self, other]
+                .into_iter()
+                .flat_map(|tree| tree.named.iter().chain(tree.keys.iter().map(|(key, _)| key)))
+            {
+                found.name_key(key);
+            }
+            *self = found;
             return;
         }
         self.names |= other.names;
@@ -127,6 +139,12 @@ impl Tree {
         }
         if let Some(other) = &other.nested {
             self.nested.get_or_insert_default().merge(other);
+        }
+    }
+
+    fn name_key(&mut self, key: &Str) {
+        if !self.named.contains(key) {
+            self.named.push(key.clone());
         }
     }
 

@@ -6,7 +6,9 @@ use super::super::combine::pairs;
 use super::super::inputs::INPUTS;
 use super::{ABSENT, Choice, DEEPEST, Domain, plain};
 use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::admitted::{instead_of, is_shown_as_null, listed, needed, one_of};
+use crate::kubernetes::admitted::{
+    alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of,
+};
 use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
 
@@ -31,6 +33,7 @@ impl Domain<'_> {
         if group.len() <= FEW_SOURCES {
             group.clear();
         }
+        let instead = def.map(|def| self.in_place(tree, def, smallest)).unwrap_or_default();
         for (key, below) in &tree.keys {
             if **key == *INPUTS {
                 // Which of them is read depends on the other fields.
@@ -42,7 +45,8 @@ impl Domain<'_> {
                 continue;
             }
             let own = smallest.and_then(|v| v.get(key));
-            let is_required = field.is_some_and(|field| field.required) || own.is_some();
+            let may_lack = instead.has(key);
+            let is_required = field.is_some_and(|field| field.required) || (own.is_some() && !may_lack);
             self.path.push(key.clone());
             self.at.push(Step::Key(key.clone()));
             let later = self.later.clone();
@@ -72,6 +76,10 @@ impl Domain<'_> {
             }
             all = self.product(all, key, &choices, if is_source { &group } else { &[] });
         }
+        if let Some(def) = def {
+            self.with_unfilled(tree, def, &mut all);
+            self.put_in_place(&instead, tree, def, &mut all, depth);
+        }
         if let Some(answers) = tree.get(INPUTS) {
             all = self.with_answers(all, answers, depth + 1);
         }
@@ -93,9 +101,7 @@ impl Domain<'_> {
         for choice in &mut all {
             let Some(Value::Map(map)) = &mut choice.value else { continue };
             for (key, value) in others.iter().map(|(k, v)| (k, v)).chain(wanted.iter()) {
-                let has_other = def.is_some_and(|def| {
-                    instead_of(&def.name, key).iter().any(|other| map.get(other).is_some())
-                });
+                let has_other = def.is_some_and(|def| has_another(&self.kind[2], &def.name, key, map));
                 if map.get(key).is_none() && !read(key) && !has_other {
                     map.insert::<Str>(key.clone(), value.clone());
                 }
@@ -115,9 +121,14 @@ impl Domain<'_> {
     /// The least that an API server takes for a type.
     pub(super) fn least(&self, def: &TypeDef, depth: usize) -> Map {
         let by_schema = def.fields.iter().filter(|field| field.required).map(|field| &*field.name);
-        let mut map = Map::new();
+        // Of fields that stand in place of each other it has those that the smallest objects have.
+        let mut map = match alternatives(&self.kind[2], &def.name).first() {
+            Some(first) if first.fields.keys().any(|key| is_in_group(&def.name, key)) => first.fields.clone(),
+            _ => Map::new(),
+        };
         for name in by_schema.chain(needed(&def.name)) {
-            let Some(field) = def.field(name).filter(|_| map.get(name).is_none()) else { continue };
+            let is_there = map.contains_key(name) || has_another(&self.kind[2], &def.name, name, &map);
+            let Some(field) = def.field(name).filter(|_| !is_there) else { continue };
             let value = self.least_of(def, field, depth);
             map.insert::<Str>(field.name.clone(), value);
         }

@@ -3,7 +3,7 @@
 //! In: what is read of the items. Out: lists that stand for all others (`docs/diff.md`, "Lists").
 
 use super::super::classes::{Classes, LIKE_NAMES};
-use super::super::combine::{as_key, filled, named};
+use super::super::combine::{as_key, filled, named, pairs};
 use super::{Choice, Domain, Values, plain};
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::admitted::required_item;
@@ -54,7 +54,7 @@ impl Domain<'_> {
                 let add = |choice: Choice| Choice {
                     value: match (&choice.value, &required) {
                         (Some(value), Some(required)) => {
-                            Some(filled(value, required, &below, (self.types, item)))
+                            Some(filled(value, required, &below, (&self.kind[2], self.types, item)))
                         }
                         _ => choice.value,
                     },
@@ -121,9 +121,15 @@ impl Domain<'_> {
                 .below(Step::Key(key.clone()), |own| own.of(key, below, Some(value), false, None, depth + 1));
             all = self.product(all, key, &choices, &[]);
         }
+        for key in &tree.named {
+            let choices = self.below(Step::Key(key.clone()), |own| {
+                own.of(key, &Tree::all(), Some(value), false, None, depth + 1)
+            });
+            all = self.product(all, key, &choices, &[]);
+        }
         if tree.whole || tree.names || tree.items.is_some() {
             let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
-            let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key.clone()).collect();
+            let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key).chain(&tree.named).cloned().collect();
             let values = self.below(Step::Items, Domain::values);
             let texts =
                 values.texts.iter().filter(|t| !t.is_empty()).flat_map(|t| [Some(t.clone()), as_key(t)]);
@@ -133,11 +139,8 @@ impl Domain<'_> {
                     keys.push(name);
                 }
             }
-            if known.is_empty()
-                && let Some(maps) = self.maps_of_classes(tree, &below, value, depth)
-            {
-                all.extend(maps.into_iter().map(plain));
-                return all;
+            if let Some(maps) = self.maps_of_classes(tree, (&below, &known), value, depth) {
+                return self.with_each(all, &maps);
             }
             self.count();
             // For statements about entries as many are enough as for items of lists.
@@ -185,11 +188,28 @@ impl Domain<'_> {
         }
     }
 
-    /// The maps that stand for all others where their entries are looked at one after the other.
+    /// Maps with the entries of keys that are read, each with those of each of other maps: what is said of the entries of both follows
+    /// from what is said of either.
+    fn with_each(&mut self, all: Vec<Choice>, others: &[Value]) -> Vec<Choice> {
+        let (pairs, is_all) = pairs(others.len(), all.len(), self.limit, |_, _| true);
+        if !is_all {
+            self.not_all("too many combinations of fields");
+        }
+        let both = |(other, own): (usize, usize)| {
+            let own = &all[own];
+            let entries = others[other].as_map().into_iter().flat_map(Map::iter);
+            let mut map = own.value.as_ref().and_then(Value::as_map).cloned().unwrap_or_default();
+            entries.for_each(|(key, value)| _ = map.insert::<Str>(key.clone(), value.clone()));
+            Choice { value: Some(Value::Map(map)), items: own.items }
+        };
+        pairs.into_iter().map(both).collect()
+    }
+
+    /// The maps that stand for all others where their entries are looked at one after the other, without those of some keys.
     fn maps_of_classes(
         &mut self,
         tree: &Tree,
-        below: &Tree,
+        (below, known): (&Tree, &[Str]),
         value: &Type,
         depth: usize,
     ) -> Option<Vec<Value>> {
@@ -200,6 +220,7 @@ impl Domain<'_> {
         let texts = self.words.of(languages, LIKE_NAMES)?;
         let mut names: Vec<Str> = texts.iter().filter(|text| !text.is_empty()).cloned().collect();
         names.extend(texts.iter().filter_map(|text| as_key(text)));
+        names.retain(|name| !known.contains(name));
         let mut entries = Vec::new();
         for name in names {
             if !tree.whole && tree.items.is_none() {

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 
-use super::{Choice, Domain};
+use crate::value::Value;
+
+use super::{Choice, Domain, plain};
 
 /// Types that nest deeper are not looked into.
 const DEEPEST: usize = 16;
@@ -25,6 +27,20 @@ impl Domain<'_> {
         (!related.is_empty() && related.len() <= 2 && related.iter().all(is_alike)).then_some(())?;
         let found: Vec<Choice> = self.with_one_field(def, depth).into_iter().take(DIFFERENT).collect();
         (found.len() == DIFFERENT).then_some(found)
+    }
+
+    /// The lists and objects that a field is compared with as a whole, as far as it can have them.
+    pub(super) fn compared_constants(&self, tree: &Tree, ty: Option<&Type>) -> Vec<Choice> {
+        if !tree.whole {
+            return Vec::new();
+        }
+        let fits = |whole: &Value| match (ty, whole) {
+            (None, _) => true,
+            (Some(Type::List(..)), Value::List(_)) => true,
+            (Some(Type::Map(..)), Value::Map(_)) => true,
+            _ => false,
+        };
+        self.tested.at(&self.at).wholes.into_iter().filter(fits).map(plain).collect()
     }
 
     /// The name of the type of the objects at a place.

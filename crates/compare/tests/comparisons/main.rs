@@ -6,6 +6,7 @@ use ephor_compare::{Comparison, Options, Side, compare};
 use ephor_policies::load::{Policies, argument};
 use ephor_sources::files::SourceText;
 
+mod admitted;
 mod changes;
 mod clusters;
 mod fields;

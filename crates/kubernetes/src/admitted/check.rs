@@ -160,6 +160,9 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
         let is_empty_map = v.and_then(Value::as_map).is_some_and(Map::is_empty);
         return ensure(is_set(holder, field) && !(is_empty_map && field != "spec"), Reason::Required);
     }
+    if matches!(rule, Rule::Expected) {
+        return ensure(is_set(holder, field), Reason::NotRecorded);
+    }
     let Some(v) = v else { return Ok(()) };
     match rule {
         Rule::Absent => Err(Reason::Forbidden),
@@ -205,6 +208,7 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
         }
         Rule::Free
         | Rule::Required
+        | Rule::Expected
         | Rule::OneOf(_)
         | Rule::SomeOf(_)
         | Rule::AtMostOne(_)

@@ -89,7 +89,7 @@ pub fn check(kind: &[Str; 3], m: &Map) -> Checked {
         }
         "Service" => service(&spec),
         "Ingress" if !is_set(&spec, "defaultBackend") && !is_set(&spec, "rules") => {
-            refuse("", "spec", Reason::Invalid)
+            refuse("spec", "rules", Reason::Required)
         }
         "ConfigMap" => config(m),
         "RoleBinding" | "ClusterRoleBinding" => binding(kind, m),

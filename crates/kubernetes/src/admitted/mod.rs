@@ -12,6 +12,7 @@
 //! - What the server chooses is left out (uid, resourceVersion, creationTimestamp, generation, managedFields), or is an
 //!   example (addresses and node ports of Services, the uid in the labels of Jobs).
 
+mod alternatives;
 mod check;
 mod encode;
 mod filled;
@@ -31,10 +32,11 @@ use super::defaults::completed;
 use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
+pub use alternatives::{Alternative, Unfilled, alternatives, further, has_another, unfilled};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
-pub use smallest::{required_item, smallest};
-pub use table::{instead_of, listed, may_be, needed, one_of};
+pub use smallest::{always, required_item, smallest};
+pub use table::{is_in_group, listed, may_be, needed, one_of};
 
 /// Where and why an API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

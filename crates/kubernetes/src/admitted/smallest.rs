@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 use std::sync::OnceLock;
 
+use super::alternatives::has_alternative;
 use crate::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Map, Str, Value};
 
@@ -29,6 +30,35 @@ pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
     out.insert("metadata", Value::map([("name", "a".into())]));
     rest.as_map().into_iter().flat_map(Map::iter).for_each(|(k, v)| drop(out.insert(k.clone(), v.clone())));
     Some(Value::Map(out))
+}
+
+/// What every object of a kind has that an API server admits: the smallest one without what others may have in its place.
+pub fn always(kind: &[Str; 3]) -> Option<Value> {
+    let def = Types::built_in().of_kind(kind)?;
+    Some(without_alternatives(&smallest(kind)?, &kind[2], def))
+}
+
+fn without_alternatives(value: &Value, kind: &str, def: &TypeDef) -> Value {
+    let Some(map) = value.as_map() else { return value.clone() };
+    let mut out = Map::new();
+    for (key, below) in map.iter().filter(|(key, _)| !has_alternative(kind, &def.name, key)) {
+        let of = |ty: &Type, value: &Value| match ty {
+            Type::Named(name, _) => match Types::built_in().named(name) {
+                Some(def) => without_alternatives(value, kind, def),
+                None => value.clone(),
+            },
+            _ => value.clone(),
+        };
+        let below = match (def.field(key).map(|field| &field.ty), below) {
+            (Some(Type::List(_, item)), Value::List(items)) => {
+                Value::list(items.iter().map(|one| of(item, one)).collect())
+            }
+            (Some(ty), below) => of(ty, below),
+            (None, below) => below.clone(),
+        };
+        out.insert::<Str>(key.clone(), below);
+    }
+    Value::Map(out)
 }
 
 /// The smallest item of a list that an API server admits. The path names fields; steps into lists (`[]`, `*` or a

@@ -1,7 +1,8 @@
 //! The rules of `rules.txt`.
 //!
 //! A line with the names of types, and below it a row for each group of fields: names, then rules with `;` between them.
-//! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `absent`,
+//! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `expected` (nothing is recorded of
+//! objects without it), `absent`,
 //! `enum A B`, `min N`, `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
 //! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`, `port-or-name`,
 //! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `some-of FIELD…`, `at-most-one FIELD…`,
@@ -12,13 +13,15 @@ use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("rules.txt");
 
-type Words = Vec<&'static str>;
+/// Names of fields, or texts.
+pub type Words = Vec<&'static str>;
 
 /// A rule.
 #[derive(Clone, Debug)]
 pub enum Rule {
     Free,
     Required,
+    Expected,
     Absent,
     Enum(Words),
     Range(i64, i64),
@@ -96,7 +99,8 @@ pub fn may_be(name: &str, field: &str, text: &str) -> bool {
 /// The fields that an object of a type has to have: those that are required, and the first of those of which it needs one.
 pub fn needed(name: &str) -> Vec<&'static str> {
     let Some(rules) = all().get(name) else { return Vec::new() };
-    let is_required = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::Required));
+    let is_required =
+        |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::Required | Rule::Expected));
     let required = rules.fields.iter().filter(|(field, rules)| **field != "*" && is_required(rules));
     let mut fields: Vec<&'static str> = required.map(|(field, _)| *field).collect();
     fields.sort_unstable();
@@ -110,14 +114,18 @@ pub fn needed(name: &str) -> Vec<&'static str> {
     fields
 }
 
-/// The fields one of which an object of a type has to have, where a field is one of them.
-pub fn instead_of(name: &str, field: &str) -> &'static [&'static str] {
+/// The groups of fields of which an object of a type has to have one.
+pub fn groups(name: &str) -> impl Iterator<Item = &'static Words> {
     let rules = all().get(name).and_then(|rules| rules.of("*")).unwrap_or_default();
-    let group = rules.iter().find_map(|rule| match rule {
-        Rule::OneOf(words) | Rule::SomeOf(words) => Some(words).filter(|words| words.contains(&field)),
+    rules.iter().filter_map(|rule| match rule {
+        Rule::OneOf(words) | Rule::SomeOf(words) => Some(words),
         _ => None,
-    });
-    group.map_or(&[], |words| words)
+    })
+}
+
+/// Whether a field is one of those of which an object of a type has to have one.
+pub fn is_in_group(name: &str, field: &str) -> bool {
+    groups(name).any(|group| group.contains(&field))
 }
 
 /// The fields of which an object of a type has one, never two.
@@ -168,6 +176,7 @@ fn rule(text: &'static str) -> Rule {
     match word {
         "free" => Rule::Free,
         "required" => Rule::Required,
+        "expected" => Rule::Expected,
         "absent" => Rule::Absent,
         "enum" => Rule::Enum(words()),
         "min" => Rule::Range(number(0), i64::MAX),

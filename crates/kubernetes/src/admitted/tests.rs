@@ -68,3 +68,117 @@ fn the_smallest_item_of_a_list_is_found_by_its_path() {
     assert!(required_item(&deployment, &path[..4]).unwrap().json_eq(&read(r#"{"name":"a","image":"a"}"#)));
     assert!(required_item(&deployment, &["spec", "replicas"]).is_none());
 }
+
+/// The objects without one of the fields of an object, with their paths.
+fn without_one(value: &Value, path: &str) -> Vec<(String, Value)> {
+    match value {
+        Value::Map(map) => {
+            let mut found = Vec::new();
+            for (key, below) in map.iter().filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind")) {
+                let at = check::join(path, key);
+                let mut rest = map.clone();
+                rest.remove(key);
+                found.push((at.clone(), Value::Map(rest)));
+                found.extend(
+                    without_one(below, &at).into_iter().map(|(at, below)| (at, value.with(key, below))),
+                );
+            }
+            found
+        }
+        Value::List(items) => {
+            let one = without_one(&items[0], &format!("{path}[0]"));
+            one.into_iter().map(|(at, item)| (at, Value::list(vec![item]))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn the_smallest_objects_have_nothing_that_an_api_server_does_not_want_or_fill_in() {
+    let mut needless = Vec::new();
+    for kind in kinds() {
+        let whole = smallest(&kind).unwrap();
+        for (path, object) in without_one(&whole, "") {
+            let steps: Vec<&str> = path.split('.').map(|step| step.trim_end_matches("[0]")).collect();
+            let is_there = |shown: Value| path.contains('[') || shown.at(&steps).is_some();
+            if answer(&object).is_ok_and(|shown| !is_there(shown)) {
+                needless.push(format!("{} {path}", kind[2]));
+            }
+        }
+    }
+    assert_eq!(needless, Vec::<String>::new());
+}
+
+#[test]
+fn what_stands_in_place_of_fields_is_admitted() {
+    // Where objects of each type are in an object, and the fields that they have besides.
+    let pod =
+        |spec: &str| format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a"}},"spec":{spec}}}"#);
+    let container = |rest: &str| pod(&format!(r#"{{"containers":[{{"name":"a","image":"a",{rest}}}]}}"#));
+    let volume = |rest: &str| {
+        pod(&format!(r#"{{"containers":[{{"name":"a","image":"a"}}],"volumes":[{{"name":"a",{rest}}}]}}"#))
+    };
+    let of = |group: &str, kind: &str, rest: &str| {
+        format!(r#"{{"apiVersion":"{group}/v1","kind":"{kind}","metadata":{{"name":"a"}},{rest}}}"#)
+    };
+    let ingress = |rest: &str| of("networking.k8s.io", "Ingress", &format!(r#""spec":{rest}"#));
+    let path = |rest: &str| ingress(&format!(r#"{{"rules":[{{"http":{{"paths":[{rest}]}}}}]}}"#));
+    let backend = r#""backend":{"service":{"name":"a","port":{"number":1}}}"#;
+    let places: [(&str, String); 16] = [
+        ("core/v1.EnvVarSource", container(r#""env":[{"name":"a","valueFrom":@}]"#)),
+        ("core/v1.EnvFromSource", container(r#""envFrom":[@]"#)),
+        ("core/v1.LifecycleHandler", container(r#""lifecycle":{"preStop":@}"#)),
+        ("core/v1.Probe", container(r#""livenessProbe":@"#)),
+        ("core/v1.Volume", volume("@")),
+        ("core/v1.DownwardAPIVolumeFile", volume(r#""downwardAPI":{"items":[{"path":"a",@}]}"#)),
+        ("core/v1.VolumeProjection", volume(r#""projected":{"sources":[@]}"#)),
+        (
+            "core/v1.PersistentVolumeSpec",
+            r#"{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"a"},
+            "spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1"},@}}"#
+                .into(),
+        ),
+        (
+            "core/v1.ServiceSpec",
+            r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":@}"#.into(),
+        ),
+        ("networking/v1.IngressSpec", ingress("@")),
+        ("networking/v1.IngressBackend", ingress(r#"{"defaultBackend":@}"#)),
+        (
+            "networking/v1.ServiceBackendPort",
+            ingress(r#"{"defaultBackend":{"service":{"name":"a","port":@}}}"#),
+        ),
+        ("networking/v1.HTTPIngressPath", path(&format!(r#"{{"pathType":"Exact",@,{backend}}}"#))),
+        (
+            "networking/v1.NetworkPolicyPeer",
+            of("networking.k8s.io", "NetworkPolicy", r#""spec":{"podSelector":{},"ingress":[{"from":[@]}]}"#),
+        ),
+        (
+            "rbac/v1.PolicyRule",
+            of("rbac.authorization.k8s.io", "ClusterRole", r#""rules":[{"verbs":["a"],@}]"#),
+        ),
+        (
+            "meta/v1.LabelSelector",
+            of(
+                "apps",
+                "Deployment",
+                r#""spec":{"selector":@,"template":{"metadata":{"labels":{"a":"a"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}"#,
+            ),
+        ),
+    ];
+    for (of, place) in places {
+        let all = alternatives("ClusterRole", of);
+        assert!(all.len() > 1, "{of}");
+        for one in all {
+            let fields = crate::value::print::json(&Value::Map(one.fields.clone()));
+            let inner = fields.trim_start_matches('{').strip_suffix('}').unwrap().to_owned();
+            let is_whole = place.contains(":@") || place.contains("[@]");
+            let place = match one.fields.contains_key("pathType") {
+                true => place.replace(r#""pathType":"Exact","#, ""),
+                false => place.clone(),
+            };
+            let object = read(&place.replace('@', if is_whole { &fields } else { &inner }));
+            assert!(answer(&object).is_ok(), "{of} {fields}: {:?}", answer(&object));
+        }
+    }
+}

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::kubernetes::admitted::{is_null_when_missing, may_be, smallest};
+use crate::kubernetes::admitted::{always, is_null_when_missing, may_be};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Str, Value};
 
@@ -76,7 +76,7 @@ pub struct FieldOf {
 impl Ty {
     /// Objects of these kinds.
     pub fn of_kinds(kinds: &[[Str; 3]], types: &Types) -> Ty {
-        let described = |kind: &[Str; 3]| Some((types.of_kind(kind)?.clone(), smallest(kind)));
+        let described = |kind: &[Str; 3]| Some((types.of_kind(kind)?.clone(), always(kind)));
         let all: Option<Vec<_>> = kinds.iter().map(described).collect();
         match all {
             Some(all) if !all.is_empty() => Ty::Object(all),

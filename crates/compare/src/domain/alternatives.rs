@@ -1,0 +1,130 @@
+//! What objects have in place of fields that are read.
+//!
+//! In: objects with the fields that are read, and their type. Out: the same; one that lacks all that is read of those fields of which an API
+//! server wants one has another one that is not read. What is not read is one to the rules, so any other will do. Without this, an object without
+//! the field would be one that no server admits, and nothing would be said of those that have another.
+
+use super::{Choice, Domain};
+use crate::analysis::reads::Tree;
+use crate::kubernetes::admitted::{
+    Alternative, Unfilled, alternatives, further, is_in_group, listed, unfilled,
+};
+use crate::kubernetes::schema::TypeDef;
+use crate::value::{Str, Value};
+
+/// What an object has to have some of.
+#[derive(Default)]
+pub(super) struct Instead {
+    /// Fields with their values.
+    listed: &'static [Alternative],
+    /// Further fields.
+    further: Vec<&'static str>,
+}
+
+impl Instead {
+    /// Whether an object may lack a field as others stand in its place.
+    pub fn has(&self, key: &str) -> bool {
+        let is_listed = self.listed.iter().any(|one| one.fields.contains_key(key));
+        (is_listed && self.listed.len() > 1) || self.further.contains(&key)
+    }
+}
+
+impl Domain<'_> {
+    /// What an object has to have some of, as far as it is read. `smallest`: of what it has to have some in any case.
+    pub(super) fn in_place(&self, tree: &Tree, def: &TypeDef, smallest: Option<&Value>) -> Instead {
+        let listed = alternatives(&self.kind[2], &def.name);
+        let further: Vec<&str> = further(&def.name).collect();
+        let has = |of: Option<&Value>, one: &Alternative| {
+            of.is_some_and(|of| one.fields.keys().all(|key| of.get(key).is_some()))
+        };
+        let is_wanted = !further.is_empty()
+            || listed.iter().any(|one| one.fields.keys().any(|key| is_in_group(&def.name, key)))
+            || listed.iter().any(|one| has(smallest, one) || has(self.later.as_ref(), one));
+        let is_read = listed.iter().flat_map(|one| one.fields.keys()).any(|key| tree.get(key).is_some())
+            || further.iter().any(|key| tree.get(key).is_some());
+        match is_wanted && is_read {
+            true => Instead { listed, further },
+            false => Instead::default(),
+        }
+    }
+
+    /// Adds to objects that lack all of these fields that are read one that is not read.
+    pub(super) fn put_in_place(
+        &self,
+        instead: &Instead,
+        tree: &Tree,
+        def: &TypeDef,
+        all: &mut [Choice],
+        depth: usize,
+    ) {
+        let is_read = |key: &str| tree.get(key).is_some();
+        for choice in all {
+            let Some(Value::Map(map)) = &mut choice.value else { continue };
+            if instead.further.iter().any(|key| map.contains_key(key)) {
+                continue;
+            }
+            let is_same = |key: &str, own: &Value, value: &Value| {
+                listed(&def.name, key).is_empty() || own.json_eq(value)
+            };
+            let fits = |one: &&Alternative| {
+                one.fields.iter().all(|(key, value)| match map.get(key) {
+                    Some(own) => is_same(key, own, value),
+                    None => !is_read(key),
+                }) && one.only.iter().all(|(key, value)| map.get(key).is_none_or(|own| own.json_eq(value)))
+            };
+            let present = |one: &&Alternative| one.fields.keys().filter(|key| map.contains_key(key)).count();
+            let mut fitting = instead.listed.iter().filter(fits);
+            let best = fitting.clone().find(|one| present(one) > 0).or_else(|| fitting.next());
+            let added: Vec<(Str, Value)> = match best {
+                Some(one) => one
+                    .fields
+                    .iter()
+                    .filter(|(key, _)| !map.contains_key(key))
+                    .map(|(k, v)| (k.clone(), v.clone()))
+                    .collect(),
+                None => {
+                    let other = instead.further.iter().find(|key| !is_read(key));
+                    let other = other.and_then(|key| def.field(key));
+                    other
+                        .map(|field| (field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1)))
+                        .into_iter()
+                        .collect()
+                }
+            };
+            added.into_iter().for_each(|(key, value)| _ = map.insert::<Str>(key, value));
+        }
+    }
+
+    /// Adds objects that lack fields which a server fills in for others.
+    pub(super) fn with_unfilled(&mut self, tree: &Tree, def: &TypeDef, all: &mut Vec<Choice>) {
+        let is_read = |key: &str| tree.get(key).is_some();
+        let rows = unfilled(&def.name).iter();
+        let read: Vec<&Unfilled> = rows.filter(|row| row.without.iter().any(|key| is_read(key))).collect();
+        let before = all.len();
+        for row in read {
+            let mut more = Vec::new();
+            for choice in all.iter() {
+                let Some(Value::Map(map)) = &choice.value else { continue };
+                let lacks = !row.without.iter().any(|key| map.contains_key(key));
+                let fits = row.with.iter().all(|(key, value)| match map.get(key) {
+                    Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
+                    None => !is_read(key),
+                });
+                if lacks && fits && row.with.keys().any(|key| !map.contains_key(key)) {
+                    let mut map = map.clone();
+                    for (key, value) in row.with.iter() {
+                        if !map.contains_key(key) {
+                            map.insert::<Str>(key.clone(), value.clone());
+                        }
+                    }
+                    more.push(Choice { value: Some(Value::Map(map)), ..choice.clone() });
+                }
+            }
+            all.extend(more);
+        }
+        if all.len() > before && all.len() > self.limit {
+            self.not_all("too many combinations of fields");
+            all.truncate(self.limit);
+        }
+    }
+}
