@@ -70,7 +70,10 @@ pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Part>
     }
     let mut before: Vec<Wildcard> = Vec::new();
     let mut out: Vec<Part> = Vec::new();
-    for one in overrides.iter().filter(known) {
+    // The last ones that say what holds without them say nothing.
+    let all: Vec<&ActionOverride> = overrides.iter().filter(known).collect();
+    let used = all.iter().rposition(|o| Action::of(&o.action, policy) != usual).map_or(0, |at| at + 1);
+    for one in all.into_iter().take(used) {
         if one.selector.is_some() {
             return Err(Refusal::new(
                 "an override of the failure action by labels of namespaces",

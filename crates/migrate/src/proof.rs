@@ -289,8 +289,12 @@ fn allows_existing(old: &Side, difference: &Difference) -> bool {
     let Some(former) = &difference.old_object else { return false };
     let violates =
         |object| old.judge_object(object, "CREATE").is_some_and(|said| said.verdict.is_violation());
-    difference.is_stricter() && violates(former) && violates(&difference.object)
+    let says_so = difference.old.verdict == Verdict::Skip && difference.old.message.contains(EXISTING);
+    difference.is_stricter() && (says_so || violates(former) && violates(&difference.object))
 }
+
+/// What a rule says of an update that it allows because the object was a violation before.
+const EXISTING: &str = "pre-existing violations are allowed";
 
 #[cfg(test)]
 mod tests {

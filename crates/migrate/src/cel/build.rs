@@ -256,12 +256,12 @@ pub fn any(terms: Vec<Node>) -> Node {
 fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
     let mut flat = Vec::new();
     terms.into_iter().for_each(|term| flatten(function, term, &mut flat));
-    if let Some(at) = flat.iter().position(|term| constant_bool(term) == Some(!unit)) {
-        // What stands before it may fail, unless it is the only one.
-        if at == 0 {
-            return boolean(!unit);
-        }
-        flat.truncate(at + 1);
+    // Whatever the others are, and whether or not they fail.
+    if flat.iter().any(|term| constant_bool(term) == Some(!unit)) {
+        return boolean(!unit);
+    }
+    if !unit {
+        flat = without_known_keys(flat);
     }
     let mut terms: Vec<Node> = Vec::new();
     let mut known: Vec<String> = Vec::new();
@@ -273,6 +273,28 @@ fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
         }
     }
     balanced(function, &mut terms).unwrap_or_else(|| boolean(unit))
+}
+
+/// Alternatives, of which those behind `!has(value.key)` need not look for the key again.
+fn without_known_keys(terms: Vec<Node>) -> Vec<Node> {
+    let mut known: Vec<String> = Vec::new();
+    let mut out = Vec::new();
+    for term in terms {
+        let mut parts = Vec::new();
+        flatten("_&&_", term, &mut parts);
+        // Whether a key of a variable is there never fails.
+        if let [only] = &parts[..]
+            && let Some([inner]) = operands(only, "!_")
+            && matches!(&inner.kind, Kind::Select { operand, test: true, .. } if operand.as_ident().is_some())
+        {
+            known.push(super::print(inner, usize::MAX));
+        }
+        if parts.len() > 1 && !known.is_empty() {
+            parts.retain(|part| !known.contains(&super::print(part, usize::MAX)));
+        }
+        out.push(balanced("_&&_", &mut parts).unwrap_or_else(|| boolean(true)));
+    }
+    out
 }
 
 /// The terms of a chain.

@@ -15,7 +15,7 @@ use super::Refusal;
 use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{as_text, query, template};
-use super::term::{Faults, Path, Val};
+use super::term::{ABSORBED, Faults, Path, Val};
 use super::types::Ty;
 
 /// The value under a name.
@@ -216,8 +216,13 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
             ready = crate::lower::query::plain(&rounds.source, names);
             &ready
         }
-        QuerySource::Dynamic { .. } => {
-            return Err(scope.refuse("a query whose text is computed", "write the query"));
+        QuerySource::Dynamic { text, names } => {
+            let source = match text {
+                Template::Text(text) => &text.rounds.source,
+                Template::Rounds(rounds) => &rounds.source,
+                _ => return Err(scope.refuse("a query whose text is computed", "write the query")),
+            };
+            return super::template::resolved_in(source, names, data, scope);
         }
     };
     let outside = std::mem::replace(&mut scope.data, data);
@@ -242,6 +247,19 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
             let faults = faults.iter().cloned().chain(more).collect();
             let node = crate::cel::build::or_value(node.clone(), other);
             Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
+        }
+        Val::Node { node, ty, faults } if !faults.is_empty() => {
+            let own = faults.iter().filter(|path| **path != *ABSORBED);
+            let terms: Option<Vec<Node>> = own.map(|path| super::term::has_of(path)).collect();
+            // What is computed of data from outside fails without them.
+            let Some(terms) = terms.filter(|_| !faults.iter().any(|path| path.starts_with("variables.")))
+            else {
+                return Ok(found.clone());
+            };
+            let (other, more) = plain(default, scope)?;
+            let ty = ty.clone().common(ty_of(default));
+            let node = crate::cel::build::choose(crate::cel::build::all(terms), node.clone(), other);
+            Ok(Val::Node { node, ty, faults: more })
         }
         other => Ok(other.clone()),
     }

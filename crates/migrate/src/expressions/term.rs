@@ -29,6 +29,12 @@ pub fn has_of(path: &str) -> Option<Node> {
         Kind::Select { operand, field, test: false } => {
             Some(Node::new(0, Kind::Select { operand, field, test: true }))
         }
+        Kind::Call { function, target: None, args } if *function == *"_[_]" => match &args[..] {
+            [map, key @ Node { kind: Kind::Const(Value::Str(_)), .. }] => {
+                Some(binary("in", key.clone(), map.clone()))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -251,6 +257,17 @@ impl Path {
     }
 }
 
+/// What a missing object is, where its keys are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A fault, which some nodes take for null.
+    Fault,
+    /// A fault that no node takes for null.
+    Firm,
+    /// An object without keys: the default of the expression.
+    Empty,
+}
+
 /// The form of a value.
 #[derive(Clone, Debug)]
 pub enum Val {
@@ -278,8 +295,8 @@ pub enum Val {
         /// The expression where what it fails for is null.
         rescued: Option<Node>,
     },
-    /// The keys of an object; whether a missing object is a fault that no node takes for null.
-    Keys(Path, bool),
+    /// The keys of an object.
+    Keys(Path, Missing),
     /// How many items a list has.
     Count(Box<Val>),
     /// A list that is built of others, item by item.
@@ -322,7 +339,7 @@ impl Val {
     pub fn rescued(self) -> Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
-            Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
+            Val::Keys(path, Missing::Fault) => Val::Keys(Path { fails: false, ..path }, Missing::Fault),
             // An object that is missing has no values.
             Val::Loop(own) if matches!(own.source, Val::Keys(..) | Val::Loop(_)) => {
                 let own = *own;

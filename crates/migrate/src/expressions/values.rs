@@ -298,6 +298,10 @@ fn flattened(val: Val, scope: &mut Scope<'_>) -> Val {
     match val {
         Val::Tuple(items) => Val::Chain(items.into_iter().filter(|v| !is_null(v)).collect()),
         Val::Loop(own) if !own.flat && is_list(&own.body) => Val::Loop(Box::new(Loop { flat: true, ..*own })),
+        // What is no list as far as is known is read as one.
+        Val::Loop(own) if !own.flat && is_unknown(&own.body) => {
+            Val::Loop(Box::new(Loop { flat: true, body: as_list(own.body.clone()), ..*own }))
+        }
         Val::Or(sides) => {
             let [left, right] = *sides;
             Val::Or(Box::new([flattened(left, scope), right]))
@@ -309,6 +313,25 @@ fn flattened(val: Val, scope: &mut Scope<'_>) -> Val {
             Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: true, values: false }))
         }
         other => other.rescued(),
+    }
+}
+
+/// Whether nothing is known of a value that is read.
+fn is_unknown(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => path.ty == Ty::Any && !path.steps.is_empty(),
+        Val::Optional { ty, .. } => *ty == Ty::Any,
+        _ => false,
+    }
+}
+
+/// A value of which nothing is known as a list.
+fn as_list(val: Val) -> Val {
+    let ty = Ty::List(Box::new(Ty::Any));
+    match val {
+        Val::Path(path) => Val::Path(Path { ty, ..path }),
+        Val::Optional { node, faults, rescued, .. } => Val::Optional { node, ty, faults, rescued },
+        other => other,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::kubernetes::schema::Type;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
 
-use super::constant::{Fill, Place, constant, is_map, is_name, is_scalar, named_items};
+use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use super::json::{remove, set};
 use super::loops::over_items;
 
@@ -138,13 +138,17 @@ impl Writer<'_> {
     /// The fields of an object or struct.
     fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>, Refusal> {
         let mut out = Vec::new();
+        // Members of a map have one type for the checker.
+        let is_mixed = is_map(place.ty.as_ref()) && !are_alike(&self.scalars(fields)?);
         for (written, value) in fields.iter() {
             if written.contains("{{") {
                 let is_text = value.as_str().is_some() && matches!(key(written), Key::Plain(_));
                 if !is_text || !is_map(place.ty.as_ref()) || self.element.is_some() {
                     return Err(self.refuse("a variable in a key of a merge"));
                 }
-                out.push(format!("{}: {}", (self.fill)(written)?, constant(value, self.fill)?));
+                let text = constant(value, self.fill)?;
+                let text = if is_mixed { format!("dyn({text})") } else { text };
+                out.push(format!("{}: {text}", (self.fill)(written)?));
                 continue;
             }
             let (key, absent) = match key(written) {
@@ -170,6 +174,7 @@ impl Writer<'_> {
                 false => None,
             };
             let is_field = is_name(key) || is_map(place.ty.as_ref());
+            let field = field.map(|text| if is_mixed { format!("dyn({text})") } else { text });
             match field.filter(|_| is_field) {
                 // Patches say all of it.
                 Some(text) if text.is_empty() => {}
@@ -198,6 +203,12 @@ impl Writer<'_> {
         Ok(out)
     }
 
+    /// The values of a map that are no objects or lists.
+    fn scalars(&self, fields: &Map) -> Result<Vec<String>, Refusal> {
+        let is_scalar = |value: &&Value| !matches!(value, Value::Null | Value::Map(_) | Value::List(_));
+        fields.iter().map(|(_, value)| value).filter(is_scalar).map(|v| constant(v, self.fill)).collect()
+    }
+
     /// The value of an element's field as an optional, where it may be null: a merge leaves out a field that was not there then.
     fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>, Refusal> {
         let text = value.as_str().filter(|text| text.contains("{{") && place.is_there().is_some());
@@ -212,7 +223,7 @@ impl Writer<'_> {
         match value {
             Value::Null => false,
             Value::Map(_) => place.fields(self.types).is_some() || is_map(place.ty.as_ref()),
-            Value::List(_) => named_items(place.ty.as_ref()).is_some(),
+            Value::List(items) => merged_items(place.ty.as_ref(), items).is_some(),
             _ => is_scalar(place.ty.as_ref()),
         }
     }
@@ -241,7 +252,7 @@ impl Writer<'_> {
                     (true, false) => None,
                 })
             }
-            Value::List(items) => match named_items(place.ty.as_ref()).cloned() {
+            Value::List(items) => match merged_items(place.ty.as_ref(), items).cloned() {
                 Some(ty) => self.items(items, &ty, place, name).map(Some),
                 None => Ok(None),
             },
@@ -269,7 +280,21 @@ impl Writer<'_> {
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
                 let item = Place::item("item", ty);
-                let members = self.object(fields, &item, name)?;
+                // What is replaced as a whole is put into the item once it is there.
+                let named = fields.get("name").filter(|_| self.inside.is_none()).map(|name| constant(name, self.fill));
+                let inside = named.transpose()?.map(|named| Inside {
+                    list: place.clone(),
+                    var: "item".into(),
+                    test: format!("item.name == {named}"),
+                    is_element: false,
+                });
+                let is_outer = inside.is_some();
+                let outside = if is_outer { std::mem::replace(&mut self.inside, inside) } else { None };
+                let members = self.object(fields, &item, name);
+                if is_outer {
+                    self.inside = outside;
+                }
+                let members = members?;
                 own.push(format!("{name}{{{}}}", members.join(", ")));
                 continue;
             }
@@ -423,6 +448,17 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// The type of the items of a list that is merged by their names, or by other keys that all of them have.
+fn merged_items<'t>(ty: Option<&'t Type>, items: &[Value]) -> Option<&'t Type> {
+    let (item, is_by_name, keys) = keyed_items(ty)?;
+    // A protocol that is not said is TCP.
+    let has_keys = |item: &Value| {
+        keys.iter().all(|key| **key == *"protocol" || item.get(key).is_some_and(|value| !value.is_null()))
+            && !item.any_text(&|text| !matches!(key(text), Key::Plain(_)))
+    };
+    (is_by_name || items.iter().all(has_keys)).then_some(item)
 }
 
 fn bracketed(text: &str) -> String {
