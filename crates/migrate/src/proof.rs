@@ -101,7 +101,7 @@ impl Apart {
                 "mutations that fail: where the old rule fails, which `failurePolicy` may deny, the new policy lets the object pass as it is"
             }
             Apart::Namesakes => {
-                "lists with two items of one name: a merge leaves one of them, an apply configuration both"
+                "lists with two items of one name or port: a merge leaves one of them, an apply configuration both"
             }
             Apart::Images => {
                 "names of images: `parseImageReference` refuses some that the old rule reads, as names of one character"
@@ -208,8 +208,14 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
         Value::Map(fields) => fields.values().any(|value| has_namesakes(value, depth + 1)),
         Value::List(items) => {
             let mut names = BTreeSet::new();
-            let mut known = items.iter().filter_map(|item| item.get("name")?.as_str());
-            known.any(|name| !names.insert(name)) || items.iter().any(|item| has_namesakes(item, depth + 1))
+            let name = |item: &Value| {
+                let port = item.get("containerPort").map(|port| {
+                    (crate::value::print::display(port).to_string(), item.text_at(&["protocol"]).to_string())
+                });
+                port.or_else(|| Some((item.get("name")?.as_str()?.to_string(), String::new())))
+            };
+            items.iter().filter_map(name).any(|name| !names.insert(name))
+                || items.iter().any(|item| has_namesakes(item, depth + 1))
         }
         _ => false,
     }

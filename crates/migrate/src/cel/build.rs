@@ -136,8 +136,22 @@ pub fn has(base: Node, field: &str) -> Node {
     }
 }
 
+/// The value of an optional that is made of one: `optional.of(value)`.
+pub fn held(optional: &Node) -> Option<Node> {
+    match &optional.kind {
+        Kind::Call { function, target: Some(target), args } if **function == *"of" => match &args[..] {
+            [value] if target.as_ident().is_some_and(|name| **name == *"optional") => Some(value.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// `optional.orValue(default)`
 pub fn or_value(optional: Node, default: Node) -> Node {
+    if let Some(value) = held(&optional) {
+        return value;
+    }
     method(optional, "orValue", vec![default])
 }
 
@@ -184,6 +198,9 @@ pub fn not(node: Node) -> Node {
         Kind::Const(Value::Bool(b)) => boolean(!b),
         Kind::Call { function, target: None, mut args } => match (&*function, opposite(&function)) {
             ("!_", _) if args.len() == 1 => args.remove(0),
+            // A list that has no items has none.
+            ("_>_", _) if is_some_size(&args) => call("_==_", args),
+            ("_==_", _) if is_some_size(&args) => call("_>_", args),
             (_, Some(other)) => call(other, args),
             ("_&&_" | "_||_", _) if args.iter().all(|arg| is_negated(arg) || chain(arg)) => {
                 let other = if &*function == "_&&_" { "_||_" } else { "_&&_" };
@@ -202,6 +219,12 @@ pub fn not(node: Node) -> Node {
         }
         kind => call("!_", vec![Node::new(0, kind)]),
     }
+}
+
+/// Whether a size is compared with zero.
+fn is_some_size(args: &[Node]) -> bool {
+    let [Node { kind: Kind::Call { function, target: Some(_), .. }, .. }, right] = args else { return false };
+    **function == *"size" && matches!(right.kind, Kind::Const(Value::Int(0)))
 }
 
 /// Whether a node is a negation that goes away, or a comparison that turns.

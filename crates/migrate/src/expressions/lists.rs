@@ -304,7 +304,7 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
             node: of(node),
             ty: ty.clone(),
             faults: faults.clone(),
-            rescued: rescued.as_ref().map(of),
+            rescued: rescued.as_ref().map(|(node, faults)| (of(node), faults.clone())),
         },
         Val::Count(inner) => Val::Count(Box::new(substituted(inner, var, by))),
         Val::Loop(own) => Val::Loop(Box::new(Loop {

@@ -152,7 +152,8 @@ fn of_value(hole: &crate::ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
 /// Whether what a value fails for is data from outside alone: without them the old rule has no message either.
 fn is_readable(faults: &Faults) -> bool {
     let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    faults.iter().all(|path| path.strip_prefix("variables.").is_some_and(is_word))
+    let is_outside = |path: &String| path.strip_prefix("variables.").is_some_and(is_word);
+    faults.is_empty() || faults.iter().any(is_outside)
 }
 
 /// A value as a text that never fails, unless data from outside are missing.

@@ -329,7 +329,8 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
         let mut shown = path.clone();
         shown.steps.iter_mut().for_each(|step| step.nullable = false);
         let found = of_items(&Shape::List(list.clone()), &path.known(), &label, scope)?;
-        let is_list = crate::cel::build::binary("!=", path.strict(), crate::cel::build::constant(Value::Null));
+        let is_list =
+            crate::cel::build::binary("!=", path.strict(), crate::cel::build::constant(Value::Null));
         let of = |test: Node| any(vec![not(shown.present()), all(vec![is_list.clone(), test])]);
         return Ok(Outcome { pass: of(found.pass), ok: of(found.ok), skips: found.skips });
     }

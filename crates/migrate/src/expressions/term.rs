@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::cel::build::{
-    all, binary, boolean, choose, has, index, method, or_value, select, select_optional, text,
+    all, binary, boolean, choose, has, held, index, method, or_value, select, select_optional, text,
 };
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
@@ -70,6 +70,9 @@ pub fn is_entry(optional: &Node) -> bool {
 
 /// Whether there is a value in an optional that fails where what it reads cannot be read.
 pub fn has_value(optional: &Node) -> Node {
+    if held(optional).is_some() {
+        return boolean(true);
+    }
     match entry(optional) {
         Some((mut terms, map, key)) => {
             terms.push(binary("in", key, map));
@@ -81,6 +84,9 @@ pub fn has_value(optional: &Node) -> Node {
 
 /// The value in an optional that has one, and fails where what it reads cannot be read.
 pub fn value_in(optional: &Node) -> Node {
+    if let Some(value) = held(optional) {
+        return value;
+    }
     match entry(optional) {
         Some((_, map, key)) => index(map, key),
         None => method(optional.clone(), "value", Vec::new()),
@@ -292,8 +298,8 @@ pub enum Val {
         ty: Ty,
         /// What it fails for.
         faults: Faults,
-        /// The expression where what it fails for is null.
-        rescued: Option<Node>,
+        /// The expression where what it fails for is null, and what that one fails for.
+        rescued: Option<(Node, Faults)>,
     },
     /// The keys of an object.
     Keys(Path, Missing),
@@ -345,9 +351,8 @@ impl Val {
                 let own = *own;
                 Val::Loop(Box::new(Loop { source: own.source.rescued(), ..own }))
             }
-            Val::Optional { node, ty, faults, rescued: Some(rescued) } => {
-                let _ = (node, faults);
-                Val::Optional { node: rescued, ty, faults: Faults::new(), rescued: None }
+            Val::Optional { ty, rescued: Some((node, faults)), .. } => {
+                Val::Optional { node, ty, faults, rescued: None }
             }
             Val::Node { node, ty, mut faults } if faults.contains(ABSORBED) => {
                 faults.remove(ABSORBED);

@@ -281,7 +281,10 @@ impl Writer<'_> {
             if !has_anchor {
                 let item = Place::item("item", ty);
                 // What is replaced as a whole is put into the item once it is there.
-                let named = fields.get("name").filter(|_| self.inside.is_none()).map(|name| constant(name, self.fill));
+                let named = fields
+                    .get("name")
+                    .filter(|_| self.inside.is_none())
+                    .map(|name| constant(name, self.fill));
                 let inside = named.transpose()?.map(|named| Inside {
                     list: place.clone(),
                     var: "item".into(),
