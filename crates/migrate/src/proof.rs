@@ -82,7 +82,7 @@ pub enum Apart {
     Errors,
     /// A mutation that fails changes nothing, but may be reported or denied otherwise.
     Failing,
-    /// A merge differs on lists with two items of one name; that difference counts.
+    /// A merge differs on lists with two items of one name or with an empty one; that difference counts.
     Namesakes,
     /// The name of an image is none for CEL; that difference counts.
     Images,
@@ -101,7 +101,7 @@ impl Apart {
                 "mutations that fail: where the old rule fails, which `failurePolicy` may deny, the new policy lets the object pass as it is"
             }
             Apart::Namesakes => {
-                "lists with two items of one name or port: a merge leaves one of them, an apply configuration both"
+                "lists with two items of one name or port, or an item without any: a merge leaves one of them or none, the new policy all"
             }
             Apart::Images => {
                 "names of images: `parseImageReference` refuses some that the old rule reads, as names of one character"
@@ -199,7 +199,7 @@ fn cause(one: &Difference) -> Option<Apart> {
 /// Objects that nest deeper are not searched.
 const MAX_DEPTH: usize = 64;
 
-/// Whether a list of an object has two items of one name.
+/// Whether a list of an object has two items of one name or port, or an empty one.
 fn has_namesakes(value: &Value, depth: usize) -> bool {
     if depth > MAX_DEPTH {
         return false;
@@ -215,6 +215,7 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
                 port.or_else(|| Some((item.get("name")?.as_str()?.to_string(), String::new())))
             };
             items.iter().filter_map(name).any(|name| !names.insert(name))
+                || items.iter().any(|item| item.as_map().is_some_and(crate::value::Map::is_empty))
                 || items.iter().any(|item| has_namesakes(item, depth + 1))
         }
         _ => false,

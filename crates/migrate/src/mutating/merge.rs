@@ -12,8 +12,11 @@ use crate::kubernetes::schema::Type;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
 
+use super::anchors::{
+    Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, of_element, plain,
+};
 use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
-use super::json::{remove, set};
+use super::json::{add_item, remove, set};
 use super::loops::over_items;
 
 /// What a patch becomes.
@@ -27,24 +30,6 @@ pub struct Merged {
     pub condition: Option<Value>,
     /// Whether it changes elements of a loop and nothing else.
     pub is_of_elements: bool,
-}
-
-/// A key with its anchor.
-enum Key<'k> {
-    Plain(&'k str),
-    Absent(&'k str),
-    Condition(&'k str),
-    Global(&'k str),
-}
-
-fn key(written: &str) -> Key<'_> {
-    let inner = |start: &str| written.strip_prefix(start)?.strip_suffix(')');
-    match (inner("+("), inner("<("), inner("(")) {
-        (Some(key), _, _) => Key::Absent(key),
-        (_, Some(key), _) => Key::Global(key),
-        (_, _, Some(key)) => Key::Condition(key),
-        _ => Key::Plain(written),
-    }
 }
 
 struct Writer<'w> {
@@ -111,25 +96,6 @@ pub fn merged(
     Ok(Merged { apply, patches: writer.patches, condition, is_of_elements })
 }
 
-/// The conditions of a patch as a pattern, without those of a list's items.
-fn conditions(fields: &Map) -> Option<Value> {
-    let mut out = Map::new();
-    for (written, value) in fields.iter() {
-        match key(written) {
-            Key::Condition(key) | Key::Global(key) => {
-                out.insert(key, value.clone());
-            }
-            Key::Plain(key) => {
-                if let Some(below) = value.as_map().and_then(conditions) {
-                    out.insert(key, below);
-                }
-            }
-            Key::Absent(_) => {}
-        }
-    }
-    (!out.is_empty()).then_some(Value::Map(out))
-}
-
 impl Writer<'_> {
     fn refuse(&self, construct: &str) -> Refusal {
         Refusal::new(construct, self.origin.clone(), "write the mutation in CEL by hand")
@@ -155,9 +121,7 @@ impl Writer<'_> {
                 Key::Plain(key) => (key, false),
                 Key::Absent(key) => (key, true),
                 // It was tested; what is left of it when it has parts would be merged.
-                Key::Condition(_) | Key::Global(_) if !matches!(value, Value::Map(_) | Value::List(_)) => {
-                    continue;
-                }
+                Key::Condition(_) | Key::Global(_) if is_condition(value) => continue,
                 Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
             };
             let own = place.key(key, self.types);
@@ -188,6 +152,7 @@ impl Writer<'_> {
                         None => out.extend(self.member(place, key, &own, &text, absent)),
                     }
                 }
+                None if !absent && self.adds_items(value, &own)? => {}
                 None if place.text != "object" => self.inside(value, &own, absent)?,
                 None if absent => {
                     let patch = set(&own, &plain(value), self.fill)?;
@@ -218,12 +183,32 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether a value is a list of items that are their keys and nothing more, in a list that is merged by these and whose items are replaced as a
+    /// whole: each is added where there is none of its name.
+    fn adds_items(&mut self, value: &Value, place: &Place) -> Result<bool, Refusal> {
+        let Some((item, _, keys)) = keyed_items(place.ty.as_ref()).filter(|_| place.text == "object") else {
+            return Ok(false);
+        };
+        let items = value.as_list().unwrap_or_default();
+        let has_keys = |item: &Value| {
+            item.as_map()
+                .is_some_and(|map| map.len() == keys.len() && keys.iter().all(|key| map.get(key).is_some()))
+        };
+        if !is_whole(item, self.types) || items.is_empty() || !items.iter().all(has_keys) {
+            return Ok(false);
+        }
+        for item in items {
+            self.patches.push(add_item(place, item, keys, self.fill)?);
+        }
+        Ok(true)
+    }
+
     /// Whether the schema says how a value is merged.
     fn types_say(&self, place: &Place, value: &Value) -> bool {
         match value {
             Value::Null => false,
             Value::Map(_) => place.fields(self.types).is_some() || is_map(place.ty.as_ref()),
-            Value::List(items) => merged_items(place.ty.as_ref(), items).is_some(),
+            Value::List(items) => merged_items(place.ty.as_ref(), items, self.types).is_some(),
             _ => is_scalar(place.ty.as_ref()),
         }
     }
@@ -252,7 +237,7 @@ impl Writer<'_> {
                     (true, false) => None,
                 })
             }
-            Value::List(items) => match merged_items(place.ty.as_ref(), items).cloned() {
+            Value::List(items) => match merged_items(place.ty.as_ref(), items, self.types).cloned() {
                 Some(ty) => self.items(items, &ty, place, name).map(Some),
                 None => Ok(None),
             },
@@ -433,8 +418,7 @@ impl Writer<'_> {
                                 ));
                             }
                         }
-                        Key::Condition(_) | Key::Global(_)
-                            if value.as_map().is_none() && value.as_list().is_none() => {}
+                        Key::Condition(_) | Key::Global(_) if is_condition(value) => {}
                         Key::Condition(_) | Key::Global(_) => {
                             return Err(self.refuse("a condition with parts"));
                         }
@@ -453,54 +437,6 @@ impl Writer<'_> {
     }
 }
 
-/// The type of the items of a list that is merged by their names, or by other keys that all of them have.
-fn merged_items<'t>(ty: Option<&'t Type>, items: &[Value]) -> Option<&'t Type> {
-    let (item, is_by_name, keys) = keyed_items(ty)?;
-    // A protocol that is not said is TCP.
-    let has_keys = |item: &Value| {
-        keys.iter().all(|key| **key == *"protocol" || item.get(key).is_some_and(|value| !value.is_null()))
-            && !item.any_text(&|text| !matches!(key(text), Key::Plain(_)))
-    };
-    (is_by_name || items.iter().all(has_keys)).then_some(item)
-}
-
 fn bracketed(text: &str) -> String {
     if text.starts_with('[') { text.into() } else { format!("({text})") }
-}
-
-/// The fields of an item that is named as the element of a loop is, without its name.
-fn of_element(fields: &Map) -> Option<Map> {
-    let is_name = |written: &str| matches!(key(written), Key::Plain("name") | Key::Condition("name"));
-    let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
-    let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    (variable.trim() == "element.name").then(|| {
-        fields
-            .iter()
-            .filter(|(key, _)| *key != written)
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
-    })
-}
-
-/// A text that is a wildcard pattern and nothing more.
-fn is_pattern_of_text(text: &str) -> bool {
-    !text.contains(['|', '&']) && !text.starts_with(['!', '<', '>']) && !text.is_empty()
-}
-
-/// A value without `+(…)` around keys.
-fn plain(value: &Value) -> Value {
-    match value {
-        Value::Map(fields) => {
-            let mut out = Map::new();
-            for (written, value) in fields.iter() {
-                let name = match key(written) {
-                    Key::Plain(key) | Key::Absent(key) => key,
-                    Key::Condition(_) | Key::Global(_) => written,
-                };
-                out.insert(name, plain(value));
-            }
-            Value::Map(out)
-        }
-        other => other.clone(),
-    }
 }

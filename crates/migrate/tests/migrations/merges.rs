@@ -115,3 +115,52 @@ fn labels_with_variables_and_texts_have_one_type_for_the_checker() {
         assert!(!text.contains("dyn("), "{text}");
     }
 }
+
+#[test]
+fn items_that_are_replaced_as_a_whole_are_added_where_there_is_none_of_their_name() {
+    let (text, ..) = migrated(&merge(
+        "Pod",
+        "        spec:
+          imagePullSecrets:
+          - name: regcred
+",
+    ));
+    has(
+        &text,
+        &[
+            "object.spec.imagePullSecrets.exists(item, item.?name == optional.of('regcred'))",
+            "JSONPatch{op: 'add', path: '/spec/imagePullSecrets/-', value: {'name': 'regcred'}}",
+            "JSONPatch{op: 'add', path: '/spec/imagePullSecrets', value: [{'name': 'regcred'}]}",
+        ],
+    );
+    assert!(!text.contains("imagePullSecrets{"), "{text}");
+    // What a branch before it has found is looked for once.
+    assert_eq!(text.matches(": has(object.spec.jobTemplate.spec)").count(), 1, "{text}");
+}
+
+#[test]
+fn conditions_about_parts_of_an_object_are_conditions_of_the_policy() {
+    let (text, word, _) = migrated(&merge(
+        "ConfigMap",
+        "        metadata:
+          (labels):
+            (tier): batch
+        data:
+          +(pool): spot
+",
+    ));
+    assert!(!word.starts_with("differs"), "{word}");
+    has(
+        &text,
+        &["object.metadata.?labels.?tier.orValue('') == 'batch'", "?'pool': object.?data.?pool.hasValue()"],
+    );
+    let (_, word, _) = migrated(&merge(
+        "ConfigMap",
+        "        metadata:
+          (labels):
+            (tier): batch
+            other: x
+",
+    ));
+    assert_eq!(word, "refused: a condition with parts");
+}
