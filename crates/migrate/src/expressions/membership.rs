@@ -109,7 +109,7 @@ fn is_wild_word(node: &Node) -> bool {
     };
     let is_label = matches!(of, "labels" | "matchLabels" | "nodeSelector");
     let is_name = of == "metadata" && matches!(&**field, "name" | "namespace" | "generateName");
-    !is_label && !is_name && !operand.as_ident().is_some_and(|name| **name == *"request")
+    !is_label && !is_name && operand.as_ident().is_none_or(|name| **name != *"request")
 }
 
 /// Whether a value is the item of a loop itself.

@@ -104,7 +104,9 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("reverse", [of]) if is_list(of) => built_with("reverse", of, ty_of(of), scope),
         ("sum" | "max" | "min", [of]) if is_list(of) => match ty_of(of).item() {
             item @ (Ty::Int | Ty::Double) => built_with(name, of, item, scope),
-            item @ (Ty::Text | Ty::Any) if name != "sum" => built_with(name, of, item, scope),
+            // Such as sizes of layers; with a default of another type nothing is known, either.
+            Ty::Any if !matches!(of, Val::Or(_)) => built_with(name, of, Ty::Any, scope),
+            Ty::Text if name != "sum" => built_with(name, of, Ty::Text, scope),
             _ => Err(scope.refuse(format!("function {name} of what may be no numbers"), "compare each item")),
         },
         ("base64_decode", [of]) => {
