@@ -136,7 +136,7 @@ pub fn has(base: Node, field: &str) -> Node {
     }
 }
 
-/// The value of an optional that is made of one: `optional.of(value)`.
+/// The value in `optional.of(value)`.
 pub fn held(optional: &Node) -> Option<Node> {
     match &optional.kind {
         Kind::Call { function, target: Some(target), args } if **function == *"of" => match &args[..] {

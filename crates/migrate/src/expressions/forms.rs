@@ -128,6 +128,14 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
                         _ => false,
                     };
                     match may_be_empty {
+                        // Where the target checks types, an object with fields is no map.
+                        true if scope.cx.target == super::Target::Kubernetes => {
+                            let own = scope.opened(path.strict(), &path.ty);
+                            crate::cel::build::all(vec![
+                                path.present(),
+                                binary("!=", own, object(Vec::new())),
+                            ])
+                        }
                         true => binary("!=", path.or(object(Vec::new())), object(Vec::new())),
                         false => path.present(),
                     }

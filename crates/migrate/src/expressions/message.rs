@@ -177,6 +177,12 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             if path.is_required() {
                 return as_string(path.strict(), &path.ty);
             }
+            // Where the target checks types, a number has no text for a default.
+            let is_checked = scope.cx.target == super::Target::Kubernetes;
+            if is_checked && matches!(path.ty, Ty::Int | Ty::Double | Ty::Bool) {
+                let own = as_string(path.strict(), &path.ty)?;
+                return Some(choose(path.present(), own, text("")));
+            }
             let default = match path.ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
                 _ => text(""),

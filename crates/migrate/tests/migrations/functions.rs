@@ -276,3 +276,27 @@ fn messages_say_what_data_from_outside_and_counts_are() {
     );
     assert!(converted.left_out.is_empty(), "{:?}", converted.left_out);
 }
+
+#[test]
+fn policies_of_kubernetes_pass_the_type_check() {
+    let written = |kind: &str, rule: &str| {
+        let converted = convert_for(Target::Kubernetes, &[kind], rule).unwrap();
+        let own = &converted.validations[0];
+        (own.expression.clone(), own.message_expression.clone().unwrap_or_default())
+    };
+    let (_, message) = written(
+        "Deployment",
+        "{validate: {message: '{{ request.object.spec.replicas }} replicas', deny: {}}}",
+    );
+    assert_eq!(message, "(has(object.spec.replicas) ? string(object.spec.replicas) : '') + ' replicas'");
+    let (expression, _) = written(
+        "Pod",
+        "{validate: {message: m, pattern: {spec: {=(volumes): [{=(projected): {=(sources): [{X(secret): null}]}}]}}}}",
+    );
+    assert!(expression.contains("dyn(volume.projected.sources) != null"), "{expression}");
+    let (expression, _) = written(
+        "Pod",
+        "{validate: {message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.volumes[?secret] | length(@) }}', operator: GreaterThan, value: 2}]}}}}",
+    );
+    assert!(expression.contains("has(volume.secret) && dyn(volume.secret) != {}"), "{expression}");
+}
