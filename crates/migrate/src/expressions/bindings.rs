@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{call, method, name, text};
+use crate::cel::build::{all, call, choose, method, name, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
@@ -244,23 +244,30 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         }
         Val::Optional { node, ty, faults, .. } => {
             let (other, more) = plain(default, scope)?;
-            let faults = faults.iter().cloned().chain(more).collect();
-            let node = crate::cel::build::or_value(node.clone(), other);
-            Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
-        }
-        Val::Node { node, ty, faults } if !faults.is_empty() => {
-            let own = faults.iter().filter(|path| **path != *ABSORBED);
-            let terms: Option<Vec<Node>> = own.map(|path| super::term::has_of(path)).collect();
-            // What is computed of data from outside fails without them.
-            let Some(terms) = terms.filter(|_| !faults.iter().any(|path| path.starts_with("variables.")))
-            else {
-                return Ok(found.clone());
+            let ty = ty.clone().common(ty_of(default));
+            let own = crate::cel::build::or_value(node.clone(), other.clone());
+            let (node, faults) = match readable(faults) {
+                Some(terms) => (choose(all(terms), own, other), more),
+                None => (own, faults.iter().cloned().chain(more).collect()),
             };
+            Ok(Val::Node { node, ty, faults })
+        }
+        Val::Node { node, ty, faults } => {
+            let Some(terms) = readable(faults) else { return Ok(found.clone()) };
             let (other, more) = plain(default, scope)?;
             let ty = ty.clone().common(ty_of(default));
-            let node = crate::cel::build::choose(crate::cel::build::all(terms), node.clone(), other);
-            Ok(Val::Node { node, ty, faults: more })
+            Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more })
         }
         other => Ok(other.clone()),
     }
+}
+
+/// The tests that say whether what an expression fails for is there; none without faults, and where these are data from outside, without which what is
+/// computed of them fails.
+fn readable(faults: &Faults) -> Option<Vec<Node>> {
+    let is_outside = |path: &String| path.starts_with("variables.") || path.contains('(');
+    if faults.is_empty() || faults.iter().any(is_outside) {
+        return None;
+    }
+    faults.iter().filter(|path| **path != *ABSORBED).map(|path| super::term::has_of(path)).collect()
 }

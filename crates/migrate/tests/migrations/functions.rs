@@ -233,6 +233,20 @@ fn defaults_of_variables_hold_where_what_is_computed_cannot_be_read() {
 }
 
 #[test]
+fn defaults_of_variables_hold_where_there_is_no_such_item() {
+    assert_eq!(
+        with_context(
+            "{name: part, variable: {jmesPath: \"split(request.object.metadata.annotations.list, ',')[1]\", default: none}}",
+            "{key: '{{ part }}', operator: Equals, value: a}"
+        ),
+        "(has(object.metadata.annotations) && has(object.metadata.annotations.list)
+    ? object.metadata.annotations.list.split(',')[?1].orValue('none')
+    : 'none') !=
+  'a'"
+    );
+}
+
+#[test]
 fn variables_stand_in_queries_of_context_entries() {
     assert_eq!(
         with_context(
