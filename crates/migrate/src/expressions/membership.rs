@@ -90,25 +90,44 @@ pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
         }
         Val::Chain(parts) => parts.iter().any(|part| may_be_wild(part, scope)),
         Val::Or(sides) => may_be_wild(&sides[0], scope),
-        Val::Optional { node, ty, .. } => matches!(ty, Ty::Text | Ty::Any) && is_entry(node),
+        Val::Optional { node, ty, .. } => {
+            matches!(ty, Ty::Text | Ty::Any) && (is_entry(node) || is_wild_word(node))
+        }
         Val::Node { node, .. } => scope.wild || is_wild_word(node),
         _ => false,
     }
 }
 
-/// Whether an expression is a text in upper or lower case, which stays `*`; names and labels have no such characters.
+/// Whether an expression is a text in upper or lower case, or a part of one, which may be `*`; names and labels have no such characters.
 fn is_wild_word(node: &Node) -> bool {
-    let Kind::Call { function, target: Some(target), args } = &node.kind else { return false };
-    if !args.is_empty() || !matches!(&**function, "upperAscii" | "lowerAscii") {
-        return false;
+    let Kind::Call { function, target, args } = &node.kind else { return false };
+    match (&**function, target, &args[..]) {
+        ("upperAscii" | "lowerAscii" | "split", Some(target), _) => is_wild_word(target) || is_free(target),
+        ("_[_]" | "_[?_]", None, [list, _]) => is_wild_word(list),
+        ("value", Some(target), _) => is_wild_word(target),
+        _ => false,
     }
-    let Kind::Select { operand, field, .. } = &target.kind else { return is_wild_word(target) };
+}
+
+/// Whether an expression reads a field that may be `*`, as far as its name says.
+fn is_free(node: &Node) -> bool {
+    let (operand, field) = match &node.kind {
+        Kind::Select { operand, field, .. } => (&**operand, &**field),
+        Kind::Call { function, target: Some(target), .. } if **function == *"value" => {
+            return is_free(target);
+        }
+        Kind::Call { function, target: None, args } if **function == *"_?._" => match &args[..] {
+            [operand, Node { kind: Kind::Const(Value::Str(field)), .. }] => (operand, &**field),
+            _ => return false,
+        },
+        _ => return false,
+    };
     let of = match &operand.kind {
         Kind::Select { field, .. } => &**field,
         _ => "",
     };
     let is_label = matches!(of, "labels" | "matchLabels" | "nodeSelector");
-    let is_name = of == "metadata" && matches!(&**field, "name" | "namespace" | "generateName");
+    let is_name = of == "metadata" && matches!(field, "name" | "namespace" | "generateName");
     !is_label && !is_name && operand.as_ident().is_none_or(|name| **name != *"request")
 }
 

@@ -165,6 +165,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         _ => Some(call("string", vec![node])),
     };
     match val {
+        Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&crate::value::print::json(v))),
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
         Val::Path(path) if is_readable(&path.faults) => {
             // An object whose name is generated has none yet.

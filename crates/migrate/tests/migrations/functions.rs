@@ -146,6 +146,30 @@ object.spec.nodeName == 'b'",
 }
 
 #[test]
+fn a_part_of_a_text_may_be_a_star() {
+    all_are_written(&[(
+        "Pod",
+        "{key: \"{{ split(request.object.spec.containers[0].image, '/')[0] }}\", operator: AnyNotIn, value: [docker.io, '*.corp']}",
+        "object.spec.containers[?0].?image.value().split('/')[0] in ['docker.io', '*'] ||
+object.spec.containers[?0].?image.value().split('/')[0].endsWith('.corp')",
+    )]);
+}
+
+#[test]
+fn nothing_is_more_than_a_text_that_is_no_number() {
+    assert_eq!(
+        deny(
+            &["Deployment"],
+            "{key: '{{ request.object.spec.replicas }}', operator: GreaterThan, value: '{{ to_number(request.object.metadata.name) }}'}"
+        ),
+        r"let number = object.metadata.name.matches(r'^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$')
+  ? optional.of(double(object.metadata.name))
+  : optional.none()
+!(variables.number.hasValue() && object.spec.replicas > variables.number.value())"
+    );
+}
+
+#[test]
 fn what_matches_everything_or_is_known_is_not_looked_at() {
     assert_eq!(
         written(
