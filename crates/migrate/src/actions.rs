@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::constraints::filters::requirements;
 use crate::constraints::{Condition, Matching, cel};
 use crate::expressions::Refusal;
-use crate::ir::matcher::{Requirement, SetOperator};
+use crate::ir::matcher::{Requirement, Selector, SetOperator};
 use crate::ir::rule::ActionOverride;
 use crate::ir::{Origin, Policy, Rule};
 use crate::text::Node;
@@ -55,7 +56,7 @@ pub struct Part {
 /// The consequences of a rule's violations.
 ///
 /// # Errors
-/// An override selects namespaces by their labels.
+/// An override of the policy selects namespaces by labels, or one of the rule by labels with wildcards or by names and labels.
 pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Part>, Refusal> {
     let (overrides, place) = match rule.action.overrides.is_empty() {
         false => (&rule.action.overrides, rule.origin.key("validate.failureActionOverrides")),
@@ -68,51 +69,108 @@ pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Part>
     if overrides.iter().filter(known).all(|o| Action::of(&o.action, policy) == usual) {
         return Ok(vec![all]);
     }
-    let mut before: Vec<Wildcard> = Vec::new();
+    let is_of_policy = rule.action.overrides.is_empty();
+    let mut before: Vec<Namespaces<'_>> = Vec::new();
     let mut out: Vec<Part> = Vec::new();
-    for one in overrides.iter().filter(known) {
-        if one.selector.is_some() {
-            return Err(Refusal::new(
-                "an override of the failure action by labels of namespaces",
-                place,
-                "write one policy for each action, with a `namespaceSelector`",
-            ));
-        }
+    // The last ones that say what holds without them say nothing.
+    let all: Vec<&ActionOverride> = overrides.iter().filter(known).collect();
+    let used = all.iter().rposition(|o| Action::of(&o.action, policy) != usual).map_or(0, |at| at + 1);
+    for one in all.into_iter().take(used) {
         let action = Action::of(&one.action, policy);
-        let Some(namespaces) = &one.namespaces else {
-            out.push(within(action, None, &before, found));
-            return Ok(out);
+        let own = match (&one.namespaces, &one.selector) {
+            (None, None) => {
+                out.push(within(action, None, &before, found));
+                return Ok(out);
+            }
+            (Some(names), None) => Namespaces::Named(names),
+            // One that is not well-formed selects nothing.
+            (None, Some(selector)) if !selector.valid => continue,
+            (None, Some(selector))
+                if !is_of_policy && !selector.wild && !selector.is_empty() && found.is_in_namespaces =>
+            {
+                Namespaces::Labelled(selector)
+            }
+            // Kyverno knows no labels of namespaces when it looks at the overrides of a policy.
+            _ => {
+                return Err(Refusal::new(
+                    "an override of the failure action by labels of namespaces",
+                    place,
+                    "write it in the rule (`validate.failureActionOverrides`), by labels alone: that of a policy never denies",
+                ));
+            }
         };
-        out.push(within(action, Some(namespaces), &before, found));
-        before.extend(namespaces.iter().cloned());
+        out.push(within(action, Some(own), &before, found));
+        before.push(own);
     }
     out.push(within(usual, None, &before, found));
     Ok(out)
 }
 
+/// Namespaces that an override is for.
+#[derive(Clone, Copy)]
+enum Namespaces<'a> {
+    /// By their names.
+    Named(&'a [Wildcard]),
+    /// By their labels.
+    Labelled(&'a Selector),
+}
+
 /// A part for some namespaces, or for all, without those of the parts before it.
-fn within(action: Action, own: Option<&[Wildcard]>, before: &[Wildcard], found: &Matching) -> Part {
+fn within(action: Action, own: Option<Namespaces<'_>>, before: &[Namespaces<'_>], found: &Matching) -> Part {
     let mut part = Part {
         action,
         namespaces: Vec::new(),
         conditions: Vec::new(),
         suffix: Some(if action.deny { "enforce" } else { "audit" }.into()),
     };
-    for (operator, list) in [(SetOperator::In, own.unwrap_or_default()), (SetOperator::NotIn, before)] {
+    match own {
+        Some(Namespaces::Named(names)) => part.add_names(SetOperator::In, names, found),
+        Some(Namespaces::Labelled(selector)) => part.namespaces.extend(requirements(selector)),
+        None => {}
+    }
+    let mut others: Vec<Wildcard> = Vec::new();
+    for one in before {
+        match one {
+            Namespaces::Named(names) => others.extend(names.iter().cloned()),
+            Namespaces::Labelled(selector) => part.leave_out(selector),
+        }
+    }
+    part.add_names(SetOperator::NotIn, &others, found);
+    part
+}
+
+impl Part {
+    fn add_names(&mut self, operator: SetOperator, list: &[Wildcard], found: &Matching) {
         if list.is_empty() {
-            continue;
+            return;
         }
         let is_exact = list.iter().all(|w| !w.is_wild()) && found.is_in_namespaces;
         if is_exact {
             let values = list.iter().map(|w| w.pattern().clone()).collect();
-            part.namespaces.push(Requirement { key: "kubernetes.io/metadata.name".into(), operator, values });
-            continue;
+            self.namespaces.push(Requirement { key: "kubernetes.io/metadata.name".into(), operator, values });
+            return;
         }
         let test = cel::matches_any("request.?namespace.orValue('')", list);
         let expression = if operator == SetOperator::In { test } else { cel::not(&test) };
-        part.conditions.push(Condition { name: "namespaces".into(), expression, is_verbatim: false });
+        self.conditions.push(Condition { name: "namespaces".into(), expression, is_verbatim: false });
     }
-    part
+
+    /// Leaves out the namespaces that a selector selects.
+    fn leave_out(&mut self, selector: &Selector) {
+        let all = requirements(selector);
+        if let [one] = &all[..] {
+            let operator = match one.operator {
+                SetOperator::In => SetOperator::NotIn,
+                SetOperator::NotIn => SetOperator::In,
+                SetOperator::Exists => SetOperator::DoesNotExist,
+                SetOperator::DoesNotExist => SetOperator::Exists,
+            };
+            self.namespaces.push(Requirement { operator, ..one.clone() });
+            return;
+        }
+        let expression = cel::not(&cel::all(&cel::selects("namespaceObject.metadata.?labels", selector)));
+        self.conditions.push(Condition { name: "namespace-labels".into(), expression, is_verbatim: false });
+    }
 }
 
 /// Kinds of controllers with the names that policies in CEL have for them.

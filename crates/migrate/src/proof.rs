@@ -82,7 +82,7 @@ pub enum Apart {
     Errors,
     /// A mutation that fails changes nothing, but may be reported or denied otherwise.
     Failing,
-    /// A merge differs on lists with two items of one name; that difference counts.
+    /// A merge differs on lists with two items of one name or with an empty one; that difference counts.
     Namesakes,
     /// The name of an image is none for CEL; that difference counts.
     Images,
@@ -101,7 +101,7 @@ impl Apart {
                 "mutations that fail: where the old rule fails, which `failurePolicy` may deny, the new policy lets the object pass as it is"
             }
             Apart::Namesakes => {
-                "lists with two items of one name: a merge leaves one of them, an apply configuration both"
+                "lists with two items of one name or port, or an item without any: a merge leaves one of them or none, the new policy all"
             }
             Apart::Images => {
                 "names of images: `parseImageReference` refuses some that the old rule reads, as names of one character"
@@ -199,7 +199,7 @@ fn cause(one: &Difference) -> Option<Apart> {
 /// Objects that nest deeper are not searched.
 const MAX_DEPTH: usize = 64;
 
-/// Whether a list of an object has two items of one name.
+/// Whether a list of an object has two items of one name or port, or an empty one.
 fn has_namesakes(value: &Value, depth: usize) -> bool {
     if depth > MAX_DEPTH {
         return false;
@@ -208,8 +208,15 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
         Value::Map(fields) => fields.values().any(|value| has_namesakes(value, depth + 1)),
         Value::List(items) => {
             let mut names = BTreeSet::new();
-            let mut known = items.iter().filter_map(|item| item.get("name")?.as_str());
-            known.any(|name| !names.insert(name)) || items.iter().any(|item| has_namesakes(item, depth + 1))
+            let name = |item: &Value| {
+                let port = item.get("containerPort").map(|port| {
+                    (crate::value::print::display(port).to_string(), item.text_at(&["protocol"]).to_string())
+                });
+                port.or_else(|| Some((item.get("name")?.as_str()?.to_string(), String::new())))
+            };
+            items.iter().filter_map(name).any(|name| !names.insert(name))
+                || items.iter().any(|item| item.as_map().is_some_and(crate::value::Map::is_empty))
+                || items.iter().any(|item| has_namesakes(item, depth + 1))
         }
         _ => false,
     }
@@ -289,8 +296,12 @@ fn allows_existing(old: &Side, difference: &Difference) -> bool {
     let Some(former) = &difference.old_object else { return false };
     let violates =
         |object| old.judge_object(object, "CREATE").is_some_and(|said| said.verdict.is_violation());
-    difference.is_stricter() && violates(former) && violates(&difference.object)
+    let says_so = difference.old.verdict == Verdict::Skip && difference.old.message.contains(EXISTING);
+    difference.is_stricter() && (says_so || violates(former) && violates(&difference.object))
 }
+
+/// What a rule says of an update that it allows because the object was a violation before.
+const EXISTING: &str = "pre-existing violations are allowed";
 
 #[cfg(test)]
 mod tests {

@@ -136,8 +136,22 @@ pub fn has(base: Node, field: &str) -> Node {
     }
 }
 
+/// The value in `optional.of(value)`.
+pub fn held(optional: &Node) -> Option<Node> {
+    match &optional.kind {
+        Kind::Call { function, target: Some(target), args } if **function == *"of" => match &args[..] {
+            [value] if target.as_ident().is_some_and(|name| **name == *"optional") => Some(value.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// `optional.orValue(default)`
 pub fn or_value(optional: Node, default: Node) -> Node {
+    if let Some(value) = held(&optional) {
+        return value;
+    }
     method(optional, "orValue", vec![default])
 }
 
@@ -184,6 +198,9 @@ pub fn not(node: Node) -> Node {
         Kind::Const(Value::Bool(b)) => boolean(!b),
         Kind::Call { function, target: None, mut args } => match (&*function, opposite(&function)) {
             ("!_", _) if args.len() == 1 => args.remove(0),
+            // A list that has no items has none.
+            ("_>_", _) if is_some_size(&args) => call("_==_", args),
+            ("_==_", _) if is_some_size(&args) => call("_>_", args),
             (_, Some(other)) => call(other, args),
             ("_&&_" | "_||_", _) if args.iter().all(|arg| is_negated(arg) || chain(arg)) => {
                 let other = if &*function == "_&&_" { "_||_" } else { "_&&_" };
@@ -202,6 +219,12 @@ pub fn not(node: Node) -> Node {
         }
         kind => call("!_", vec![Node::new(0, kind)]),
     }
+}
+
+/// Whether a size is compared with zero.
+fn is_some_size(args: &[Node]) -> bool {
+    let [Node { kind: Kind::Call { function, target: Some(_), .. }, .. }, right] = args else { return false };
+    **function == *"size" && matches!(right.kind, Kind::Const(Value::Int(0)))
 }
 
 /// Whether a node is a negation that goes away, or a comparison that turns.
@@ -256,12 +279,12 @@ pub fn any(terms: Vec<Node>) -> Node {
 fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
     let mut flat = Vec::new();
     terms.into_iter().for_each(|term| flatten(function, term, &mut flat));
-    if let Some(at) = flat.iter().position(|term| constant_bool(term) == Some(!unit)) {
-        // What stands before it may fail, unless it is the only one.
-        if at == 0 {
-            return boolean(!unit);
-        }
-        flat.truncate(at + 1);
+    // Whatever the others are, and whether or not they fail.
+    if flat.iter().any(|term| constant_bool(term) == Some(!unit)) {
+        return boolean(!unit);
+    }
+    if !unit {
+        flat = without_known_keys(flat);
     }
     let mut terms: Vec<Node> = Vec::new();
     let mut known: Vec<String> = Vec::new();
@@ -273,6 +296,28 @@ fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
         }
     }
     balanced(function, &mut terms).unwrap_or_else(|| boolean(unit))
+}
+
+/// Alternatives, of which those behind `!has(value.key)` need not look for the key again.
+fn without_known_keys(terms: Vec<Node>) -> Vec<Node> {
+    let mut known: Vec<String> = Vec::new();
+    let mut out = Vec::new();
+    for term in terms {
+        let mut parts = Vec::new();
+        flatten("_&&_", term, &mut parts);
+        // Whether a key of a variable is there never fails.
+        if let [only] = &parts[..]
+            && let Some([inner]) = operands(only, "!_")
+            && matches!(&inner.kind, Kind::Select { operand, test: true, .. } if operand.as_ident().is_some())
+        {
+            known.push(super::print(inner, usize::MAX));
+        }
+        if parts.len() > 1 && !known.is_empty() {
+            parts.retain(|part| !known.contains(&super::print(part, usize::MAX)));
+        }
+        out.push(balanced("_&&_", &mut parts).unwrap_or_else(|| boolean(true)));
+    }
+    out
 }
 
 /// The terms of a chain.

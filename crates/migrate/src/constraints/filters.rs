@@ -267,7 +267,7 @@ fn named(operator: SetOperator, namespaces: &[Wildcard]) -> Requirement {
 }
 
 /// A selector as requirements alone.
-fn requirements(selector: &Selector) -> Vec<Requirement> {
+pub fn requirements(selector: &Selector) -> Vec<Requirement> {
     let labels = selector.labels.iter().map(|(key, value)| Requirement {
         key: key.clone(),
         operator: SetOperator::In,

@@ -7,7 +7,7 @@
 //! Labels of the object become conditions, not an `objectSelector`: that also selects updates of objects whose former labels match.
 
 pub mod cel;
-mod filters;
+pub mod filters;
 mod kinds;
 mod nodes;
 

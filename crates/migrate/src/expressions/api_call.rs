@@ -40,7 +40,7 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
     match text_of("jmesPath") {
         None => Ok(found),
         Some(own) if own.contains("{{") => {
-            super::template::resolved_in(own, &std::sync::Arc::from([]), found, scope)
+            super::template::resolved_in(own, &std::sync::Arc::from([]), Some(found), scope)
         }
         Some(own) => {
             let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
@@ -177,7 +177,11 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         }
         _ if is_post => return Err(scope.refuse("data for one object of the API", "read the object")),
         [plural] => {
-            let args = arguments(&api_version, plural.clone(), namespace, segments.labels, scope)?;
+            let labels = segments.labels.map(|(node, more)| {
+                faults.extend(more);
+                node
+            });
+            let args = arguments(&api_version, plural.clone(), namespace, labels, scope)?;
             let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
             fetched(own, "resource", "list", args, ty, faults, scope)
         }
@@ -224,7 +228,7 @@ fn as_word(node: &Node) -> Option<String> {
 /// The parts of a path, and the labels of its query.
 struct Segments {
     path: Vec<(Node, Faults)>,
-    labels: Option<Node>,
+    labels: Option<(Node, Faults)>,
 }
 
 fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal> {
@@ -251,7 +255,8 @@ fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal>
     let mut all: Vec<(Node, Faults)> = Vec::new();
     let mut current: Option<(Node, Faults)> = None;
     let mut is_query = false;
-    let mut tail = String::new();
+    let mut tail: Vec<Result<String, Node>> = Vec::new();
+    let mut of_tail = Faults::new();
     for part in parts {
         match part {
             Part::Literal(s) => {
@@ -274,7 +279,7 @@ fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal>
                         });
                     }
                 }
-                tail.push_str(&after);
+                tail.push(Ok(after));
             }
             Part::Hole(own) if !is_query => {
                 let found = query(&own, scope)?;
@@ -286,32 +291,51 @@ fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal>
                     }
                 });
             }
-            Part::Hole(_) => {
-                return Err(scope.refuse("a variable in the query of a path", "filter the list that is read"));
+            Part::Hole(own) => {
+                let found = query(&own, scope)?;
+                let (node, faults) = as_text(&found, scope)?;
+                of_tail.extend(faults);
+                tail.push(Err(node));
             }
         }
     }
     all.extend(current.take());
-    let labels = match &*tail {
-        "" => None,
-        query => Some(labels(query, scope)?),
-    };
+    let is_empty = tail.iter().all(|part| part.as_ref().is_ok_and(String::is_empty));
+    let labels = if is_empty { None } else { Some((labels(&tail, scope)?, of_tail)) };
     Ok(Segments { path: all, labels })
 }
 
-/// `labelSelector=a%3Db` as an object.
-fn labels(query: &str, scope: &Scope<'_>) -> Result<Node, Refusal> {
-    let refused = || scope.refuse(format!("the query `{query}` of a path"), "filter the list that is read");
-    let selector = query.strip_prefix("labelSelector=").filter(|s| !s.contains('&')).ok_or_else(refused)?;
+/// `labelSelector=a%3Db` as an object; a variable may be the whole value of a label.
+fn labels(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Node, Refusal> {
+    // Variables stand as a character that no query has.
+    const HOLE: char = '\u{0}';
+    let written: String = query
+        .iter()
+        .map(|part| match part {
+            Ok(text) => text.clone(),
+            Err(_) => HOLE.to_string(),
+        })
+        .collect();
+    let refused = || {
+        let shown = written.replace(HOLE, "{{…}}");
+        scope.refuse(format!("the query `{shown}` of a path"), "filter the list that is read")
+    };
+    let mut holes = query.iter().filter_map(|part| part.as_ref().err());
+    let selector = written.strip_prefix("labelSelector=").filter(|s| !s.contains('&')).ok_or_else(refused)?;
     let selector = selector.replace("%3D", "=").replace("%3d", "=").replace("%2C", ",").replace("%2F", "/");
     let mut pairs = Vec::new();
     for one in selector.split(',') {
         let (key, value) = one.split_once('=').ok_or_else(refused)?;
         let value = value.trim_start_matches('=');
-        if key.ends_with('!') || key.is_empty() {
+        if key.ends_with('!') || key.is_empty() || key.contains(HOLE) {
             return Err(refused());
         }
-        pairs.push((text(key), text(value)));
+        let value = match value.contains(HOLE) {
+            true if value.chars().eq([HOLE]) => holes.next().cloned().ok_or_else(refused)?,
+            true => return Err(refused()),
+            false => text(value),
+        };
+        pairs.push((text(key), value));
     }
     Ok(crate::cel::build::object(pairs))
 }

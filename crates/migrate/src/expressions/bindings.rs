@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{call, method, name, text};
+use crate::cel::build::{all, call, choose, method, name, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
@@ -15,7 +15,7 @@ use super::Refusal;
 use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{as_text, query, template};
-use super::term::{Faults, Path, Val};
+use super::term::{ABSORBED, Faults, Path, Val};
 use super::types::Ty;
 
 /// The value under a name.
@@ -216,8 +216,13 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
             ready = crate::lower::query::plain(&rounds.source, names);
             &ready
         }
-        QuerySource::Dynamic { .. } => {
-            return Err(scope.refuse("a query whose text is computed", "write the query"));
+        QuerySource::Dynamic { text, names } => {
+            let source = match text {
+                Template::Text(text) => &text.rounds.source,
+                Template::Rounds(rounds) => &rounds.source,
+                _ => return Err(scope.refuse("a query whose text is computed", "write the query")),
+            };
+            return super::template::resolved_in(source, names, data, scope);
         }
     };
     let outside = std::mem::replace(&mut scope.data, data);
@@ -239,10 +244,30 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         }
         Val::Optional { node, ty, faults, .. } => {
             let (other, more) = plain(default, scope)?;
-            let faults = faults.iter().cloned().chain(more).collect();
-            let node = crate::cel::build::or_value(node.clone(), other);
-            Ok(Val::Node { node, ty: ty.clone().common(ty_of(default)), faults })
+            let ty = ty.clone().common(ty_of(default));
+            let own = crate::cel::build::or_value(node.clone(), other.clone());
+            let (node, faults) = match readable(faults) {
+                Some(terms) => (choose(all(terms), own, other), more),
+                None => (own, faults.iter().cloned().chain(more).collect()),
+            };
+            Ok(Val::Node { node, ty, faults })
+        }
+        Val::Node { node, ty, faults } => {
+            let Some(terms) = readable(faults) else { return Ok(found.clone()) };
+            let (other, more) = plain(default, scope)?;
+            let ty = ty.clone().common(ty_of(default));
+            Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more })
         }
         other => Ok(other.clone()),
     }
+}
+
+/// The tests that say whether what an expression fails for is there; none without faults, and where these are data from outside, without which what is
+/// computed of them fails.
+fn readable(faults: &Faults) -> Option<Vec<Node>> {
+    let is_outside = |path: &String| path.starts_with("variables.") || path.contains('(');
+    if faults.is_empty() || faults.iter().any(is_outside) {
+        return None;
+    }
+    faults.iter().filter(|path| **path != *ABSORBED).map(|path| super::term::has_of(path)).collect()
 }

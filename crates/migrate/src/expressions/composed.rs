@@ -53,6 +53,13 @@ pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Nod
     Ok(Some(method(value.clone(), name, vec![sum])))
 }
 
+/// Whether a sum of texts has wildcards of its own.
+pub fn has_wildcards(sum: &Node) -> bool {
+    let mut parts = Vec::new();
+    collect(sum, &mut parts);
+    parts.len() > 1 && parts.iter().any(|part| literal(part).is_some_and(has_wildcard))
+}
+
 /// The parts of a sum.
 fn collect(node: &Node, out: &mut Vec<Node>) {
     match &node.kind {

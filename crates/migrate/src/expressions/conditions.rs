@@ -239,6 +239,11 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         {
             return said(&chain, scope);
         }
+        if print(&empty.node, usize::MAX) == print(&of_right.node, usize::MAX)
+            && empty.faults == of_right.faults
+        {
+            return said(&chain, scope);
+        }
         let of_left = said(&chain, scope)?;
         return Ok(decided(truthy(left, scope)?, of_left, of_right));
     }

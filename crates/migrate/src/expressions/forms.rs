@@ -8,7 +8,7 @@ use crate::value::Value;
 
 use super::lists::{Quantifier, built, quantified};
 use super::scope::Scope;
-use super::term::{Faults, Path, Test, Val, has_value, value_in};
+use super::term::{Faults, Missing, Path, Test, Val, has_value, value_in};
 use super::types::Ty;
 use super::{Refusal, conditions};
 
@@ -59,6 +59,7 @@ pub fn ty_of(val: &Val) -> Ty {
 pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     Ok(match val {
         Val::Const(v) => Test::constant(!v.is_null()),
+        Val::Keys(_, Missing::Empty) => Test::constant(true),
         Val::Path(path) | Val::Keys(path, _) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
             let node = match faults.is_empty() {
@@ -105,6 +106,16 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             let node = of(node.clone(), ty).unwrap_or(boolean(true));
             Test { node, faults: faults.clone() }
         }
+        // What has no default is looked for first.
+        Val::Path(path)
+            if !path.is_required()
+                && (path.is_nullable() || !path.faults.is_empty())
+                && falsy(&path.ty).is_some() =>
+        {
+            let test = of(path.strict(), &path.ty).into_iter();
+            let terms = std::iter::once(path.present()).chain(test).collect();
+            Test { node: crate::cel::build::all(terms), faults: path.faults.clone() }
+        }
         Val::Path(path) => {
             let faults = path.faults.clone();
             let default = falsy(&path.ty);
@@ -117,6 +128,14 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
                         _ => false,
                     };
                     match may_be_empty {
+                        // Where the target checks types, an object with fields is no map.
+                        true if scope.cx.target == super::Target::Kubernetes => {
+                            let own = scope.opened(path.strict(), &path.ty);
+                            crate::cel::build::all(vec![
+                                path.present(),
+                                binary("!=", own, object(Vec::new())),
+                            ])
+                        }
                         true => binary("!=", path.or(object(Vec::new())), object(Vec::new())),
                         false => path.present(),
                     }

@@ -154,6 +154,9 @@ fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
     if let (Ty::Int, Some(n)) = (ty, parse_int(written)) {
         return binary(sign(op), value.clone(), int(n));
     }
+    if let (Ty::Double, Some(n)) = (ty, crate::value::number::parse_float(written)) {
+        return binary(sign(op), value.clone(), constant(Value::Float(n)));
+    }
     let as_text = as_text(value, ty);
     if op == TermOp::NotEqual {
         return match is_text(operand, ty) {

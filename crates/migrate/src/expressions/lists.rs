@@ -296,7 +296,7 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
     match val {
         Val::Const(_) => val.clone(),
         Val::Path(path) => Val::Path(Path { base: of(&path.base), ..path.clone() }),
-        Val::Keys(path, firm) => Val::Keys(Path { base: of(&path.base), ..path.clone() }, *firm),
+        Val::Keys(path, missing) => Val::Keys(Path { base: of(&path.base), ..path.clone() }, *missing),
         Val::Node { node, ty, faults } => {
             Val::Node { node: of(node), ty: ty.clone(), faults: faults.clone() }
         }
@@ -304,7 +304,7 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
             node: of(node),
             ty: ty.clone(),
             faults: faults.clone(),
-            rescued: rescued.as_ref().map(of),
+            rescued: rescued.as_ref().map(|(node, faults)| (of(node), faults.clone())),
         },
         Val::Count(inner) => Val::Count(Box::new(substituted(inner, var, by))),
         Val::Loop(own) => Val::Loop(Box::new(Loop {
@@ -422,7 +422,14 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
     match val {
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() => built(&sides[0].clone().rescued(), scope),
-            _ => Err(scope.refuse("a list with another list as its default", "use one list")),
+            right if is_list(right) => {
+                let there = super::forms::truthy(&sides[0], scope)?;
+                let (own, mut faults) = built(&sides[0].clone().rescued(), scope)?;
+                let (other, more) = built(right, scope)?;
+                faults.extend(there.faults.into_iter().chain(more));
+                Ok((crate::cel::build::choose(there.node, own, other), faults))
+            }
+            _ => Err(scope.refuse("a list with another default", "use a list")),
         },
         Val::Chain(parts) => {
             if let Some(joined) = container_lists(parts, scope) {

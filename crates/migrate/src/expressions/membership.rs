@@ -90,10 +90,45 @@ pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
         }
         Val::Chain(parts) => parts.iter().any(|part| may_be_wild(part, scope)),
         Val::Or(sides) => may_be_wild(&sides[0], scope),
-        Val::Optional { node, ty, .. } => matches!(ty, Ty::Text | Ty::Any) && is_entry(node),
-        Val::Node { .. } => scope.wild,
+        Val::Optional { node, ty, .. } => {
+            matches!(ty, Ty::Text | Ty::Any) && (is_entry(node) || is_wild_word(node))
+        }
+        Val::Node { node, .. } => scope.wild || is_wild_word(node),
         _ => false,
     }
+}
+
+/// Whether an expression is a text in upper or lower case, or a part of one, which may be `*`; names and labels have no such characters.
+fn is_wild_word(node: &Node) -> bool {
+    let Kind::Call { function, target, args } = &node.kind else { return false };
+    match (&**function, target, &args[..]) {
+        ("upperAscii" | "lowerAscii" | "split", Some(target), _) => is_wild_word(target) || is_free(target),
+        ("_[_]" | "_[?_]", None, [list, _]) => is_wild_word(list),
+        ("value", Some(target), _) => is_wild_word(target),
+        _ => false,
+    }
+}
+
+/// Whether an expression reads a field that may be `*`, as far as its name says.
+fn is_free(node: &Node) -> bool {
+    let (operand, field) = match &node.kind {
+        Kind::Select { operand, field, .. } => (&**operand, &**field),
+        Kind::Call { function, target: Some(target), .. } if **function == *"value" => {
+            return is_free(target);
+        }
+        Kind::Call { function, target: None, args } if **function == *"_?._" => match &args[..] {
+            [operand, Node { kind: Kind::Const(Value::Str(field)), .. }] => (operand, &**field),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let of = match &operand.kind {
+        Kind::Select { field, .. } => &**field,
+        _ => "",
+    };
+    let is_label = matches!(of, "labels" | "matchLabels" | "nodeSelector");
+    let is_name = of == "metadata" && matches!(field, "name" | "namespace" | "generateName");
+    !is_label && !is_name && operand.as_ident().is_none_or(|name| **name != *"request")
 }
 
 /// Whether a value is the item of a loop itself.
@@ -113,6 +148,26 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             Ok(Test { node: in_text(&node, &ty_of(key), s, wild), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
+        // Each item may have wildcards of its own.
+        Val::Tuple(items) if items.iter().any(is_wild_pattern) && !matches!(key, Val::Const(_)) => {
+            let (own, mut faults) = scalar(key, scope)?;
+            let mut tests = Vec::new();
+            for item in items {
+                tests.push(match item {
+                    Val::Const(c) => word_in(&own, &ty_of(key), std::slice::from_ref(c), wild),
+                    item => {
+                        let (other, more) = scalar(item, scope)?;
+                        faults.extend(more);
+                        let own = leaf::as_text(&own, &ty_of(key));
+                        match super::composed::matches(&own, &other, scope)? {
+                            Some(test) => test,
+                            None => equals(own, other),
+                        }
+                    }
+                });
+            }
+            Ok(Test { node: crate::cel::build::any(tests), faults })
+        }
         Val::Keys(path, _) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
             let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
             Ok(has_key(path, s, scope))
@@ -142,12 +197,12 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             let (other, more) = scalar(right, scope)?;
             faults.extend(more);
             let wild = may_be_wild(right, scope);
+            let same = is_one_of(&other, &own, (wild && is_text(right)).then(|| text("*")));
             if is_text_of_list(right) && scope.needs_kyverno("a list in a text").is_ok() {
                 let is_json = method(other.clone(), "startsWith", vec![text("[")]);
                 let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
-                let same = is_one_of(&other, &own, wild.then(|| text("*")));
-                let node = choose(is_json, binary("in", own, list), same);
-                return Ok(Test { node, faults });
+                let node = choose(is_json, binary("in", own.clone(), list), same);
+                return Ok(Test { node: in_any(own, other, &ty_of(right), node), faults });
             }
             // As a pattern it matches the key, and as the text of a list it has it.
             let node = match (wild, key) {
@@ -156,10 +211,21 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
                     let words = [&**s, "*", &crate::value::print::json(&list)].map(text);
                     call("@in", vec![other, crate::cel::build::list(words.into())])
                 }
-                (wild, _) => is_one_of(&other, &own, (wild && is_text(right)).then(|| text("*"))),
+                _ => in_any(own, other, &ty_of(right), same),
             };
             Ok(Test { node, faults })
         }
+    }
+}
+
+/// Whether a value is in another one, of which nothing is known: in a list, or else as `other` says.
+fn in_any(own: Node, right: Node, ty: &Ty, other: Node) -> Node {
+    match ty {
+        Ty::Any => {
+            let is_list = equals(call("type", vec![right.clone()]), crate::cel::build::name("list"));
+            choose(is_list, binary("in", own, right), other)
+        }
+        _ => other,
     }
 }
 
@@ -170,6 +236,15 @@ fn is_one_of(value: &Node, own: &Node, other: Option<Node>) -> Node {
             crate::cel::build::any(vec![equals(value.clone(), own.clone()), equals(value.clone(), other)])
         }
         None => equals(value.clone(), own.clone()),
+    }
+}
+
+/// Whether a value is a pattern with wildcards that are written, perhaps behind a variable.
+fn is_wild_pattern(val: &Val) -> bool {
+    match val {
+        Val::Const(Value::Str(s)) => has_wildcard(s),
+        Val::Node { node, .. } => super::composed::has_wildcards(node),
+        _ => false,
     }
 }
 

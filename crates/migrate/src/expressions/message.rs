@@ -1,21 +1,21 @@
-//! Messages: constant ones, and expressions that never fail.
+//! Messages: constant ones, and expressions that fail only where data from outside are missing.
 //!
 //! In: the message of a rule. Out: a text, or an expression that puts what is read of the object into the text; what is missing
 //! becomes an empty text. An element of a loop becomes the elements that are in violation.
 
-use crate::cel::build::{binary, boolean, call, constant_bool, method, not, or_value, over, text};
+use crate::cel::build::{binary, boolean, call, choose, constant_bool, method, not, or_value, over, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::Message;
 use crate::ir::template::Part;
-use crate::value::Str;
+use crate::value::{Str, Value};
 
 use super::Refusal;
 use super::forms::ty_of;
 use super::rule::Inside;
 use super::scope::Scope;
 use super::template::{nested, query};
-use super::term::{ABSORBED, Val, has_of};
+use super::term::{ABSORBED, Faults, Val, has_of};
 use super::types::Ty;
 
 /// A constant message, or what computes it.
@@ -52,6 +52,10 @@ pub fn message(
                     scope.left_out.push(hole.text.clone());
                     continue;
                 };
+                if let Kind::Const(Value::Str(s)) = &node.kind {
+                    literal.push_str(s);
+                    continue;
+                }
                 if !literal.is_empty() {
                     parts.push(text(&std::mem::take(&mut literal)));
                 }
@@ -145,7 +149,14 @@ fn of_value(hole: &crate::ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
     node
 }
 
-/// A value as a text that never fails.
+/// Whether what a value fails for is data from outside alone: without them the old rule has no message either.
+fn is_readable(faults: &Faults) -> bool {
+    let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_outside = |path: &String| path.strip_prefix("variables.").is_some_and(is_word);
+    faults.is_empty() || faults.iter().any(is_outside)
+}
+
+/// A value as a text that never fails, unless data from outside are missing.
 fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
     let as_string = |node: Node, ty: &Ty| match ty {
         Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
@@ -154,8 +165,9 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         _ => Some(call("string", vec![node])),
     };
     match val {
+        Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&crate::value::print::json(v))),
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
-        Val::Path(path) if path.faults.is_empty() => {
+        Val::Path(path) if is_readable(&path.faults) => {
             // An object whose name is generated has none yet.
             let is_name = path.steps.len() == 2 && path.last() == Some("name");
             if is_name && path.is_required() {
@@ -166,13 +178,23 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             if path.is_required() {
                 return as_string(path.strict(), &path.ty);
             }
+            // Where the target checks types, a number has no text for a default.
+            let is_checked = scope.cx.target == super::Target::Kubernetes;
+            if is_checked && matches!(path.ty, Ty::Int | Ty::Double | Ty::Bool) {
+                let own = as_string(path.strict(), &path.ty)?;
+                return Some(choose(path.present(), own, text("")));
+            }
             let default = match path.ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
                 _ => text(""),
             };
             as_string(path.or(default), &path.ty)
         }
-        Val::Node { node, ty, faults } if faults.is_empty() => as_string(node.clone(), ty),
+        Val::Node { node, ty, faults } if is_readable(faults) => as_string(node.clone(), ty),
+        Val::Count(of) => {
+            let (node, faults) = super::lists::count(&of.clone().rescued(), scope).ok()?;
+            is_readable(&faults).then(|| call("string", vec![node]))
+        }
         Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
             let default = match ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
@@ -180,19 +202,41 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             };
             as_string(or_value(node.clone(), default), ty)
         }
+        Val::Or(sides) if super::lists::is_list(&sides[0]) => {
+            let Val::Const(default) = &sides[1] else { return None };
+            let own = safe_text(&sides[0].clone().rescued(), scope)?;
+            if default.is_empty() {
+                return Some(own);
+            }
+            let there = super::forms::truthy(&sides[0].clone().rescued(), scope).ok()?;
+            let default = text(&crate::value::print::display(default));
+            is_readable(&there.faults).then(|| choose(there.node, own, default))
+        }
         Val::Or(sides) => match &sides[1] {
+            // Where the value is no text and its default is one, each is a text on its own.
+            Val::Const(Value::Str(default))
+                if !matches!(
+                    ty_of(&sides[0]),
+                    Ty::Text | Ty::Any | Ty::List(_) | Ty::Map(_) | Ty::Object(_)
+                ) =>
+            {
+                let rescued = sides[0].clone().rescued();
+                let there = super::forms::present(&rescued, scope).ok()?;
+                let own = safe_text(&super::lists::known(&rescued), scope)?;
+                is_readable(&there.faults).then(|| choose(there.node, own, text(default)))
+            }
             Val::Const(_) => {
                 let ty = ty_of(&sides[0]);
                 let rescued = sides[0].clone().rescued();
                 let (node, faults) =
                     super::forms::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
-                if faults.is_empty() { as_string(node, &ty) } else { None }
+                if is_readable(&faults) { as_string(node, &ty) } else { None }
             }
             _ => None,
         },
-        Val::Loop(_) | Val::Chain(_) if ty_of(val).item() == Ty::Text => {
+        Val::Loop(_) | Val::Chain(_) | Val::Keys(..) if ty_of(val).item() == Ty::Text => {
             let (node, faults) = super::lists::built(&val.clone().rescued(), scope).ok()?;
-            if faults.is_empty() { as_string(node, &Ty::List(Box::new(Ty::Text))) } else { None }
+            if is_readable(&faults) { as_string(node, &Ty::List(Box::new(Ty::Text))) } else { None }
         }
         _ => None,
     }

@@ -34,6 +34,12 @@ impl Scope<'_> {
                         Kind::Call { function: function.clone(), target, args: args.clone() },
                     ))
                 }
+                Kind::Call { function, target: None, args } if matches!(&**function, "_!=_" | "_==_") => {
+                    let [left, right] = &args[..] else { return None };
+                    let is_read = matches!(left.kind, Kind::Select { test: false, .. });
+                    (is_read && is_null(right))
+                        .then(|| call(function, vec![call("dyn", vec![left.clone()]), right.clone()]))
+                }
                 _ => None,
             }),
         }
@@ -41,8 +47,11 @@ impl Scope<'_> {
 }
 
 fn is_or_null(function: &str, args: &[Node]) -> bool {
-    let is_null = |node: &Node| matches!(&node.kind, Kind::Const(Value::Null));
     function == "orValue" && args.first().is_some_and(is_null)
+}
+
+fn is_null(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Const(Value::Null))
 }
 
 /// A path with an open value at its beginning.

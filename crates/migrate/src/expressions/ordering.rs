@@ -116,7 +116,13 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
     if is_list(key) || matches!(ty_of(key), Ty::Bool | Ty::Map(_) | Ty::Object(_)) {
         return Ok(Test::constant(false));
     }
-    let there = not_null(key, scope)?;
+    // Nothing is more or less than null.
+    let there = match right {
+        Val::Optional { faults, .. } if faults.is_empty() => {
+            both(not_null(key, scope)?, not_null(right, scope)?)
+        }
+        _ => not_null(key, scope)?,
+    };
     let (node, mut faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match (right, &ty) {

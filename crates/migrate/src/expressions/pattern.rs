@@ -324,6 +324,16 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
         return Ok(Outcome::plain(guarded(path, absent, boolean(false))));
     }
     let label = path.last().unwrap_or("items").to_string();
+    if absent && path.is_nullable() {
+        // Null is no list.
+        let mut shown = path.clone();
+        shown.steps.iter_mut().for_each(|step| step.nullable = false);
+        let found = of_items(&Shape::List(list.clone()), &path.known(), &label, scope)?;
+        let is_list =
+            crate::cel::build::binary("!=", path.strict(), crate::cel::build::constant(Value::Null));
+        let of = |test: Node| any(vec![not(shown.present()), all(vec![is_list.clone(), test])]);
+        return Ok(Outcome { pass: of(found.pass), ok: of(found.ok), skips: found.skips });
+    }
     if absent && !path.is_required() {
         // Nothing of a list that is empty fails.
         let mut joined = path.clone();

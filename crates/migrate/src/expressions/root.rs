@@ -113,7 +113,11 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
         }
         "operation" => plain(of("operation")),
         "name" => plain(of("name")),
-        "namespace" => Val::Path(text_path("namespace")),
+        "namespace" => {
+            let mut path = text_path("namespace");
+            path.steps.iter_mut().for_each(|step| step.required = is_namespaced(scope));
+            Val::Path(path)
+        }
         "subResource" => Val::Path(text_path("subResource")),
         "userInfo" => match rest.split_first() {
             Some((key, rest)) => {
@@ -158,6 +162,16 @@ pub fn object(scope: &Scope<'_>) -> Path {
         }
     };
     Path::of(base, scope.object.clone())
+}
+
+/// Whether requests for all kinds of the rule have a namespace.
+fn is_namespaced(scope: &Scope<'_>) -> bool {
+    let kinds = scope.cx.trigger.as_ref().map_or(&scope.cx.kinds, |trigger| &trigger.kinds);
+    let known = crate::kubernetes::Kinds::built_in();
+    let is = |[group, version, kind]: &[Str; 3]| {
+        known.kind(group, version, kind).is_some_and(|found| found.namespaced)
+    };
+    !kinds.is_empty() && kinds.iter().all(is)
 }
 
 fn text_path(field: &str) -> Path {

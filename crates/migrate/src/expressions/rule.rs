@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, equals, is, not, or_value};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
 use crate::cel::{WIDTH, print};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
@@ -475,10 +475,8 @@ fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test, Refusal> {
     let faults: Vec<&String> = test.faults.iter().filter(|path| **path != *ABSORBED).collect();
     let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
     if terms.len() < faults.len() {
-        // What fails deep inside cannot be looked for; Kyverno's `orValue` takes a failure for no value.
-        scope.needs_kyverno("a precondition of a loop that may fail")?;
-        let rescued = or_value(test.node, boolean(false));
-        return Ok(Test::safe(equals(rescued, boolean(true))));
+        // An element is skipped where its preconditions fail: what fails deep inside cannot be looked for.
+        return Err(scope.refuse("a precondition of a loop that may fail", "give what it reads a default"));
     }
     terms.push(test.node);
     Ok(Test::safe(all(terms)))

@@ -135,14 +135,14 @@ pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     resolved(&format!("{{{{{source}}}}}"), &Arc::from([]), scope)
 }
 
-/// The value of a query on data, whose text holds variables of the rule.
+/// The value of a query on data, or on the rule's own, whose text holds variables of the rule.
 ///
 /// # Errors
 /// It cannot be said.
 pub fn resolved_in(
     source: &str,
     names: &Arc<[Str]>,
-    data: Val,
+    data: Option<Val>,
     scope: &mut Scope<'_>,
 ) -> Result<Val, Refusal> {
     let mut text = source.to_string();
@@ -152,7 +152,7 @@ pub fn resolved_in(
         text = with_inner(&text, first, names, scope)?;
     }
     let own = crate::lower::query::plain(&text, names);
-    let outside = scope.data.replace(data);
+    let outside = std::mem::replace(&mut scope.data, data);
     let found = self::query(&own, scope);
     scope.data = outside;
     found

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::cel::build::{
-    all, binary, boolean, choose, has, index, method, or_value, select, select_optional, text,
+    all, binary, boolean, choose, has, held, index, method, or_value, select, select_optional, text,
 };
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
@@ -29,6 +29,12 @@ pub fn has_of(path: &str) -> Option<Node> {
         Kind::Select { operand, field, test: false } => {
             Some(Node::new(0, Kind::Select { operand, field, test: true }))
         }
+        Kind::Call { function, target: None, args } if *function == *"_[_]" => match &args[..] {
+            [map, key @ Node { kind: Kind::Const(Value::Str(_)), .. }] => {
+                Some(binary("in", key.clone(), map.clone()))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -64,6 +70,9 @@ pub fn is_entry(optional: &Node) -> bool {
 
 /// Whether there is a value in an optional that fails where what it reads cannot be read.
 pub fn has_value(optional: &Node) -> Node {
+    if held(optional).is_some() {
+        return boolean(true);
+    }
     match entry(optional) {
         Some((mut terms, map, key)) => {
             terms.push(binary("in", key, map));
@@ -75,6 +84,9 @@ pub fn has_value(optional: &Node) -> Node {
 
 /// The value in an optional that has one, and fails where what it reads cannot be read.
 pub fn value_in(optional: &Node) -> Node {
+    if let Some(value) = held(optional) {
+        return value;
+    }
     match entry(optional) {
         Some((_, map, key)) => index(map, key),
         None => method(optional.clone(), "value", Vec::new()),
@@ -251,6 +263,17 @@ impl Path {
     }
 }
 
+/// What a missing object is, where its keys are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A fault, which some nodes take for null.
+    Fault,
+    /// A fault that no node takes for null.
+    Firm,
+    /// An object without keys: the default of the expression.
+    Empty,
+}
+
 /// The form of a value.
 #[derive(Clone, Debug)]
 pub enum Val {
@@ -275,11 +298,11 @@ pub enum Val {
         ty: Ty,
         /// What it fails for.
         faults: Faults,
-        /// The expression where what it fails for is null.
-        rescued: Option<Node>,
+        /// The expression where what it fails for is null, and what that one fails for.
+        rescued: Option<(Node, Faults)>,
     },
-    /// The keys of an object; whether a missing object is a fault that no node takes for null.
-    Keys(Path, bool),
+    /// The keys of an object.
+    Keys(Path, Missing),
     /// How many items a list has.
     Count(Box<Val>),
     /// A list that is built of others, item by item.
@@ -322,15 +345,14 @@ impl Val {
     pub fn rescued(self) -> Val {
         match self {
             Val::Path(path) => Val::Path(Path { fails: false, ..path }),
-            Val::Keys(path, false) => Val::Keys(Path { fails: false, ..path }, false),
+            Val::Keys(path, Missing::Fault) => Val::Keys(Path { fails: false, ..path }, Missing::Fault),
             // An object that is missing has no values.
             Val::Loop(own) if matches!(own.source, Val::Keys(..) | Val::Loop(_)) => {
                 let own = *own;
                 Val::Loop(Box::new(Loop { source: own.source.rescued(), ..own }))
             }
-            Val::Optional { node, ty, faults, rescued: Some(rescued) } => {
-                let _ = (node, faults);
-                Val::Optional { node: rescued, ty, faults: Faults::new(), rescued: None }
+            Val::Optional { ty, rescued: Some((node, faults)), .. } => {
+                Val::Optional { node, ty, faults, rescued: None }
             }
             Val::Node { node, ty, mut faults } if faults.contains(ABSORBED) => {
                 faults.remove(ABSORBED);

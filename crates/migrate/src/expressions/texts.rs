@@ -110,7 +110,7 @@ pub fn literal(pattern: &str) -> String {
 }
 
 /// What a duration looks like.
-pub const DURATION: &str = r"^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
+pub const DURATION: &str = r"^[-+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 
 /// What a number looks like.
 pub const NUMBER: &str = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$";

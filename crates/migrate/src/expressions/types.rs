@@ -107,7 +107,14 @@ impl Ty {
             }
             Ty::Object(all) => {
                 let mut found: Option<FieldOf> = None;
+                // Where one kind has the field, it is missing in objects of kinds that have none of that name.
+                let is_known = all.iter().any(|(def, _)| def.field(key).is_some());
+                let mut is_missing = false;
                 for (def, smallest) in all {
+                    if is_known && !def.open && def.field(key).is_none() {
+                        is_missing = true;
+                        continue;
+                    }
                     let below = smallest.as_ref().and_then(|v| v.get(key));
                     let own = match def.field(key) {
                         Some(field) => FieldOf {
@@ -128,7 +135,9 @@ impl Ty {
                         },
                     });
                 }
-                found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true })
+                let found =
+                    found.unwrap_or(FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true });
+                FieldOf { required: found.required && !is_missing, ..found }
             }
             Ty::Image => {
                 let (ty, required) = match key {

@@ -181,7 +181,7 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
             node: select_optional(node.clone(), key),
             ty: ty.field(key, types).ty,
             faults: faults.clone(),
-            rescued: rescued.clone().map(|node| select_optional(node, key)),
+            rescued: rescued.clone().map(|(node, faults)| (select_optional(node, key), faults)),
         },
         Val::Keys(..) | Val::Count(_) => Val::Const(Value::Null),
         Val::Record(pairs) => match pairs.iter().rev().find(|(k, _)| k == key) {
@@ -202,17 +202,30 @@ pub fn inner_of<'s>(key: &str, prefix: &str, scope: &'s Scope<'_>) -> Option<&'s
 }
 
 /// A member whose key is read.
-fn keyed(val: &Val, key: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
-    let of_key = |key: &Val| match key {
+fn keyed(val: &Val, key_of: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
+    let read = |key: &Val| match key {
         Val::Path(path) if path.is_required() => Some((path.strict(), path.faults.clone())),
         Val::Path(path) => Some((path.strict(), path.missing())),
         Val::Node { node, faults, .. } => Some((node.clone(), faults.clone())),
         _ => None,
     };
-    let Some((key, mut faults)) = of_key(key) else {
+    let Some((key, mut faults)) = read(key_of) else {
         return Err(scope.refuse("a key that is computed", "write the key"));
     };
     let (node, ty) = match val {
+        // A missing key fails; where that counts as null there is no value.
+        Val::Path(path) if path.fails => {
+            let own = index(path.strict(), key.clone());
+            let mut missing: Faults = faults.iter().cloned().chain(path.missing()).collect();
+            missing.insert(crate::cel::print(&own, usize::MAX));
+            let known = Path { fails: false, ..path.clone() };
+            let Ok(Val::Optional { node: rescued, ty, faults, .. }) = keyed(&Val::Path(known), key_of, scope)
+            else {
+                return Err(scope.refuse("a key that is computed", "write the key"));
+            };
+            let node = method(name("optional"), "of", vec![own]);
+            return Ok(Val::Optional { node, ty, faults: missing, rescued: Some((rescued, faults)) });
+        }
         Val::Path(path) => {
             faults.extend(path.faults.iter().cloned());
             // What the base fails for is seen where the value is read.
@@ -255,7 +268,7 @@ fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let node = path.strict();
             let rescued = match path.is_required() {
                 true => None,
-                false => Some(positioned(path.optional(), path.or(list(Vec::new())))),
+                false => Some((positioned(path.optional(), path.or(list(Vec::new()))), path.faults.clone())),
             };
             Ok(Val::Optional {
                 node: positioned(node.clone(), node),
@@ -298,6 +311,10 @@ fn flattened(val: Val, scope: &mut Scope<'_>) -> Val {
     match val {
         Val::Tuple(items) => Val::Chain(items.into_iter().filter(|v| !is_null(v)).collect()),
         Val::Loop(own) if !own.flat && is_list(&own.body) => Val::Loop(Box::new(Loop { flat: true, ..*own })),
+        // What is no list as far as is known is read as one.
+        Val::Loop(own) if !own.flat && is_unknown(&own.body) => {
+            Val::Loop(Box::new(Loop { flat: true, body: as_list(own.body.clone()), ..*own }))
+        }
         Val::Or(sides) => {
             let [left, right] = *sides;
             Val::Or(Box::new([flattened(left, scope), right]))
@@ -309,6 +326,25 @@ fn flattened(val: Val, scope: &mut Scope<'_>) -> Val {
             Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: true, values: false }))
         }
         other => other.rescued(),
+    }
+}
+
+/// Whether nothing is known of a value that is read.
+fn is_unknown(val: &Val) -> bool {
+    match val {
+        Val::Path(path) => path.ty == Ty::Any && !path.steps.is_empty(),
+        Val::Optional { ty, .. } => *ty == Ty::Any,
+        _ => false,
+    }
+}
+
+/// A value of which nothing is known as a list.
+fn as_list(val: Val) -> Val {
+    let ty = Ty::List(Box::new(Ty::Any));
+    match val {
+        Val::Path(path) => Val::Path(Path { ty, ..path }),
+        Val::Optional { node, faults, rescued, .. } => Val::Optional { node, ty, faults, rescued },
+        other => other,
     }
 }
 

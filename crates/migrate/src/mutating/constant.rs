@@ -1,9 +1,10 @@
 //! Values and paths of patches as CEL.
 
+use crate::cel_tree::{Kind, Node};
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
-use crate::value::{Value, print};
+use crate::value::{Str, Value, print};
 
 /// What fills texts with variables in.
 pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
@@ -34,16 +35,70 @@ fn mixed<'v>(
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();
     let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));
-    // What a variable gives has no type for the checker.
-    let is_variable = |v: &&Value| v.as_str().is_some_and(|text| text.contains("{{"));
-    let variables = values.clone().filter(is_variable).count();
-    let is_alike = variables == 0 || variables == values.clone().count();
-    let is_one = types.all(|one| Some(one) == first) && is_alike && (is_scalar || values.clone().count() < 2);
-    let one = |v: &Value| {
-        let text = constant(v, fill)?;
-        Ok(if is_one { text } else { format!("dyn({text})") })
-    };
-    values.map(one).collect()
+    let is_one = types.all(|one| Some(one) == first) && (is_scalar || values.clone().count() < 2);
+    let texts: Vec<String> = values.map(|v| constant(v, fill)).collect::<Result<_, _>>()?;
+    let is_one = is_one && (!is_scalar || are_alike(&texts));
+    Ok(texts.into_iter().map(|text| if is_one { text } else { format!("dyn({text})") }).collect())
+}
+
+/// What the checker knows of an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It is a text.
+    Text,
+    /// Nothing.
+    Nothing,
+    /// That is not said here.
+    Unsaid,
+}
+
+/// Whether the checker takes expressions for values of one type, as members of a map or a list have to be.
+pub fn are_alike(texts: &[String]) -> bool {
+    let mut all = texts.iter().map(|text| known(text));
+    let first = all.next();
+    texts.len() < 2 || (first != Some(Known::Unsaid) && all.all(|one| Some(one) == first))
+}
+
+fn known(text: &str) -> Known {
+    let syntax = ephor_cel::library::general("").syntax;
+    ephor_cel::syntax::parse(text, syntax).map_or(Known::Unsaid, |node| known_of(&node))
+}
+
+fn known_of(node: &Node) -> Known {
+    match &node.kind {
+        Kind::Const(_) => Known::Text,
+        Kind::Ident(name) => {
+            if matches!(&**name, "object" | "oldObject") {
+                Known::Nothing
+            } else {
+                Known::Unsaid
+            }
+        }
+        Kind::Select { operand, field, .. } => match operand.as_ident() {
+            // Objects of requests are of any type, and other fields have theirs.
+            Some(name) if **name == *"request" && !matches!(&**field, "object" | "oldObject") => Known::Text,
+            Some(name) if **name == *"request" => Known::Nothing,
+            _ => known_of(operand),
+        },
+        Kind::Call { function, target: None, args } => match (&**function, &args[..]) {
+            ("string", _) => Known::Text,
+            ("dyn", _) => Known::Nothing,
+            ("_[_]" | "_?._" | "_[?_]", [operand, ..]) => known_of(operand),
+            ("_?_:_", [_, then, other]) => match [known_of(then), known_of(other)] {
+                [Known::Text, Known::Text] => Known::Text,
+                [Known::Unsaid, _] | [_, Known::Unsaid] => Known::Unsaid,
+                _ => Known::Nothing,
+            },
+            ("_+_", [left, right]) if [left, right].map(known_of).contains(&Known::Text) => Known::Text,
+            _ => Known::Unsaid,
+        },
+        Kind::Call { function, target: Some(target), .. } => match &**function {
+            "orValue" | "value" => known_of(target),
+            "replace" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "join" | "find" => Known::Text,
+            _ => Known::Unsaid,
+        },
+        _ => Known::Unsaid,
+    }
 }
 
 /// Whether a field can be selected by its name.
@@ -224,11 +279,11 @@ pub fn is_map(ty: Option<&Type>) -> bool {
     matches!(ty, Some(Type::Map(_, Whole::Merged)))
 }
 
-/// The type of the items of a list that is merged by names.
-pub fn named_items(ty: Option<&Type>) -> Option<&Type> {
+/// The type of the items of a list that is merged by keys of its items, and whether that is their name.
+pub fn keyed_items(ty: Option<&Type>) -> Option<(&Type, bool, &[Str])> {
     match ty {
-        Some(Type::List(ListKind::Keyed(keys), item)) if matches!(&**keys, [one] if &**one == "name") => {
-            Some(item)
+        Some(Type::List(ListKind::Keyed(keys), item)) => {
+            Some((item, matches!(&**keys, [one] if **one == *"name"), keys))
         }
         _ => None,
     }

@@ -3,10 +3,11 @@
 //! In: the operations as written. Out: an expression a operation. Two things are done for the author there: parents that `add` needs are created,
 //! and what `remove` does not find is left alone; here they are guards. Semantics: `docs/mutate.md`.
 
+use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
 use crate::ir::Origin;
 use crate::kubernetes::Types;
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 
 use super::constant::{Fill, Place, constant, is_name, joined};
 
@@ -176,11 +177,37 @@ pub fn remove(place: &Place) -> String {
     }
 }
 
+/// Adds an item to a list, unless it has one with the same value under a key.
+///
+/// # Errors
+/// A variable that cannot be said.
+pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: Fill<'_>) -> Result<String, Refusal> {
+    let mut tests = Vec::new();
+    for key in keys {
+        let value = item.get(key).cloned().unwrap_or_default();
+        let own = if is_name(key) { format!("item.?{key}") } else { format!("item[?{}]", literal(key)) };
+        tests.push(format!("{own} == optional.of({})", constant(&value, fill)?));
+    }
+    let append = patch("add", &joined(&place.path(), "/-"), Some(item), fill)?;
+    let added = format!("{}.exists(item, {}) ? [] : [{append}]", place.value(), tests.join(" && "));
+    Ok(match place.is_there() {
+        None => added,
+        Some(test) => {
+            format!("{test} ? ({added}) : {}", set(place, &Value::list(vec![item.clone()]), fill)?)
+        }
+    })
+}
+
 /// Puts a value at a place, whose parents are created.
 ///
 /// # Errors
 /// A variable that cannot be said.
 pub fn set(place: &Place, value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+    set_where(place, value, fill, None)
+}
+
+/// The same where a test does not hold.
+fn set_where(place: &Place, value: &Value, fill: Fill<'_>, fails: Option<&str>) -> Result<String, Refusal> {
     let own = format!("[{}]", patch("add", &place.path(), Some(value), fill)?);
     let above = place.above();
     match above.as_ref().and_then(|above| Some((above, above.is_there()?))) {
@@ -188,7 +215,8 @@ pub fn set(place: &Place, value: &Value, fill: Fill<'_>) -> Result<String, Refus
         Some((above, test)) => {
             let mut inner = Map::new();
             inner.insert(place.last(), value.clone());
-            Ok(format!("{test} ? {own} : {}", set(above, &Value::Map(inner), fill)?))
+            let other = set_where(above, &Value::Map(inner), fill, Some(&test))?;
+            Ok(if fails == Some(&*test) { other } else { format!("{test} ? {own} : {other}") })
         }
     }
 }

@@ -12,8 +12,11 @@ use crate::kubernetes::schema::Type;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
 
-use super::constant::{Fill, Place, constant, is_map, is_name, is_scalar, named_items};
-use super::json::{remove, set};
+use super::anchors::{
+    Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, of_element, plain,
+};
+use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
+use super::json::{add_item, remove, set};
 use super::loops::over_items;
 
 /// What a patch becomes.
@@ -27,24 +30,6 @@ pub struct Merged {
     pub condition: Option<Value>,
     /// Whether it changes elements of a loop and nothing else.
     pub is_of_elements: bool,
-}
-
-/// A key with its anchor.
-enum Key<'k> {
-    Plain(&'k str),
-    Absent(&'k str),
-    Condition(&'k str),
-    Global(&'k str),
-}
-
-fn key(written: &str) -> Key<'_> {
-    let inner = |start: &str| written.strip_prefix(start)?.strip_suffix(')');
-    match (inner("+("), inner("<("), inner("(")) {
-        (Some(key), _, _) => Key::Absent(key),
-        (_, Some(key), _) => Key::Global(key),
-        (_, _, Some(key)) => Key::Condition(key),
-        _ => Key::Plain(written),
-    }
 }
 
 struct Writer<'w> {
@@ -111,25 +96,6 @@ pub fn merged(
     Ok(Merged { apply, patches: writer.patches, condition, is_of_elements })
 }
 
-/// The conditions of a patch as a pattern, without those of a list's items.
-fn conditions(fields: &Map) -> Option<Value> {
-    let mut out = Map::new();
-    for (written, value) in fields.iter() {
-        match key(written) {
-            Key::Condition(key) | Key::Global(key) => {
-                out.insert(key, value.clone());
-            }
-            Key::Plain(key) => {
-                if let Some(below) = value.as_map().and_then(conditions) {
-                    out.insert(key, below);
-                }
-            }
-            Key::Absent(_) => {}
-        }
-    }
-    (!out.is_empty()).then_some(Value::Map(out))
-}
-
 impl Writer<'_> {
     fn refuse(&self, construct: &str) -> Refusal {
         Refusal::new(construct, self.origin.clone(), "write the mutation in CEL by hand")
@@ -138,22 +104,24 @@ impl Writer<'_> {
     /// The fields of an object or struct.
     fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>, Refusal> {
         let mut out = Vec::new();
+        // Members of a map have one type for the checker.
+        let is_mixed = is_map(place.ty.as_ref()) && !are_alike(&self.scalars(fields)?);
         for (written, value) in fields.iter() {
             if written.contains("{{") {
                 let is_text = value.as_str().is_some() && matches!(key(written), Key::Plain(_));
                 if !is_text || !is_map(place.ty.as_ref()) || self.element.is_some() {
                     return Err(self.refuse("a variable in a key of a merge"));
                 }
-                out.push(format!("{}: {}", (self.fill)(written)?, constant(value, self.fill)?));
+                let text = constant(value, self.fill)?;
+                let text = if is_mixed { format!("dyn({text})") } else { text };
+                out.push(format!("{}: {text}", (self.fill)(written)?));
                 continue;
             }
             let (key, absent) = match key(written) {
                 Key::Plain(key) => (key, false),
                 Key::Absent(key) => (key, true),
                 // It was tested; what is left of it when it has parts would be merged.
-                Key::Condition(_) | Key::Global(_) if !matches!(value, Value::Map(_) | Value::List(_)) => {
-                    continue;
-                }
+                Key::Condition(_) | Key::Global(_) if is_condition(value) => continue,
                 Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
             };
             let own = place.key(key, self.types);
@@ -170,6 +138,7 @@ impl Writer<'_> {
                 false => None,
             };
             let is_field = is_name(key) || is_map(place.ty.as_ref());
+            let field = field.map(|text| if is_mixed { format!("dyn({text})") } else { text });
             match field.filter(|_| is_field) {
                 // Patches say all of it.
                 Some(text) if text.is_empty() => {}
@@ -183,6 +152,7 @@ impl Writer<'_> {
                         None => out.extend(self.member(place, key, &own, &text, absent)),
                     }
                 }
+                None if !absent && self.adds_items(value, &own)? => {}
                 None if place.text != "object" => self.inside(value, &own, absent)?,
                 None if absent => {
                     let patch = set(&own, &plain(value), self.fill)?;
@@ -198,6 +168,12 @@ impl Writer<'_> {
         Ok(out)
     }
 
+    /// The values of a map that are no objects or lists.
+    fn scalars(&self, fields: &Map) -> Result<Vec<String>, Refusal> {
+        let is_scalar = |value: &&Value| !matches!(value, Value::Null | Value::Map(_) | Value::List(_));
+        fields.iter().map(|(_, value)| value).filter(is_scalar).map(|v| constant(v, self.fill)).collect()
+    }
+
     /// The value of an element's field as an optional, where it may be null: a merge leaves out a field that was not there then.
     fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>, Refusal> {
         let text = value.as_str().filter(|text| text.contains("{{") && place.is_there().is_some());
@@ -207,12 +183,32 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether a value is a list of items that are their keys and nothing more, in a list that is merged by these and whose items are replaced as a
+    /// whole: each is added where there is none of its name.
+    fn adds_items(&mut self, value: &Value, place: &Place) -> Result<bool, Refusal> {
+        let Some((item, _, keys)) = keyed_items(place.ty.as_ref()).filter(|_| place.text == "object") else {
+            return Ok(false);
+        };
+        let items = value.as_list().unwrap_or_default();
+        let has_keys = |item: &Value| {
+            item.as_map()
+                .is_some_and(|map| map.len() == keys.len() && keys.iter().all(|key| map.get(key).is_some()))
+        };
+        if !is_whole(item, self.types) || items.is_empty() || !items.iter().all(has_keys) {
+            return Ok(false);
+        }
+        for item in items {
+            self.patches.push(add_item(place, item, keys, self.fill)?);
+        }
+        Ok(true)
+    }
+
     /// Whether the schema says how a value is merged.
     fn types_say(&self, place: &Place, value: &Value) -> bool {
         match value {
             Value::Null => false,
             Value::Map(_) => place.fields(self.types).is_some() || is_map(place.ty.as_ref()),
-            Value::List(_) => named_items(place.ty.as_ref()).is_some(),
+            Value::List(items) => merged_items(place.ty.as_ref(), items, self.types).is_some(),
             _ => is_scalar(place.ty.as_ref()),
         }
     }
@@ -241,7 +237,7 @@ impl Writer<'_> {
                     (true, false) => None,
                 })
             }
-            Value::List(items) => match named_items(place.ty.as_ref()).cloned() {
+            Value::List(items) => match merged_items(place.ty.as_ref(), items, self.types).cloned() {
                 Some(ty) => self.items(items, &ty, place, name).map(Some),
                 None => Ok(None),
             },
@@ -269,7 +265,24 @@ impl Writer<'_> {
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
                 let item = Place::item("item", ty);
-                let members = self.object(fields, &item, name)?;
+                // What is replaced as a whole is put into the item once it is there.
+                let named = fields
+                    .get("name")
+                    .filter(|_| self.inside.is_none())
+                    .map(|name| constant(name, self.fill));
+                let inside = named.transpose()?.map(|named| Inside {
+                    list: place.clone(),
+                    var: "item".into(),
+                    test: format!("item.name == {named}"),
+                    is_element: false,
+                });
+                let is_outer = inside.is_some();
+                let outside = if is_outer { std::mem::replace(&mut self.inside, inside) } else { None };
+                let members = self.object(fields, &item, name);
+                if is_outer {
+                    self.inside = outside;
+                }
+                let members = members?;
                 own.push(format!("{name}{{{}}}", members.join(", ")));
                 continue;
             }
@@ -405,8 +418,7 @@ impl Writer<'_> {
                                 ));
                             }
                         }
-                        Key::Condition(_) | Key::Global(_)
-                            if value.as_map().is_none() && value.as_list().is_none() => {}
+                        Key::Condition(_) | Key::Global(_) if is_condition(value) => {}
                         Key::Condition(_) | Key::Global(_) => {
                             return Err(self.refuse("a condition with parts"));
                         }
@@ -427,41 +439,4 @@ impl Writer<'_> {
 
 fn bracketed(text: &str) -> String {
     if text.starts_with('[') { text.into() } else { format!("({text})") }
-}
-
-/// The fields of an item that is named as the element of a loop is, without its name.
-fn of_element(fields: &Map) -> Option<Map> {
-    let is_name = |written: &str| matches!(key(written), Key::Plain("name") | Key::Condition("name"));
-    let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
-    let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    (variable.trim() == "element.name").then(|| {
-        fields
-            .iter()
-            .filter(|(key, _)| *key != written)
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
-    })
-}
-
-/// A text that is a wildcard pattern and nothing more.
-fn is_pattern_of_text(text: &str) -> bool {
-    !text.contains(['|', '&']) && !text.starts_with(['!', '<', '>']) && !text.is_empty()
-}
-
-/// A value without `+(…)` around keys.
-fn plain(value: &Value) -> Value {
-    match value {
-        Value::Map(fields) => {
-            let mut out = Map::new();
-            for (written, value) in fields.iter() {
-                let name = match key(written) {
-                    Key::Plain(key) | Key::Absent(key) => key,
-                    Key::Condition(_) | Key::Global(_) => written,
-                };
-                out.insert(name, plain(value));
-            }
-            Value::Map(out)
-        }
-        other => other.clone(),
-    }
 }

@@ -18,7 +18,7 @@ fn kind(kind: &str) -> [Str; 3] {
     [group.into(), version.into(), kind.into()]
 }
 
-fn convert_for(target: Target, kinds: &[&str], rule: &str) -> Result<Converted, Refusal> {
+pub fn convert_for(target: Target, kinds: &[&str], rule: &str) -> Result<Converted, Refusal> {
     let mut own = yaml_value(rule).unwrap().as_map().unwrap().clone();
     own.insert("name", Value::from("a-rule"));
     let list = Value::list(kinds.iter().map(|k| Value::from(*k)).collect());
@@ -35,7 +35,7 @@ fn convert_for(target: Target, kinds: &[&str], rule: &str) -> Result<Converted, 
 }
 
 /// What is written for a rule: conditions, variables and validations, a line each where they are not broken.
-fn written(kinds: &[&str], rule: &str) -> String {
+pub fn written(kinds: &[&str], rule: &str) -> String {
     let converted = convert_for(Target::Kyverno, kinds, rule).unwrap();
     let mut out = Vec::new();
     out.extend(converted.conditions.iter().map(|n| format!("if {}", n.expression)));
@@ -44,11 +44,11 @@ fn written(kinds: &[&str], rule: &str) -> String {
     out.join("\n")
 }
 
-fn pattern(kinds: &[&str], pattern: &str) -> String {
+pub fn pattern(kinds: &[&str], pattern: &str) -> String {
     written(kinds, &format!("{{validate: {{pattern: {pattern}}}}}"))
 }
 
-fn deny(kinds: &[&str], condition: &str) -> String {
+pub fn deny(kinds: &[&str], condition: &str) -> String {
     written(kinds, &format!("{{validate: {{deny: {{conditions: {{any: [{condition}]}}}}}}}}"))
 }
 
@@ -156,7 +156,7 @@ fn conditions_compare_with_what_the_type_of_the_key_can_be() {
         ),
         (
             "{key: '{{ length(request.object.spec.volumes || `[]`) }}', operator: GreaterThan, value: 0}",
-            "!(object.spec.?volumes.orValue([]).size() > 0)",
+            "object.spec.?volumes.orValue([]).size() == 0",
         ),
         (
             "{key: '{{ request.object.spec.containers[?image == ''a''] | length(@) }}', operator: NotEquals, value: 0}",

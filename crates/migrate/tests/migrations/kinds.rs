@@ -6,7 +6,7 @@ use std::time::Duration;
 use ephor_migrate::{Limits, Options, Outcome, file};
 
 /// The text that takes the place of a policy, the word for its proof, and the notes.
-fn migrated(text: &str) -> (String, String, Vec<String>) {
+pub fn migrated(text: &str) -> (String, String, Vec<String>) {
     let limits = Limits { time: Some(Duration::from_secs(4)), ..Limits::default() };
     let file = file("old.yaml", text, &Options::default(), limits).unwrap();
     let part = file.parts.first().unwrap();
@@ -26,7 +26,7 @@ fn migrated(text: &str) -> (String, String, Vec<String>) {
 }
 
 /// A policy with a rule on a kind: the parts of the rule, indented by four blanks.
-fn rule(kind: &str, parts: &str) -> String {
+pub fn rule(kind: &str, parts: &str) -> String {
     format!(
         "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -42,7 +42,7 @@ spec:
     )
 }
 
-fn has(text: &str, parts: &[&str]) {
+pub fn has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }

@@ -1,8 +1,10 @@
 //! Migrations of policies, from their texts to those of the new ones.
 
 mod conversion;
+mod functions;
 mod golden;
 mod kinds;
+mod merges;
 mod pod_security;
 mod policies;
 mod printing;

@@ -278,3 +278,57 @@ fn a_note_says_that_services_get_no_token_from_the_new_policy() {
     let own = notes(", headers: [{key: authorization, value: x}]");
     assert!(!own.iter().any(|note| note.text.contains("sends the token")), "{own:?}");
 }
+
+#[test]
+fn overrides_by_labels_of_namespaces_are_policies_with_selectors() {
+    let rules = |overrides: &str| {
+        format!(
+            "  - name: a
+    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+    validate:
+      failureAction: Audit
+      failureActionOverrides: {overrides}
+      message: no data
+      pattern: {{X(data): null}}
+"
+        )
+    };
+    let labels = "[{action: Enforce, namespaceSelector: {matchLabels: {tier: prod}}}]";
+    let (text, words) = migrated(&policy("p", &rules(labels)), &Options::default());
+    assert!(!words[0].starts_with("differs"), "{words:?}");
+    let parts: Vec<&str> = text.split("\n---\n").collect();
+    assert_eq!(parts.len(), 2, "{text}");
+    assert!(parts[0].contains("[Deny]") && parts[0].contains("tier: prod"), "{text}");
+    assert!(parts[1].contains("[Audit]") && parts[1].contains("operator: NotIn"), "{text}");
+    // What says nothing more than the action does is no policy of its own.
+    let named = "[{action: Enforce, namespaces: [a]}, {action: Audit, namespaces: [b]}]";
+    let (text, words) = migrated(&policy("p", &rules(named)), &Options::default());
+    assert_eq!(words, ["proved"]);
+    assert_eq!(text.split("\n---\n").count(), 2, "{text}");
+}
+
+#[test]
+fn overrides_of_a_policy_by_labels_are_refused() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      message: no data
+      pattern: {X(data): null}
+  validationFailureActionOverrides: [{action: Enforce, namespaceSelector: {matchLabels: {tier: prod}}}]
+";
+    let (_, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["refused: an override of the failure action by labels of namespaces"]);
+}
+
+#[test]
+fn updates_of_former_violations_are_known_in_namespaces_that_are_selected() {
+    let rules = "  - name: a
+    match: {any: [{resources: {kinds: [Deployment], namespaceSelector: {matchLabels: {env: prod}}}}]}
+    validate:
+      failureAction: Enforce
+      message: replicas
+      deny: {conditions: {any: [{key: '{{ request.object.spec.replicas || `1` }}', operator: LessThan, value: 2}]}}
+";
+    let (_, words) = migrated(&policy("p", rules), &Options::default());
+    assert_eq!(words, ["proved"]);
+}

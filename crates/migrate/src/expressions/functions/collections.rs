@@ -4,13 +4,13 @@
 
 use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
 use crate::cel_tree::Node;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 use super::super::forms::{self, plain, ty_of};
 use super::super::lists::{self, Quantifier, is_list, quantified};
 use super::super::scope::Scope;
 use super::super::template::as_text;
-use super::super::term::{Faults, Loop, Path, Test, Val};
+use super::super::term::{Faults, Loop, Missing, Path, Test, Val};
 use super::super::types::Ty;
 use super::super::{Refusal, compare, membership};
 use super::{number, strict, texts};
@@ -134,16 +134,16 @@ pub(super) fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         (Val::Path(path), Ty::Map(_) | Ty::Object(_) | Ty::Any) => {
             Ok(match path.fails || path.is_required() {
-                true => Val::Keys(path.clone(), false),
+                true => Val::Keys(path.clone(), Missing::Fault),
                 // Nothing has no keys: a fault.
-                false => Val::Keys(Path { fails: true, ..path.clone() }, true),
+                false => Val::Keys(Path { fails: true, ..path.clone() }, Missing::Firm),
             })
         }
         (Val::Or(sides), Ty::Map(_) | Ty::Object(_))
             if matches!(&sides[1], Val::Const(v) if v.is_empty()) && matches!(&sides[0], Val::Path(_)) =>
         {
             keys(&sides[0], scope).map(|_| match &sides[0] {
-                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }, false),
+                Val::Path(path) => Val::Keys(Path { fails: false, ..path.clone() }, Missing::Empty),
                 other => other.clone(),
             })
         }
@@ -159,23 +159,55 @@ pub(super) fn keys(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     }
 }
 
-/// The values of an object.
-pub(super) fn values(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let ty = ty_of(of).value();
-    let (map, source) = match of {
+/// An object, and its keys as a list to loop over.
+fn map_and_keys(of: &Val, scope: &mut Scope<'_>) -> Result<(Node, Val), Refusal> {
+    let keys_of =
+        |map: &Node, faults| Val::Node { node: map.clone(), ty: Ty::List(Box::new(Ty::Text)), faults };
+    Ok(match of {
         Val::Path(path) => (path.strict(), keys(of, scope)?),
-        Val::Or(_) => {
+        Val::Or(sides) => {
             let (map, faults) = plain(of, scope)?;
             let map = or_empty(of, map, scope);
-            (map.clone(), Val::Node { node: map, ty: Ty::List(Box::new(Ty::Text)), faults })
+            let keys = keys_of(&map, faults);
+            match &sides[0] {
+                // Where there is a key there is the object.
+                Val::Path(path) if ty_of(&sides[0]).is_object() && is_empty(&sides[1]) => {
+                    (path.strict(), keys)
+                }
+                _ => (map, keys),
+            }
         }
         other => {
             let (map, faults) = plain(&strict(other), scope)?;
-            (map.clone(), Val::Node { node: map, ty: Ty::List(Box::new(Ty::Text)), faults })
+            (map.clone(), keys_of(&map, faults))
         }
-    };
+    })
+}
+
+fn is_empty(val: &Val) -> bool {
+    matches!(val, Val::Const(v) if v.is_empty())
+}
+
+/// The values of an object.
+pub(super) fn values(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let ty = ty_of(of).value();
+    let (map, source) = map_and_keys(of, scope)?;
     let var = scope.unused("key");
     let body = Val::Node { node: crate::cel::build::index(map, name(&var)), ty, faults: Faults::new() };
+    Ok(Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: false, values: false })))
+}
+
+/// The entries of an object, each as an object with the key and the value under these names.
+pub(super) fn entries(of: &Val, key: &Str, value: &Str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    if is_list(of) || !matches!(ty_of(of), Ty::Map(_) | Ty::Object(_) | Ty::Any) {
+        return Err(scope.refuse("the entries of what is no object", "use each item"));
+    }
+    let ty = ty_of(of).value();
+    let (map, source) = map_and_keys(of, scope)?;
+    let var = scope.unused("key");
+    let own = Val::Path(Path::of(name(&var), Ty::Text));
+    let held = Path { wild: true, ..Path::of(crate::cel::build::index(map, name(&var)), ty) };
+    let body = Val::Record(vec![(key.clone(), own), (value.clone(), Val::Path(held))]);
     Ok(Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: false, values: false })))
 }
 

@@ -4,20 +4,21 @@
 //! well. Semantics: `docs/functions.md`.
 
 mod collections;
+mod words;
 
 use crate::cel::build::{binary, call as function, equals, method, name, text};
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::Expr;
 use crate::value::Value;
 
-use collections::{built_with, contains, join, keys, label_match, length, merge, values};
+use collections::{built_with, contains, entries, join, keys, label_match, length, merge, values};
 
 use super::Refusal;
 use super::forms::{plain, ty_of};
 use super::lists::is_list;
 use super::scope::Scope;
 use super::template::as_text;
-use super::term::{Faults, Loop, Path, Test, Val};
+use super::term::{Faults, Loop, Missing, Path, Test, Val};
 use super::types::Ty;
 use super::values::value;
 
@@ -40,6 +41,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         }
         ("to_number", [of]) => match ty_of(of) {
             Ty::Int | Ty::Double => Ok(of.clone()),
+            Ty::Text | Ty::Any | Ty::IntOrText => words::to_number(of, scope),
             _ => Err(scope.refuse("function to_number", "compare the text as a quantity")),
         },
         ("to_array", [of]) if is_list(of) => Ok(of.clone()),
@@ -56,6 +58,12 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("replace_all", [of, old, new]) => texts("replace", &[of, old, new], Ty::Text, scope),
         ("replace", [of, old, new, n]) => texts("replace", &[of, old, new, n], Ty::Text, scope),
         ("trim", [of, Val::Const(Value::Str(cut))]) if &**cut == " " => texts("trim", &[of], Ty::Text, scope),
+        ("trim", [of, Val::Const(Value::Str(cut))]) => words::trim(of, cut, scope),
+        ("truncate", [of, Val::Const(length)]) => words::truncate(of, length, scope),
+        ("semver_compare", [of, Val::Const(Value::Str(range))]) => words::semver_compare(of, range, scope),
+        ("items", [of, Val::Const(Value::Str(key)), Val::Const(Value::Str(value))]) => {
+            entries(of, key, value, scope)
+        }
         ("join", [by, of]) => join(by, of, scope),
         ("regex_match", [pattern, of]) => {
             let (of, mut faults) = as_text(&strict(of), scope)?;
@@ -94,9 +102,13 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("type", [of]) if is_list(of) => Ok(Val::Const("array".into())),
         ("sort", [of]) if is_list(of) => built_with("sort", of, ty_of(of), scope),
         ("reverse", [of]) if is_list(of) => built_with("reverse", of, ty_of(of), scope),
-        ("sum", [of]) if is_list(of) => built_with("sum", of, ty_of(of).item(), scope),
-        ("max", [of]) if is_list(of) => built_with("max", of, ty_of(of).item(), scope),
-        ("min", [of]) if is_list(of) => built_with("min", of, ty_of(of).item(), scope),
+        ("sum" | "max" | "min", [of]) if is_list(of) => match ty_of(of).item() {
+            item @ (Ty::Int | Ty::Double) => built_with(name, of, item, scope),
+            // Such as sizes of layers; with a default of another type nothing is known, either.
+            Ty::Any if !matches!(of, Val::Or(_)) => built_with(name, of, Ty::Any, scope),
+            Ty::Text if name != "sum" => built_with(name, of, Ty::Text, scope),
+            _ => Err(scope.refuse(format!("function {name} of what may be no numbers"), "compare each item")),
+        },
         ("base64_decode", [of]) => {
             let (node, faults) = as_text(&strict(of), scope)?;
             let bytes = method(self::name("base64"), "decode", vec![node]);
@@ -116,7 +128,10 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("add" | "subtract" | "multiply" | "divide" | "modulo", [a, b]) => arithmetic(name, a, b, scope),
         ("time_now_utc" | "time_now", _) => {
             scope.needs_kyverno("the current time")?;
+            // As text it has whole seconds.
             let now = method(self::name("time"), "now", Vec::new());
+            let second = function("duration", vec![text("1s")]);
+            let now = method(self::name("time"), "truncate", vec![now, second]);
             Ok(Val::Node { node: function("string", vec![now]), ty: Ty::Text, faults: Faults::new() })
         }
         ("time_after" | "time_before", [a, b]) => {
@@ -211,15 +226,15 @@ pub fn higher(
     }
 }
 
+/// The current time as text.
+const NOW: &str = "string(time.truncate(time.now(), duration('1s')))";
+
 /// A time of RFC 3339; the current one as it is.
 fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
     if let Val::Node { node, faults, .. } = val
-        && let crate::cel_tree::Kind::Call { function, args, .. } = &node.kind
-        && **function == *"string"
-        && let [inner] = &args[..]
-        && crate::cel::print(inner, usize::MAX) == "time.now()"
+        && crate::cel::print(node, usize::MAX) == NOW
     {
-        return Ok((inner.clone(), faults.clone()));
+        return Ok((method(name("time"), "now", Vec::new()), faults.clone()));
     }
     let (node, faults) = as_text(&strict(val), scope)?;
     Ok((function("timestamp", vec![node]), faults))
@@ -229,7 +244,8 @@ fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
 fn strict(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(Path { fails: true, ..path.clone() }),
-        Val::Keys(path, firm) => Val::Keys(Path { fails: true, ..path.clone() }, *firm),
+        Val::Keys(_, Missing::Empty) => val.clone(),
+        Val::Keys(path, missing) => Val::Keys(Path { fails: true, ..path.clone() }, *missing),
         other => other.clone(),
     }
 }
@@ -285,6 +301,26 @@ fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result
     })
 }
 
+/// A number for arithmetic: one of an object may be a double, to which no whole number can be added.
+fn whole(val: &Val, node: Node) -> Node {
+    match val {
+        Val::Const(_) | Val::Count(_) => node,
+        Val::Node { node: own, .. } if matches!(&own.kind, Kind::Call { function, .. } if **function == *"size") => {
+            node
+        }
+        _ => function("int", vec![node]),
+    }
+}
+
+/// A constant whole number.
+fn whole_number(val: &Val) -> Option<i64> {
+    match val {
+        Val::Const(Value::Int(n)) => Some(*n),
+        Val::Const(Value::Float(f)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(*f as i64),
+        _ => None,
+    }
+}
+
 fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let sign = match name {
         "add" => "+",
@@ -298,7 +334,19 @@ fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val
         let (x, mut faults) = plain(&strict(a), scope)?;
         let (y, more) = plain(&strict(b), scope)?;
         faults.extend(more);
-        return Ok(number(binary(sign, x, y), faults));
+        return Ok(number(binary(sign, whole(a, x), whole(b, y)), faults));
+    }
+    // Of whole numbers: by a number that is written, and not zero.
+    if let (true, Some(n)) = (is_int(a), whole_number(b).filter(|n| *n != 0)) {
+        let (x, faults) = plain(&strict(a), scope)?;
+        return Ok(match name {
+            "modulo" => number(binary("%", whole(a, x), crate::cel::build::int(n)), faults),
+            _ => {
+                let by = crate::cel::build::constant(Value::Float(n as f64));
+                let node = binary("/", function("double", vec![x]), by);
+                Val::Node { node, ty: Ty::Double, faults }
+            }
+        });
     }
     let is_quantity = |val: &Val| match val {
         Val::Const(Value::Str(s)) => crate::value::quantity::Quantity::parse(s).is_some(),

@@ -1,0 +1,118 @@
+//! Anchors of merges, and which lists are merged by keys of their items.
+//!
+//! In: parts of a patch as written, and types. Out: their keys without anchors, the conditions among them, and the items that are merged.
+
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{Type, Whole};
+use crate::value::{Map, Str, Value};
+
+use super::constant::keyed_items;
+
+/// A key with its anchor.
+pub(super) enum Key<'k> {
+    Plain(&'k str),
+    Absent(&'k str),
+    Condition(&'k str),
+    Global(&'k str),
+}
+
+pub(super) fn key(written: &str) -> Key<'_> {
+    let inner = |start: &str| written.strip_prefix(start)?.strip_suffix(')');
+    match (inner("+("), inner("<("), inner("(")) {
+        (Some(key), _, _) => Key::Absent(key),
+        (_, Some(key), _) => Key::Global(key),
+        (_, _, Some(key)) => Key::Condition(key),
+        _ => Key::Plain(written),
+    }
+}
+
+/// The conditions of a patch as a pattern, without those of a list's items.
+pub(super) fn conditions(fields: &Map) -> Option<Value> {
+    let mut out = Map::new();
+    for (written, value) in fields.iter() {
+        match key(written) {
+            Key::Condition(key) | Key::Global(key) => {
+                out.insert(key, value.as_map().and_then(conditions).unwrap_or_else(|| value.clone()));
+            }
+            Key::Plain(key) => {
+                if let Some(below) = value.as_map().and_then(conditions) {
+                    out.insert(key, below);
+                }
+            }
+            Key::Absent(_) => {}
+        }
+    }
+    (!out.is_empty()).then_some(Value::Map(out))
+}
+
+/// Whether a value says what must be there, and nothing that would be merged.
+pub(super) fn is_condition(value: &Value) -> bool {
+    match value {
+        Value::Map(fields) => {
+            let is_own = |(written, value): (&Str, &Value)| {
+                matches!(key(written), Key::Condition(_) | Key::Global(_)) && is_condition(value)
+            };
+            !fields.is_empty() && fields.iter().all(is_own)
+        }
+        Value::List(_) => false,
+        _ => true,
+    }
+}
+
+/// Whether objects of a type are replaced as a whole.
+pub(super) fn is_whole(ty: &Type, types: &Types) -> bool {
+    match ty {
+        Type::Named(name, whole) => {
+            *whole == Whole::Atomic || types.named(name).is_some_and(|def| def.whole == Whole::Atomic)
+        }
+        _ => false,
+    }
+}
+
+/// The type of the items of a list that is merged by their names, or by other keys that all of them have.
+pub(super) fn merged_items<'t>(ty: Option<&'t Type>, items: &[Value], types: &Types) -> Option<&'t Type> {
+    let (item, is_by_name, keys) = keyed_items(ty).filter(|(item, ..)| !is_whole(item, types))?;
+    // A protocol that is not said is TCP.
+    let has_keys = |item: &Value| {
+        keys.iter().all(|key| **key == *"protocol" || item.get(key).is_some_and(|value| !value.is_null()))
+            && !item.any_text(&|text| !matches!(key(text), Key::Plain(_)))
+    };
+    (is_by_name || items.iter().all(has_keys)).then_some(item)
+}
+
+/// The fields of an item that is named as the element of a loop is, without its name.
+pub(super) fn of_element(fields: &Map) -> Option<Map> {
+    let is_name = |written: &str| matches!(key(written), Key::Plain("name") | Key::Condition("name"));
+    let (written, value) = fields.iter().find(|(written, _)| is_name(written))?;
+    let variable = value.as_str()?.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    (variable.trim() == "element.name").then(|| {
+        fields
+            .iter()
+            .filter(|(key, _)| *key != written)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    })
+}
+
+/// A text that is a wildcard pattern and nothing more.
+pub(super) fn is_pattern_of_text(text: &str) -> bool {
+    !text.contains(['|', '&']) && !text.starts_with(['!', '<', '>']) && !text.is_empty()
+}
+
+/// A value without `+(…)` around keys.
+pub(super) fn plain(value: &Value) -> Value {
+    match value {
+        Value::Map(fields) => {
+            let mut out = Map::new();
+            for (written, value) in fields.iter() {
+                let name = match key(written) {
+                    Key::Plain(key) | Key::Absent(key) => key,
+                    Key::Condition(_) | Key::Global(_) => written,
+                };
+                out.insert(name, plain(value));
+            }
+            Value::Map(out)
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,166 @@
+//! Merges as teams write them: sidecars, mounts, labels with variables.
+#![allow(clippy::unwrap_used)]
+
+use super::kinds::{has, migrated, rule};
+
+/// A merge for pods, indented by eight blanks.
+fn merge(kind: &str, patch: &str) -> String {
+    rule(kind, &format!("    mutate:\n      patchStrategicMerge:\n{patch}"))
+}
+
+#[test]
+fn mounts_are_merged_by_their_paths_in_the_containers_that_are_chosen() {
+    let (text, word, _) = migrated(&merge(
+        "Pod",
+        "        spec:
+          containers:
+          - (name): '*'
+            volumeMounts:
+            - {name: ca, mountPath: /etc/ca}
+",
+    ));
+    assert!(word.starts_with("tested"), "{word}");
+    has(
+        &text,
+        &["volumeMounts: [Object.spec.containers.volumeMounts{", "name: item.name,", "mountPath: '/etc/ca'"],
+    );
+    assert!(!text.contains("JSONPatch{"), "{text}");
+}
+
+#[test]
+fn a_container_that_is_added_has_its_lists_that_are_replaced_as_a_whole() {
+    let (text, word, _) = migrated(&merge(
+        "Pod",
+        "        spec:
+          containers:
+          - name: proxy
+            image: proxy:1
+            args: [-v, --port=1]
+            volumeMounts:
+            - {mountPath: /ca, name: ca}
+          volumes:
+          - name: ca
+            configMap: {name: ca, items: [{key: a, path: b}]}
+",
+    ));
+    assert!(word.starts_with("tested"), "{word}");
+    has(
+        &text,
+        &[
+            "volumeMounts: [Object.spec.containers.volumeMounts{mountPath: '/ca', name: 'ca'}]",
+            "item.name == 'proxy',",
+            "path: '/spec/containers/' + string(index) + '/args'",
+            "item.name == 'ca',",
+            "path: '/spec/volumes/' + string(index) + '/configMap/items'",
+        ],
+    );
+}
+
+#[test]
+fn ports_are_merged_by_their_numbers() {
+    let (text, ..) = migrated(&merge(
+        "Pod",
+        "        spec:
+          containers:
+          - (name): '*'
+            ports:
+            - {containerPort: 1, name: http}
+",
+    ));
+    has(&text, &["ports: [Object.spec.containers.ports{containerPort: 1, name: 'http'}]"]);
+}
+
+#[test]
+fn items_without_one_of_their_keys_are_no_items_of_such_lists() {
+    let (_, word, _) = migrated(&merge(
+        "Pod",
+        "        spec:
+          containers:
+          - name: proxy
+            volumeMounts:
+            - name: ca
+",
+    ));
+    assert_ne!(word, "proved");
+}
+
+#[test]
+fn labels_with_variables_and_texts_have_one_type_for_the_checker() {
+    let (text, word, _) = migrated(&merge(
+        "ConfigMap",
+        "        metadata:
+          labels:
+            by: platform
+            +(team): '{{ request.namespace }}'
+            name: '{{ request.object.metadata.name }}'
+",
+    ));
+    assert!(word.starts_with("tested"), "{word}");
+    has(
+        &text,
+        &[
+            "'by': dyn('platform')",
+            "optional.of(dyn(request.namespace))",
+            "'name': dyn(object.metadata.name)",
+        ],
+    );
+    // All of them are texts, or all come from the object.
+    for labels in [
+        "by: platform\n            op: '{{ request.operation }}'",
+        "name: '{{ request.object.metadata.name }}'",
+    ] {
+        let patch = format!("        metadata:\n          labels:\n            {labels}\n");
+        let (text, word, _) = migrated(&merge("ConfigMap", &patch));
+        assert!(word.starts_with("tested"), "{word}");
+        assert!(!text.contains("dyn("), "{text}");
+    }
+}
+
+#[test]
+fn items_that_are_replaced_as_a_whole_are_added_where_there_is_none_of_their_name() {
+    let (text, ..) = migrated(&merge(
+        "Pod",
+        "        spec:
+          imagePullSecrets:
+          - name: regcred
+",
+    ));
+    has(
+        &text,
+        &[
+            "object.spec.imagePullSecrets.exists(item, item.?name == optional.of('regcred'))",
+            "JSONPatch{op: 'add', path: '/spec/imagePullSecrets/-', value: {'name': 'regcred'}}",
+            "JSONPatch{op: 'add', path: '/spec/imagePullSecrets', value: [{'name': 'regcred'}]}",
+        ],
+    );
+    assert!(!text.contains("imagePullSecrets{"), "{text}");
+    // What a branch before it has found is looked for once.
+    assert_eq!(text.matches(": has(object.spec.jobTemplate.spec)").count(), 1, "{text}");
+}
+
+#[test]
+fn conditions_about_parts_of_an_object_are_conditions_of_the_policy() {
+    let (text, word, _) = migrated(&merge(
+        "ConfigMap",
+        "        metadata:
+          (labels):
+            (tier): batch
+        data:
+          +(pool): spot
+",
+    ));
+    assert!(!word.starts_with("differs"), "{word}");
+    has(
+        &text,
+        &["object.metadata.?labels.?tier.orValue('') == 'batch'", "?'pool': object.?data.?pool.hasValue()"],
+    );
+    let (_, word, _) = migrated(&merge(
+        "ConfigMap",
+        "        metadata:
+          (labels):
+            (tier): batch
+            other: x
+",
+    ));
+    assert_eq!(word, "refused: a condition with parts");
+}
