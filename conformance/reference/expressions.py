@@ -52,6 +52,8 @@ KINDS = {
     "Widget": ("example.com/v1", "widgets", {"metadata": METADATA, "spec": {"size": "quantity", "count": "int", "mode": "text", "on": "bool", "names": "texts",
                "items": [{"name": "text", "count": "int", "size": "quantity", "names": "texts", "on": "bool"}], "entries": "map"}}),
 }
+FIXED = {"key", "value", "values", "operator", "operations", "deny", "validate", "mutate", "pattern", "anyPattern", "conditions", "cel", "foreach", "metadata", "spec",
+         "match", "exclude", "resources", "names", "namespaces", "selector", "annotations", "matchLabels", "matchExpressions", "preconditions", "patchStrategicMerge"}
 NEEDED = {"name", "image", "containers", "template", "host", "containerPort", "port"}
 
 
@@ -293,8 +295,27 @@ class Writer:
 
     # Policies
 
+    def resources(self):
+        """What a rule selects objects by."""
+        found = {"kinds": [self.matched()], "operations": self.pick.sample(["CREATE", "UPDATE", "DELETE"], self.one([1, 1, 2, 3]))}
+        if self.chance(.5):
+            return {**found, "operations": ["CREATE"]}
+        if self.chance(.3):
+            found["names"] = [self.one(WILDCARDS[:-2]) for _ in range(self.pick.randint(1, 2))]
+        if self.chance(.3):
+            found["namespaces"] = [self.one(["default", "kube-*", "a", "a*"]) for _ in range(self.pick.randint(1, 2))]
+        if self.chance(.3):
+            found["selector"] = self.one([{"matchLabels": {self.one(["a", "b", "a*"]): self.one(["a", "b", "*", "a*"])}}, {"matchExpressions": [
+                self.one([{"key": "a", "operator": self.one(["In", "NotIn"]), "values": [self.one(TEXTS), self.one(TEXTS)]},
+                          {"key": self.one(["a", "b"]), "operator": self.one(["Exists", "DoesNotExist"])}])]}])
+        if self.chance(.2):
+            found["annotations"] = {self.one(["a", "b", "a*"]): self.one(["a", "b", "*", "a*"])}
+        return found
+
     def classic(self, body, before=None):
-        rule = {"name": "r", "match": {"any": [{"resources": {"kinds": [self.matched()], "operations": ["CREATE"]}}]}, **body}
+        rule = {"name": "r", "match": {self.one(["any", "any", "all"]): [{"resources": self.resources()} for _ in range(self.one([1, 1, 1, 2]))]}, **body}
+        if self.chance(.2):
+            rule["exclude"] = {self.one(["any", "all"]): [{"resources": self.resources()} for _ in range(self.one([1, 1, 2]))]}
         if before:
             rule["preconditions"] = before
         return {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p", "annotations": {
@@ -371,14 +392,14 @@ class Writer:
 
         def walk(node):
             for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
-                if key in ("match", "name", "message", "list", "failureAction") and node is rule.get("validate", rule) or key == "match":
+                if key in ("name", "message", "list", "failureAction", "kinds") and node is not rule.get("preconditions"):
                     continue
                 spots.append((node, key, value))
                 if isinstance(value, (dict, list)):
                     walk(value)
         walk(rule)
         node, key, value = self.one(spots)
-        if isinstance(key, str) and self.chance(.4) and key not in ("key", "value", "operator", "deny", "validate", "pattern", "conditions", "cel", "foreach", "metadata", "spec"):
+        if isinstance(key, str) and self.chance(.4) and key not in FIXED:
             bare = key.strip("=()X^+<")
             new = {"any": "all", "all": "any"}.get(key) or self.one(["{}", "=({})", "({})"]).format(bare)
             items = list(node.items())
@@ -392,7 +413,9 @@ class Writer:
             node[key] = value + self.one([-1, 1])
         elif isinstance(value, str) and "{{" in value:
             node[key] = self.other(value, [(f"'{a}'", f"'{b}'") for a in TEXTS for b in TEXTS if a != b] + [("labels", "annotations"), ("==", "!="), ("!=", "=="), (r"\[\]\.", "[0].")])
-        elif isinstance(value, str) and key not in ("foreach",):
+        elif isinstance(value, str) and value in ("CREATE", "UPDATE", "DELETE"):
+            node[key] = self.one(["CREATE", "UPDATE", "DELETE"])
+        elif isinstance(value, str):
             node[key] = self.one(QUANTITIES if value in QUANTITIES else WILDCARDS)
 
     # Objects
@@ -414,6 +437,8 @@ class Writer:
     def object(self):
         made = {"apiVersion": self.version, "kind": self.kind, **self.an(self.fields)}
         made.setdefault("metadata", {})["name"] = self.one(TEXTS)
+        if self.chance(.5):
+            made["metadata"]["namespace"] = self.one(["default", "kube-system", "a", "ab"])
         if self.kind == "Ingress":
             made.setdefault("spec", {})["defaultBackend"] = {"service": {"name": "a", "port": {"number": 1}}}
         elif self.kind in ("Pod", "Deployment"):

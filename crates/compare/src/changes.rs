@@ -74,6 +74,7 @@ impl Run<'_> {
         let types: &Types = Types::built_in();
         let mut domain =
             Domain::new((types, &words), (&tested, &fields), environment, items, self.options.objects);
+        domain.deadline = self.options.deadline;
         domain.uncounted = uncounted;
         let (around, why) = surroundings(environment, &reads, &tested, &words);
         let cases = cases(environment, &reads, &tested, &mut domain, &around);

@@ -459,6 +459,7 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let mut domain =
             Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
+        domain.deadline = self.options.deadline;
         // In further kinds and operations fewer are built.
         let some = if self.looked > 1 { (2 * few).clamp(FEWEST, SOME) } else { SOME };
         domain.some = some;
@@ -481,6 +482,7 @@ impl Run<'_> {
             let types = Types::built_in();
             let of = |items: usize, limit: usize| {
                 let mut domain = Domain::new((types, &words), (&tested, &fields), environment, items, limit);
+                domain.deadline = self.options.deadline;
                 domain.is_sampled = is_open;
                 self::cases(environment, &reads, &tested, &mut domain, &around)
             };

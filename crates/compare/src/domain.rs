@@ -13,6 +13,7 @@ mod wholes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Instant;
 
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Types;
@@ -24,6 +25,7 @@ use super::answers::of_image;
 use super::classes::Classes;
 use super::combine::pairs;
 use super::computed::{Computed, computed};
+use super::cover::TIME_LIMIT;
 use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::items::Count;
@@ -79,6 +81,8 @@ pub struct Domain<'d> {
     pub is_sampled: bool,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
+    /// When no more of them are built.
+    pub deadline: Option<Instant>,
 }
 
 /// The values of a field, one for each class.
@@ -144,6 +148,7 @@ impl<'d> Domain<'d> {
             is_assumed: false,
             is_sampled: false,
             open: None,
+            deadline: None,
         }
     }
 
@@ -339,6 +344,10 @@ impl<'d> Domain<'d> {
             self.not_all("it nests too deeply");
             return vec![ABSENT];
         }
+        if self.deadline.is_some_and(|end| Instant::now() >= end) {
+            self.not_all(TIME_LIMIT);
+            return vec![ABSENT];
+        }
         let mut all = if is_required { Vec::new() } else { vec![ABSENT] };
         all.extend(self.compared_constants(tree, ty));
         match ty {
@@ -449,10 +458,11 @@ impl<'d> Domain<'d> {
             let keys = tree.named.iter().map(|key| (key.clone(), Tree::default()));
             let of_scalars = Tree { items: Some(Box::default()), keys: keys.collect(), ..Tree::default() };
             let tested = self.tested.at(&self.at);
-            let is_searched = tested.constants.contains("*");
+            // Where it is looked for in, or goes with, another field it may be a list, too.
+            let is_searched = tested.constants.contains("*") || tested.relates;
             let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));
             let is_map = tested.wholes.iter().any(|whole| matches!(whole, Value::Map(_)));
-            if is_searched || is_list {
+            if is_searched || is_list || tree.walked {
                 all.extend(self.lists(key, &of_scalars, None, false, depth));
             }
             if is_searched || is_map || !tree.named.is_empty() || !self.tested.has(&self.at) {

@@ -56,6 +56,7 @@ impl Run<'_> {
         let fields = Tested::anywhere(&tested);
         let known: (&Types, &_) = (Types::built_in(), &*words);
         let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
+        domain.deadline = self.options.deadline;
         domain.is_sampled = true;
         let (around, _) = surroundings(environment, &reads, &tested, &words);
         let all = cases(environment, &reads, &tested, &mut domain, &around);

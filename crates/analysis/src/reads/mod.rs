@@ -46,6 +46,8 @@ pub struct Tree {
     pub whole: bool,
     /// The keys that are read of what is read as a whole.
     pub named: Vec<Str>,
+    /// Whether items are read of what is read as a whole.
+    pub walked: bool,
     /// All of it is compared with the value at another place, for equality, and nothing else is read of it.
     pub compared: bool,
     /// The keys are read; all of what is no object.
@@ -77,8 +79,10 @@ impl Tree {
     fn read_of_whole(&mut self, steps: &[Step], whole: bool) {
         if self.whole {
             self.compared &= steps.is_empty() && !whole;
-            if let Some(Step::Key(key)) = steps.first() {
-                self.name_key(key);
+            match steps.first() {
+                Some(Step::Key(key)) => self.name_key(key),
+                Some(Step::Items | Step::Nested) => self.walked = true,
+                None => {}
             }
             return;
         }
@@ -120,7 +124,8 @@ impl Tree {
     pub fn merge(&mut self, other: &Tree) {
         if self.whole || other.whole {
             let compared = self.is_shape() && other.is_shape();
-            let mut found = Tree { compared, ..Tree::all() };
+            let is_walked = |tree: &Tree| tree.walked || tree.items.is_some() || tree.nested.is_some();
+            let mut found = Tree { compared, walked: is_walked(self) || is_walked(other), ..Tree::all() };
             for key in [&*self, other]
                 .into_iter()
                 .flat_map(|tree| tree.named.iter().chain(tree.keys.iter().map(|(key, _)| key)))

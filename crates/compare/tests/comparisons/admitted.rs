@@ -121,10 +121,18 @@ fn fields_without_a_schema_are_what_they_are_compared_with() {
         ("object.?spec.?names.orValue([]) == ['ab']", "object.?spec.?names.orValue([]) == ['ba']"),
         ("object.?spec.?map.orValue({}) == {'a': 'b'}", "object.?spec.?map.orValue({}) == {'a': 'c'}"),
         (
+            "object.?metadata.?labels[?'a'].orValue('') in object.spec.names",
+            "object.?metadata.?labels[?'b'].orValue('') in object.spec.names",
+        ),
+        (
             "'ab' in object.spec.items.filter(x, size(x.name) >= 2).map(v, v.name)",
             "'cd' in object.spec.items.filter(x, size(x.name) >= 2).map(v, v.name)",
         ),
     ] {
         assert_eq!(compared(&of(old), &of(new)).answer, Answer::Differs, "{old}");
     }
+    let of = |key: &str| {
+        checking("example.com/v1/Widget", &format!("pattern: {{spec: {{{key}: '?*', names: ['a | b']}}}}"))
+    };
+    assert_eq!(compared(&of("mode"), &of("=(mode)")).answer, Answer::Differs);
 }
