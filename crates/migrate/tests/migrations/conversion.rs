@@ -93,7 +93,7 @@ fn numbers_and_quantities_are_compared_as_what_the_field_holds() {
         (
             "Service",
             "{spec: {=(ports): [{port: 80-90}]}}",
-            "object.spec.ports.all(port, port.port >= 80 && port.port <= 90)",
+            "object.spec.?ports.orValue([]).all(port, port.port >= 80 && port.port <= 90)",
         ),
         (
             "Pod",
