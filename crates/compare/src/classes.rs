@@ -18,7 +18,8 @@ use crate::value::{Map, Str, Value};
 use super::environment::Environment;
 use super::loops::Loop;
 use super::range::List;
-use super::seen::{Seen, seen_in_clusters};
+use super::repair::mended;
+use super::seen::{Seen, as_if_admitted, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, Surroundings, request};
 use super::units::Unit;
@@ -44,8 +45,11 @@ struct Said {
     is_empty: bool,
     /// What each loop says.
     as_written: Vec<Verdict>,
-    /// The same of the list as an API server shows it to webhooks, or the field for want of which it refuses it.
-    in_clusters: Result<Vec<Verdict>, String>,
+    /// The same of the list as an API server shows it to webhooks.
+    in_clusters: Vec<Verdict>,
+    /// Whether it refuses it, with the field for want of which it does where that is known: then what is said counts as if it did not, as
+    /// something else in the object may be wrong.
+    refused: Option<String>,
 }
 
 /// How an API server shows what is in a field of the smallest object.
@@ -53,9 +57,8 @@ struct Said {
 enum Shown {
     /// It is not known.
     Unknown,
-    /// It refuses it, for want of this field where that is known.
-    Refused(String),
-    As(Value),
+    /// So, and refused, for want of a field where that is known.
+    As(Value, Option<String>),
 }
 
 /// A kind of objects, whether they are new where this counts, a field, and what is in it.
@@ -222,7 +225,8 @@ impl Classes {
                 object = placed(&object, above, Value::list(vec![required_item(kind, &names)?]));
             }
         }
-        Some(object)
+        // Names of two items may be the same.
+        Some(mended(&object).unwrap_or(object))
     }
 
     /// What is said of a list; `base`: the object that an API server is sent with it.
@@ -235,15 +239,14 @@ impl Classes {
             let as_written = own.each(field, loops, items, known)?;
             Some((as_written, known.shown.get_or_insert_with(|| own.shown(field, items, base)).clone()))
         })?;
-        let in_clusters = match shown {
-            Shown::Unknown => Ok(as_written.clone()),
-            Shown::Refused(path) => Err(path),
-            Shown::As(shown) if shown == *items => Ok(as_written.clone()),
-            Shown::As(shown) => {
-                Ok(self.known(field, &shown, |known, own| own.each(field, loops, &shown, known))?)
+        let (in_clusters, refused) = match shown {
+            Shown::Unknown => (as_written.clone(), None),
+            Shown::As(shown, refused) if shown == *items => (as_written.clone(), refused),
+            Shown::As(shown, refused) => {
+                (self.known(field, &shown, |known, own| own.each(field, loops, &shown, known))?, refused)
             }
         };
-        Some(Said { is_empty, as_written, in_clusters })
+        Some(Said { is_empty, as_written, in_clusters, refused })
     }
 
     fn known<T>(&self, field: &[Step], items: &Value, find: impl FnOnce(&mut Known, &Self) -> T) -> T {
@@ -262,18 +265,15 @@ impl Classes {
     fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> Shown {
         let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
-        match seen_in_clusters(&self.environment, &case) {
-            Seen::Unknown => Shown::Unknown,
-            Seen::Refused | Seen::NoPattern => Shown::Refused(String::new()),
-            Seen::Without(path) => Shown::Refused(path),
-            Seen::As(seen) => {
-                let none = || match items {
-                    Value::Map(_) => Value::Map(Map::new()),
-                    _ => Value::list(Vec::new()),
-                };
-                Shown::As(at(&seen.object, field).cloned().unwrap_or_else(none))
-            }
-        }
+        let refused = match seen_in_clusters(&self.environment, &case) {
+            Seen::Unknown => return Shown::Unknown,
+            Seen::As(seen) => return Shown::As(found_at(&seen.object, field, items), None),
+            Seen::Refused | Seen::NoPattern => String::new(),
+            Seen::Without(path) => path,
+        };
+        let shown = as_if_admitted(&self.environment, &case);
+        let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
+        Shown::As(shown, Some(refused))
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
@@ -362,6 +362,15 @@ fn closed<T: Clone, C>(
         }
     }
     Some(found)
+}
+
+/// What is at the end of some steps, or something empty like what was put there.
+fn found_at(object: &Value, field: &[Step], like: &Value) -> Value {
+    let none = || match like {
+        Value::Map(_) => Value::Map(Map::new()),
+        _ => Value::list(Vec::new()),
+    };
+    at(object, field).cloned().unwrap_or_else(none)
 }
 
 /// The value at the end of some steps; of lists the first item.

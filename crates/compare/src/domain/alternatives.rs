@@ -7,7 +7,7 @@
 use super::{Choice, Domain};
 use crate::analysis::reads::Tree;
 use crate::kubernetes::admitted::{
-    Alternative, Unfilled, alternatives, further, is_in_group, listed, unfilled,
+    Alternative, Together, alternatives, companions, further, is_in_group, listed, unfilled,
 };
 use crate::kubernetes::schema::TypeDef;
 use crate::value::{Str, Value};
@@ -95,17 +95,35 @@ impl Domain<'_> {
         }
     }
 
+    /// Adds what objects have that have one of the fields that are read, where it is not read.
+    pub(super) fn with_companions(tree: &Tree, def: &TypeDef, all: &mut [Choice]) {
+        for row in
+            companions(&def.name).iter().filter(|row| row.fields.iter().any(|key| tree.get(key).is_some()))
+        {
+            for choice in all.iter_mut() {
+                let Some(Value::Map(map)) = &mut choice.value else { continue };
+                if row.fields.iter().any(|key| map.contains_key(key)) {
+                    for (key, value) in row.with.iter().filter(|(key, _)| tree.get(key).is_none()) {
+                        if !map.contains_key(key) {
+                            map.insert::<Str>(key.clone(), value.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Adds objects that lack fields which a server fills in for others.
     pub(super) fn with_unfilled(&mut self, tree: &Tree, def: &TypeDef, all: &mut Vec<Choice>) {
         let is_read = |key: &str| tree.get(key).is_some();
         let rows = unfilled(&def.name).iter();
-        let read: Vec<&Unfilled> = rows.filter(|row| row.without.iter().any(|key| is_read(key))).collect();
+        let read: Vec<&Together> = rows.filter(|row| row.fields.iter().any(|key| is_read(key))).collect();
         let before = all.len();
         for row in read {
             let mut more = Vec::new();
             for choice in all.iter() {
                 let Some(Value::Map(map)) = &choice.value else { continue };
-                let lacks = !row.without.iter().any(|key| map.contains_key(key));
+                let lacks = !row.fields.iter().any(|key| map.contains_key(key));
                 let fits = row.with.iter().all(|(key, value)| match map.get(key) {
                     Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
                     None => !is_read(key),

@@ -77,6 +77,7 @@ impl Domain<'_> {
             all = self.product(all, key, &choices, if is_source { &group } else { &[] });
         }
         if let Some(def) = def {
+            Self::with_companions(tree, def, &mut all);
             self.with_unfilled(tree, def, &mut all);
             self.put_in_place(&instead, tree, def, &mut all, depth);
         }

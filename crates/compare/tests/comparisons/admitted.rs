@@ -47,6 +47,23 @@ fn an_object_may_have_another_field_in_place_of_one_that_the_smallest_has() {
 }
 
 #[test]
+fn an_object_may_have_a_field_that_needs_another_one() {
+    for (resource, expression) in [
+        ("services", "!has(object.spec.sessionAffinityConfig)"),
+        ("services", "!has(object.spec.loadBalancerSourceRanges)"),
+        ("pods", "object.spec.?initContainers.orValue([]).all(c, c.?env.orValue([]).all(e, !has(e.value)))"),
+        ("pods", "object.spec.?tolerations.orValue([]).all(t, !has(t.value))"),
+    ] {
+        let found = compared(&requiring("", resource, expression), &requiring("", resource, "true"));
+        assert_eq!(found.answer, Answer::Differs, "{expression}");
+    }
+    // The volume of a mount is no field of the mount: an API server refuses it without.
+    let mounts = "object.spec.containers.all(c, c.?volumeMounts.orValue([]).all(m, !has(m.readOnly)))";
+    let found = compared(&requiring("", "pods", mounts), &requiring("", "pods", "true"));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+#[test]
 fn what_every_object_has_is_proved_to_be_there() {
     for (group, resource, expression) in [
         (

@@ -21,11 +21,11 @@ pub struct Alternative {
     pub only: Map,
 }
 
-/// Fields that a server fills in, and with what an object lacks them.
+/// Fields, and what objects have that have none of them, or one.
 #[derive(Clone, Debug)]
-pub struct Unfilled {
-    /// The fields that are missing together.
-    pub without: Vec<&'static str>,
+pub struct Together {
+    /// The fields.
+    pub fields: Vec<&'static str>,
     /// What the object has.
     pub with: Map,
 }
@@ -71,26 +71,35 @@ pub fn has_another(kind: &str, of: &str, field: &str, map: &Map) -> bool {
 }
 
 /// With what objects of a type lack fields that a server fills in for others.
-pub fn unfilled(of: &str) -> &'static [Unfilled] {
-    static FOUND: OnceLock<HashMap<&'static str, Vec<Unfilled>>> = OnceLock::new();
-    let all = FOUND.get_or_init(|| {
-        let mut all: HashMap<&'static str, Vec<Unfilled>> = HashMap::default();
-        for line in TABLE.lines().filter_map(|line| line.strip_prefix("- ")) {
-            let mut words = line.splitn(3, ' ');
-            if let (Some(of), Some(without), Some(Ok(Value::Map(with)))) =
-                (words.next(), words.next(), words.next().map(serde_json::from_str))
-            {
-                all.entry(of).or_default().push(Unfilled { without: without.split(',').collect(), with });
-            }
+pub fn unfilled(of: &str) -> &'static [Together] {
+    static FOUND: OnceLock<HashMap<&'static str, Vec<Together>>> = OnceLock::new();
+    FOUND.get_or_init(|| together("- ")).get(of).map_or(&[], Vec::as_slice)
+}
+
+/// What objects of a type have that have some fields.
+pub fn companions(of: &str) -> &'static [Together] {
+    static FOUND: OnceLock<HashMap<&'static str, Vec<Together>>> = OnceLock::new();
+    FOUND.get_or_init(|| together("+ ")).get(of).map_or(&[], Vec::as_slice)
+}
+
+fn together(mark: &str) -> HashMap<&'static str, Vec<Together>> {
+    let mut all: HashMap<&'static str, Vec<Together>> = HashMap::default();
+    for line in TABLE.lines().filter_map(|line| line.strip_prefix(mark)) {
+        let mut words = line.splitn(3, ' ');
+        if let (Some(of), Some(fields), Some(Ok(Value::Map(with)))) =
+            (words.next(), words.next(), words.next().map(serde_json::from_str))
+        {
+            all.entry(of).or_default().push(Together { fields: fields.split(',').collect(), with });
         }
-        all
-    });
-    all.get(of).map_or(&[], Vec::as_slice)
+    }
+    all
 }
 
 fn table() -> &'static HashMap<&'static str, Row> {
     static FOUND: OnceLock<HashMap<&'static str, Row>> = OnceLock::new();
-    FOUND.get_or_init(|| TABLE.lines().filter(|line| !line.starts_with(['#', '-'])).filter_map(row).collect())
+    FOUND.get_or_init(|| {
+        TABLE.lines().filter(|line| !line.starts_with(['#', '-', '+'])).filter_map(row).collect()
+    })
 }
 
 fn row(line: &'static str) -> Option<(&'static str, Row)> {

@@ -32,7 +32,7 @@ use super::defaults::completed;
 use super::prune::pruned;
 use super::schema::{TypeDef, Types};
 use crate::value::{Map, Str, Value};
-pub use alternatives::{Alternative, Unfilled, alternatives, further, has_another, unfilled};
+pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
 pub use smallest::{always, required_item, smallest};
