@@ -462,7 +462,7 @@ impl<'d> Domain<'d> {
             let is_searched = tested.constants.contains("*") || tested.relates;
             let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));
             let is_map = tested.wholes.iter().any(|whole| matches!(whole, Value::Map(_)));
-            if is_searched || is_list || tree.walked {
+            if is_searched || is_list || tree.listed {
                 all.extend(self.lists(key, &of_scalars, None, false, depth));
             }
             if is_searched || is_map || !tree.named.is_empty() || !self.tested.has(&self.at) {

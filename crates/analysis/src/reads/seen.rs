@@ -241,6 +241,15 @@ impl Reader {
         self.tree(part).add(steps, whole);
     }
 
+    /// All of a value is read, as a list.
+    pub fn read_list(&mut self, values: &ValueSet) {
+        for one in values {
+            if let AbstractValue::At(part, steps) = one {
+                self.tree(*part).add_list(steps);
+            }
+        }
+    }
+
     /// Something depends on all of a value, in a way that is not looked into.
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {

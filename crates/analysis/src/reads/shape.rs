@@ -117,6 +117,7 @@ impl Reader {
         match list {
             ListShape::Scalars(leaf, _) => {
                 self.pattern(subject, &leaf.source);
+                self.read_list(subject);
                 self.consume(subject)
             }
             _ => Ok(()),
