@@ -11,6 +11,7 @@
 
 mod expr;
 mod filter;
+pub mod looked;
 mod pod_security;
 mod rule;
 mod seen;
