@@ -31,8 +31,8 @@ use super::seen::is_read;
 use super::side::{Effect, Side};
 use super::signature::signature;
 use super::surroundings::{Case, IDENTITY, Surroundings, identified, surroundings};
-use super::units::{Unit, units};
 use super::tested::Tested;
+use super::units::{Unit, units};
 use super::whatever_comes::{Outside, whatever_comes};
 use super::words::Words;
 

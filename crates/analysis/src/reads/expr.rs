@@ -422,7 +422,7 @@ impl Reader {
     fn flattened(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         for arg in args {
             let values = self.expr(arg, a)?;
-            self.look_for_nested(&values);
+            self.look_for_in_items(&values, LookedFor::LIST);
             self.consume_as(&values, LookedFor::LIST)?;
         }
         Ok(self.computed())
@@ -458,8 +458,7 @@ impl Reader {
                     }
                     "startsWith" | "endsWith" | "matches" | "starts_with" | "ends_with" | "regex_match" => {
                         for (arg, values) in args.iter().zip([&one, &other]) {
-                            let what =
-                                if is_printed(arg) { LookedFor::PRINTED } else { LookedFor::TEXT };
+                            let what = if is_printed(arg) { LookedFor::PRINTED } else { LookedFor::TEXT };
                             self.read_as(values, what)?;
                         }
                     }
@@ -695,13 +694,14 @@ impl Reader {
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
                 let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
                 self.look_for(&values, LookedFor::MEMBERS);
-                self.items(&values)?;
+                // Its items are compared with a scalar, also those of a list that is put together.
+                self.look_for_in_items(&values, LookedFor::SCALAR);
+                let items = self.items(&values)?;
+                self.look_for(&items, LookedFor::SCALAR);
                 self.test(&one, &values, By::Function("@in"));
                 Ok(NOTHING)
             }
-            (_, [one]) if invoke.function.name == "flatten" => {
-                self.flattened(std::slice::from_ref(one), a)
-            }
+            (_, [one]) if invoke.function.name == "flatten" => self.flattened(std::slice::from_ref(one), a),
             (_, args) => self.called(invoke.function.name, args, a),
         }
     }

@@ -80,7 +80,7 @@ impl LookedFor {
 
     /// What is looked for in the items of a list that is put together, where this is looked for in the list.
     pub fn of_items(self) -> LookedFor {
-        LookedFor { scalar: self.scalar, text: self.text, any: self.any, ..NONE }
+        LookedFor { scalar: self.scalar, text: self.text, any: self.any || self.members, ..NONE }
     }
 }
 
@@ -122,8 +122,8 @@ impl Reader {
                 AbstractValue::Sum(lists) => {
                     for one in lists {
                         if let AbstractValue::At(_, steps) = one
-                        && !has_itself(steps)
-                    {
+                            && !has_itself(steps)
+                        {
                             tests.looked_for.entry(steps.clone()).or_default().merge(what);
                         }
                     }
@@ -133,11 +133,11 @@ impl Reader {
         }
     }
 
-    /// Notes that the items of lists that are put together are lists, too.
-    pub fn look_for_nested(&mut self, values: &ValueSet) {
+    /// Notes what is looked for in the items of lists that are put together.
+    pub fn look_for_in_items(&mut self, values: &ValueSet, what: LookedFor) {
         for one in values {
             if let AbstractValue::List(items) = one {
-                self.look_for(items, LookedFor::LIST);
+                self.look_for(items, what);
             }
         }
     }

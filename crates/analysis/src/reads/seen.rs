@@ -568,7 +568,7 @@ impl Reader {
     /// Any of the items of a list, lists among them taken apart. `are_lists`: each is what is found in an item of another list.
     pub fn flat(&mut self, values: &ValueSet, are_lists: bool) -> Result<ValueSet, Untracked> {
         self.look_for(values, LookedFor::LIST);
-        self.look_for_nested(values);
+        self.look_for_in_items(values, LookedFor::LIST);
         let items = self.items(values)?;
         // What is a list is always taken apart.
         let mut out: ValueSet =
