@@ -7,7 +7,7 @@ use ephor_policies::PolicySet;
 
 /// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its shape.
 fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
-    let Tree { whole, compared: _, names, keys, items, nested, named: _, listed: _ } = tree;
+    let Tree { whole, named: _, compared: _, names, keys, items, nested } = tree;
     if *names {
         out.push(format!("{at}.?"));
     }

@@ -118,7 +118,7 @@ impl Run<'_> {
                 if object == case.object {
                     break;
                 }
-                found = self.differs(environment, known, &Case { object, ..case.clone() });
+                found = self.differs(environment, known, &case.with_object(object));
                 if found.is_ok() {
                     break;
                 }
@@ -184,7 +184,7 @@ impl Run<'_> {
             return Ok(true);
         }
         let is_same = |case: &Case| self.differ(environment, case).is_none();
-        let repaired = mended(&case.object).map(|object| Case { object, ..case.clone() });
+        let repaired = mended(&case.object).map(|object| case.with_object(object));
         let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
             Seen::As(seen) => Some(seen),
             _ => None,

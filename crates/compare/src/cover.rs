@@ -14,6 +14,7 @@ use std::time::Instant;
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::value::Value;
+use crate::value::print::json;
 
 use super::answer::{Answer, Comparison, Difference};
 use super::classes::{Classes, Memory};
@@ -29,7 +30,8 @@ use super::results::same;
 use super::seen::is_read;
 use super::side::{Effect, Side};
 use super::signature::signature;
-use super::surroundings::{Case, Surroundings, surroundings};
+use super::surroundings::{Case, IDENTITY, Surroundings, identified, surroundings};
+use super::tested::Tested;
 use super::units::{Unit, units};
 use super::whatever_comes::{Outside, whatever_comes};
 use super::words::Words;
@@ -282,6 +284,7 @@ impl Run<'_> {
         sides.iter_mut().for_each(|units| units.retain(|unit| may_matter(environment, unit)));
         let are_patterns = sides.iter().flatten().any(|unit| unit.predicates.are_patterns);
         sides.iter_mut().flatten().for_each(|unit| unit.tested.are_patterns = are_patterns);
+        Tested::share(sides.iter_mut().flatten().map(|unit| &mut unit.tested));
         // Kinds and operations that all rules treat alike are looked at once.
         if let Some(signature) = signature(environment, &sides)
             && !self.alike.insert(signature)
@@ -548,12 +551,24 @@ pub(crate) fn cases(
             tree.add(&["metadata", "labels", label].map(|key| Step::Key(key.into())), true);
         }
     }
-    let objects = domain.objects(environment, &tree, reads.name);
     let is_update = environment.operation == "UPDATE" && reads.old != Tree::default();
+    let mut former = reads.old.clone();
+    if is_update {
+        // Of an object that stays, the name and the namespace do, too.
+        for key in IDENTITY.iter().filter(|key| takes_out(&mut former, key)) {
+            tree.add(&["metadata", key].map(|key| Step::Key(key.into())), true);
+        }
+    }
+    let objects = domain.objects(environment, &tree, reads.name);
     // Loops look at the new object.
     domain.classes = None;
     let before: Vec<Option<Value>> = match is_update {
-        true => domain.objects(environment, &reads.old, false).into_iter().map(Some).collect(),
+        true => {
+            let mut known = BTreeSet::new();
+            let all = domain.objects(environment, &former, false).into_iter();
+            let all = all.map(|old| identified(&old, &Value::Null));
+            all.filter(|old| known.insert(json(old))).map(Some).collect()
+        }
         false => vec![None],
     };
     let most = objects.len().max(before.len()).max(MOST_CASES);
@@ -565,11 +580,22 @@ pub(crate) fn cases(
                     domain.open.get_or_insert_with(|| "too many combinations of objects".into());
                     return all;
                 }
-                all.push(Case { object: object.clone(), old: old.clone(), around: Arc::clone(around) });
+                let old = old.as_ref().map(|old| identified(old, object));
+                all.push(Case { object: object.clone(), old, around: Arc::clone(around) });
             }
         }
     }
     all
+}
+
+/// Takes a field of the metadata out of what is read; whether it was read.
+fn takes_out(tree: &mut Tree, key: &str) -> bool {
+    let Some((_, metadata)) = tree.keys.iter_mut().find(|(own, _)| **own == *"metadata") else {
+        return false;
+    };
+    let before = metadata.keys.len();
+    metadata.keys.retain(|(own, _)| **own != *key);
+    metadata.keys.len() < before
 }
 
 /// Whether a request in an environment can violate what the object did not violate before: what is sent for ephemeral

@@ -197,12 +197,12 @@ impl Subject<'_> {
         let found = std::mem::take(&mut *errors.found.lock().unwrap_or_else(PoisonError::into_inner));
         for (name, (universe, _, environment, case)) in found {
             let mut shows = |object: &Value| {
-                let case = Case { object: object.clone(), ..case.clone() };
+                let case = case.with_object(object.clone());
                 !object.text_at(&["metadata", "name"]).is_empty()
                     && errors.universe(&environment, &case, &name) == Some(universe)
             };
             let object = shrink(&case.object, &mut shows);
-            let smallest = Case { object: object.clone(), ..case.clone() };
+            let smallest = case.with_object(object.clone());
             let message = errors.of(&environment, &smallest, &name).unwrap_or_default();
             let rules = self.policy.rules_for(&environment.resource.kind);
             let rule = rules.iter().find(|rule| rule.name == name);

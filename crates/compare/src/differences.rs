@@ -152,12 +152,8 @@ impl Run<'_> {
             let (kind, universe) = (difference.kind, difference.universe);
             let old_object = difference.old_object.clone();
             let around = Arc::clone(&difference.around);
-            let of = |object: &Value| Case {
-                object: object.clone(),
-                old: old_object.clone(),
-                around: Arc::clone(&around),
-            };
-            let first = of(&difference.object);
+            let first = Case { object: difference.object.clone(), old: old_object, around };
+            let of = |object: &Value| first.with_object(object.clone());
             let is_refused = matches!(seen_in_clusters(&environment, &first), Seen::Without(_));
             // What sides say of an object in clusters is said of the object as it is written, too.
             let is_in_clusters = universe == Universe::Cluster;
@@ -181,6 +177,7 @@ impl Run<'_> {
             };
             difference.object = shrink(&difference.object, &mut shows);
             let case = of(&difference.object);
+            difference.old_object.clone_from(&case.old);
             if let Some((_, old, new)) = self.differ(&environment, &case) {
                 (difference.old, difference.new) = (old, new);
             }

@@ -9,6 +9,7 @@ mod alternatives;
 mod fields;
 mod lists;
 mod names;
+mod untyped;
 mod wholes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +22,8 @@ use crate::kubernetes::admitted::smallest;
 use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Map, Str, Value};
 
-use super::answers::of_image;
 use super::classes::Classes;
 use super::combine::pairs;
-use super::computed::{Computed, computed};
 use super::cover::TIME_LIMIT;
 use super::environment::Environment;
 use super::inputs::INPUTS;
@@ -413,63 +412,5 @@ impl<'d> Domain<'d> {
             Leaf::Bool => [false, true].map(|b| plain(Value::Bool(b))).into(),
             Leaf::Any => self.untyped(key, tree, depth),
         }
-    }
-
-    /// Values of a field of which no type is known.
-    pub(super) fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
-        let mut all = Vec::new();
-        if let Some(Computed::OneOf(values, _)) = computed(key) {
-            return values.into_iter().map(plain).collect();
-        }
-        if self.is_json {
-            all.push(plain(Value::Null));
-            if let Some(ty) = of_image(&self.path) {
-                all.extend(self.of(key, tree, Some(&ty), true, None, depth));
-                return all;
-            }
-        }
-        let has_items = tree.items.is_some() || tree.nested.is_some();
-        if tree.names && !tree.whole {
-            let tree = self.with_tested_names(tree);
-            all.extend(self.fields(&tree, None, None, depth));
-        } else if !tree.keys.is_empty() {
-            all.extend(self.fields(tree, None, None, depth));
-        }
-        if has_items {
-            all.extend(self.lists(key, tree, None, false, depth));
-        }
-        if tree.items.is_some() && tree.keys.is_empty() {
-            // Or values of an object with any keys.
-            all.extend(self.maps(tree, &Type::Leaf(Leaf::Any), depth));
-        }
-        // What is compared with texts may be one, whatever else is looked for in it.
-        if all.is_empty() || self.tested.at(&self.at).is_text {
-            let values = self.values();
-            all.extend(values.texts.iter().cloned().map(|t| plain(Value::Str(t))));
-            let number = |n: &i64| if self.is_json { Value::Float(*n as f64) } else { Value::Int(*n) };
-            all.extend(values.integers.iter().map(|n| plain(number(n))));
-            all.extend(values.fractions.iter().map(|n| plain(Value::Float(*n))));
-            all.extend([false, true].map(|b| plain(Value::Bool(b))));
-            let [as_text, as_integer, _] = values.is_all;
-            self.known_all(as_text && as_integer);
-        }
-        if tree.whole {
-            // Or an object of scalars where no constant says what it is, or a list where something is looked for in it.
-            let keys = tree.named.iter().map(|key| (key.clone(), Tree::default()));
-            let of_scalars = Tree { items: Some(Box::default()), keys: keys.collect(), ..Tree::default() };
-            let tested = self.tested.at(&self.at);
-            // Where it is looked for in, or goes with, another field it may be a list, too.
-            let is_searched = tested.constants.contains("*") || tested.relates;
-            let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));
-            let is_map = tested.wholes.iter().any(|whole| matches!(whole, Value::Map(_)));
-            if is_searched || is_list || tree.listed {
-                all.extend(self.lists(key, &of_scalars, None, false, depth));
-            }
-            if is_searched || is_map || !tree.named.is_empty() || !self.tested.has(&self.at) {
-                all.extend(self.maps(&of_scalars, &Type::Leaf(Leaf::Any), depth));
-            }
-        }
-        self.is_assumed = true;
-        all
     }
 }

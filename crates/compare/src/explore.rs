@@ -65,7 +65,7 @@ impl Run<'_> {
             let known = near.entry(seen).or_default();
             if known.len() < NEAR {
                 let object = mended(&case.object).unwrap_or_else(|| case.object.clone());
-                known.push(Case { object, ..case.clone() });
+                known.push(case.with_object(object));
             }
         }
         // One field decides: each is given each value that is tested.
@@ -76,7 +76,7 @@ impl Run<'_> {
                 if is_over(self, found) {
                     return;
                 }
-                let case = Case { object, ..base.clone() };
+                let case = base.with_object(object);
                 let seen = self.look(among, reads, case.clone(), found);
                 let known = near.entry(seen).or_default();
                 if known.len() < NEAR {
@@ -96,7 +96,7 @@ impl Run<'_> {
                 return;
             };
             let Some(object) = varied(&base.object, &donor.object, at / 3) else { continue };
-            let case = Case { object, ..base.clone() };
+            let case = base.with_object(object);
             let seen = self.look(among, reads, case.clone(), found);
             let known = near.entry(seen).or_default();
             match known.len() < NEAR {
@@ -132,7 +132,7 @@ impl Run<'_> {
             Seen::NoPattern => found.in_files.push(case),
             Seen::Without(_) | Seen::Refused => {
                 if let Some(object) = mended(&case.object) {
-                    let case = Case { object, ..case.clone() };
+                    let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered
                     {

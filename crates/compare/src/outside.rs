@@ -19,7 +19,8 @@ pub(crate) static FUNCTIONS: LazyLock<Context> =
 
 /// An engine for policies that are compared.
 pub(crate) fn engine(set: PolicySet) -> Engine {
-    Engine::new(set).with_profile(Profile::cluster()).with_external(Arc::new(Silent))
+    let profile = Profile { admission_policies_see_creations: false, ..Profile::cluster() };
+    Engine::new(set).with_profile(profile).with_external(Arc::new(Silent))
 }
 
 struct Silent;

@@ -119,7 +119,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
         let (own, written) = without_written(environment, object, at > 0);
         match kind_of(&own).and_then(|kind| with_answers(&own, |own| admitted(&kind, own))) {
-            None => return Seen::Unknown,
+            None => return of_unknown(object),
             Some(Ok(shown)) => seen.push(with_written(shown, written)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
                 return Seen::Without(path);
@@ -134,6 +134,20 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     match (seen.next(), seen.next()) {
         (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
         _ => Seen::Unknown,
+    }
+}
+
+/// Whether an API server may admit an object of whose kind nothing is known: where it is, is the name of a namespace, and it has one itself.
+fn of_unknown(object: &Value) -> Seen {
+    let namespace = object.text_at(&["metadata", "namespace"]);
+    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = namespace.chars().all(|c| is_inside(c) || c == '-')
+        && namespace.starts_with(is_inside)
+        && namespace.ends_with(is_inside);
+    match object.text_at(&["metadata", "name"]) {
+        name if has_wildcard(name) || has_wildcard(namespace) => Seen::NoPattern,
+        _ if namespace.is_empty() || is_label => Seen::Unknown,
+        _ => Seen::Refused,
     }
 }
 

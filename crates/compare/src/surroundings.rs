@@ -29,6 +29,29 @@ pub(crate) struct Case {
     pub around: Arc<Surroundings>,
 }
 
+impl Case {
+    /// The same with another object. An object that is updated stays the same one.
+    pub fn with_object(&self, object: Value) -> Case {
+        let old = self.old.as_ref().map(|old| identified(old, &object));
+        Case { object, old, around: Arc::clone(&self.around) }
+    }
+}
+
+/// What identifies an object: no API server takes an update that changes it.
+pub(crate) const IDENTITY: [&str; 2] = ["name", "namespace"];
+
+/// A former object with the name and the namespace of the new one.
+pub(crate) fn identified(old: &Value, new: &Value) -> Value {
+    let Some(mut metadata) = old.get("metadata").and_then(Value::as_map).cloned() else { return old.clone() };
+    for key in IDENTITY {
+        match new.at(&["metadata", key]) {
+            Some(own) => _ = metadata.insert(key, own.clone()),
+            None => _ = metadata.remove(key),
+        }
+    }
+    old.with("metadata", Value::Map(metadata))
+}
+
 /// What surrounds the objects of a request.
 #[derive(Clone, Debug)]
 pub struct Surroundings {

@@ -4,7 +4,11 @@
 //! the predicates of those tests that reach it. A test reaches its place and what is below; a constant whose way is not
 //! known reaches every field. Fields that are compared with each other have the same values.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use crate::analysis::reads::Step;
+use crate::analysis::reads::looked::LookedFor;
 use crate::analysis::reads::tests::{By, Test, Tests};
 use crate::ir::shape::Anchor;
 use crate::value::{Map, Value};
@@ -23,13 +27,24 @@ pub struct Tested {
     related: Vec<Vec<Place>>,
     /// Whether some value is compared as a pattern, by any unit of the comparison.
     pub are_patterns: bool,
+    /// The types that a unit looks for in fields; `None`: they are not known.
+    own: Option<Rc<Looked>>,
+    /// The types that all units of a comparison look for.
+    looked_for: Option<Rc<Looked>>,
 }
+
+/// The types that are looked for in fields.
+type Looked = BTreeMap<Place, LookedFor>;
 
 impl Tested {
     /// For a unit; `None`: its tests are not known.
     pub fn new(tests: Option<&Tests>, anywhere: &Predicates) -> Tested {
-        let Some(tests) = tests.filter(|tests| !tests.is_partial) else { return Tested::anywhere(anywhere) };
-        let mut found = Tested::default();
+        // What is looked for is known also where not all comparisons are.
+        let own = tests.filter(|tests| !tests.is_moved).map(|tests| Rc::new(tests.looked_for.clone()));
+        let Some(tests) = tests.filter(|tests| !tests.is_partial) else {
+            return Tested { own, ..Tested::anywhere(anywhere) };
+        };
+        let mut found = Tested { own, ..Tested::default() };
         if !tests.anywhere.is_empty() {
             // Which functions they reach is not known, either.
             let mut all = Predicates { functions: anywhere.functions.clone(), ..Predicates::default() };
@@ -61,6 +76,39 @@ impl Tested {
     pub fn anywhere(predicates: &Predicates) -> Tested {
         let both = [predicates.clone(), predicates.clone()];
         Tested { places: vec![(Place::new(), both)], ..Tested::default() }
+    }
+
+    /// Gives units what all of them look for: what one of them takes for an object may be one for all.
+    pub fn share<'t>(all: impl Iterator<Item = &'t mut Tested>) {
+        let all: Vec<&mut Tested> = all.collect();
+        let mut found = Looked::new();
+        for one in &all {
+            let Some(own) = &one.own else { return };
+            for (place, what) in own.iter() {
+                found.entry(place.clone()).or_default().merge(*what);
+            }
+        }
+        let found = Rc::new(found);
+        all.into_iter().for_each(|one| one.looked_for = Some(Rc::clone(&found)));
+    }
+
+    /// The types that are looked for in a field by any unit; `None`: any.
+    pub fn looked_for(&self, field: &[Step]) -> Option<LookedFor> {
+        // The items of lists of lists are in lists; what else has items may be an object.
+        let is_at = |(own, step): (&Step, &Step)| match own {
+            Step::Nested => *step == Step::Items,
+            Step::Items => true,
+            Step::Key(_) => own == step || *step == Step::Items,
+        };
+        let mut found = LookedFor::NONE;
+        for (place, what) in self.looked_for.as_ref()?.iter() {
+            if place.len() == field.len() && place.iter().zip(field).all(is_at) {
+                found.merge(*what);
+            }
+        }
+        // Fields that are compared with each other are what the other one is.
+        let is_known = !found.any && !self.is_related(field) && found != LookedFor::NONE;
+        is_known.then_some(found)
     }
 
     fn add(&mut self, place: Place, predicates: &[Predicates; 2]) {

@@ -34,6 +34,9 @@ pub struct Profile {
     pub failing_match_conditions_exempt: bool,
     /// Services may answer more than a server reads, and `0.0.0.0` may be called (`docs/variables.md`, "apiCall").
     pub unlimited_services: bool,
+    /// Admission policies of Kubernetes see every request as one that creates the object (`docs/admission.md`, "Outside of a cluster").
+    /// An API server shows them its operation and the former object.
+    pub admission_policies_see_creations: bool,
 }
 
 impl Profile {
@@ -50,6 +53,7 @@ impl Profile {
             unanswered_entries_are_dropped: true,
             failing_match_conditions_exempt: true,
             unlimited_services: true,
+            admission_policies_see_creations: true,
         }
     }
 
@@ -77,6 +81,7 @@ impl Profile {
             unanswered_entries_are_dropped: false,
             failing_match_conditions_exempt: false,
             unlimited_services: false,
+            admission_policies_see_creations: true,
         }
     }
 }

@@ -19,7 +19,8 @@ use super::validate::{self, Subject};
 pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     let MatchedRule { policy, rule, request, around, .. } = met;
     if let Some(bound) = &rule.bound {
-        return super::admission::offline::verdict(bound, rule, request);
+        let creates = around.profile.admission_policies_see_creations;
+        return super::admission::offline::verdict(bound, rule, request, creates);
     }
     if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
         return super::expressions::run(met, expressions);

@@ -6,9 +6,10 @@ use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
 use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
-use crate::value::Value;
+use crate::value::{Object, Value};
 
 use super::Untracked;
+use super::looked::LookedFor;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
 use super::tests::By;
 use super::texts::{TextStep, step_of};
@@ -101,6 +102,55 @@ fn is_empty(e: &Expr) -> bool {
     }
 }
 
+/// What is looked for in a value in whose place there may be another one.
+fn like(other: &Expr) -> LookedFor {
+    match other.constant() {
+        Some(Value::List(_)) => LookedFor::LIST,
+        Some(Value::Map(_)) => LookedFor::MAP,
+        None if is_empty(other) => LookedFor::LIST,
+        _ => LookedFor::NONE,
+    }
+}
+
+/// Whether an expression is the text of a value.
+fn is_printed(e: &Expr) -> bool {
+    let name = match e {
+        Expr::Call { function, .. } => function.name,
+        Expr::Invoke(invoke) => invoke.function.name,
+        _ => return false,
+    };
+    matches!(name, "string" | "to_string")
+}
+
+/// The value whose type is compared with a constant, and which one is looked for.
+fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, LookedFor)> {
+    let Expr::Invoke(invoke) = of else { return None };
+    let [value] = &*invoke.args else { return None };
+    let Some(Value::Object(object)) = with.constant().filter(|_| invoke.function.name == "type") else {
+        return None;
+    };
+    let Object::Type(name) = &**object else { return None };
+    let what = match &**name {
+        "list" => LookedFor::LIST,
+        "map" => LookedFor::MAP,
+        "string" => LookedFor::TEXT,
+        "bool" | "int" | "double" | "uint" => LookedFor::SCALAR,
+        _ => LookedFor::ANY,
+    };
+    Some((value, what))
+}
+
+/// What is looked for in a value that is one of some constants.
+fn of_set(set: &[Value]) -> LookedFor {
+    let is_scalar = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
+    if set.iter().all(is_scalar) { LookedFor::SCALAR } else { LookedFor::ANY }
+}
+
+/// What is looked for in a value that is in a constant.
+fn of_constants(constant: &Value) -> LookedFor {
+    constant.as_list().map_or(LookedFor::ANY, of_set)
+}
+
 impl Reader {
     /// What a program gives; one that does not compile gives the same text every time.
     pub fn program(&mut self, program: &Program, env: &AbstractEnv<'_>) -> Found {
@@ -110,7 +160,13 @@ impl Reader {
     /// A program whose result is a verdict.
     pub fn verdict(&mut self, program: &Program, env: &AbstractEnv<'_>) -> Result<(), Untracked> {
         let values = self.program(program, env)?;
-        self.read_shape(&values)
+        self.truth(&values)
+    }
+
+    /// Something depends on whether a value is true.
+    fn truth(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        self.look_for(values, LookedFor::SCALAR);
+        self.read_shape(values)
     }
 
     /// A program whose result is printed.
@@ -148,6 +204,7 @@ impl Reader {
             }
             Expr::Slice { base, .. } => {
                 let base = self.expr(base, a)?;
+                self.look_for(&base, LookedFor::LIST);
                 composed(AbstractValue::List(self.items(&base)?))
             }
             Expr::Let { value, body } => {
@@ -160,12 +217,13 @@ impl Reader {
             // What has a truth is a boolean, or empty or not.
             Expr::Not(operand) => {
                 let values = self.expr(operand, a)?;
-                self.read_shape(&values)?;
+                self.truth(&values)?;
                 Ok(NOTHING)
             }
             Expr::Or(sides) | Expr::And(sides) => {
                 let left = self.expr(&sides[0], a)?;
                 self.read_shape(&left)?;
+                self.look_for(&left, like(&sides[1]));
                 either(left, self.expr(&sides[1], a)?)
             }
             Expr::Compare { sides, .. } => self.compared(sides, a),
@@ -174,7 +232,8 @@ impl Reader {
             }
             Expr::Flatten(e) => {
                 let list = self.expr(e, a)?;
-                composed(AbstractValue::List(self.flat(&list)?))
+                let are_lists = matches!(**e, Expr::Project { .. });
+                composed(AbstractValue::List(self.flat(&list, are_lists)?))
             }
             Expr::List(items) => {
                 let mut all = NOTHING;
@@ -231,13 +290,16 @@ impl Reader {
             Expr::Cond(parts) => {
                 let [condition, then, other] = &**parts;
                 let condition = self.expr(condition, a)?;
-                self.read_shape(&condition)?;
-                either(self.expr(then, a)?, self.expr(other, a)?)
+                self.truth(&condition)?;
+                let (first, second) = (self.expr(then, a)?, self.expr(other, a)?);
+                self.look_for(&first, like(other));
+                self.look_for(&second, like(then));
+                either(first, second)
             }
             Expr::Decide { sides, .. } => {
                 for side in &**sides {
                     let values = self.expr(side, a)?;
-                    self.read_shape(&values)?;
+                    self.truth(&values)?;
                 }
                 Ok(NOTHING)
             }
@@ -246,6 +308,7 @@ impl Reader {
             Expr::OneOf { value, set } => {
                 let values = self.expr(value, a)?;
                 self.read_shape(&values)?;
+                self.look_for(&values, of_set(set));
                 if self.tests.is_some() {
                     let set = self.constant(&Value::list(set.to_vec()));
                     self.test(&values, &set, By::Function("@in"));
@@ -261,6 +324,7 @@ impl Reader {
             Expr::OrElse { sides, .. } => {
                 let left = self.expr(&sides[0], a)?;
                 self.read_shape(&left)?;
+                self.look_for(&left, like(&sides[1]));
                 either(left, self.expr(&sides[1], a)?)
             }
         }
@@ -296,6 +360,7 @@ impl Reader {
         a: &AbstractEnv<'_>,
     ) -> Found {
         let source = self.expr(source, a)?;
+        self.look_for(&source, if over == Over::Values { LookedFor::MAP } else { LookedFor::LIST });
         let items = self.items(&source)?;
         if over == Over::Values {
             // The body runs on null as well.
@@ -304,7 +369,7 @@ impl Reader {
         let inner = a.with([items.clone()]);
         if let Some(keep) = keep {
             let condition = self.expr(keep, &inner)?;
-            self.read_shape(&condition)?;
+            self.truth(&condition)?;
         }
         let made = match body {
             Some(body) => self.expr(body, &inner)?,
@@ -316,17 +381,21 @@ impl Reader {
 
     fn looped(&mut self, l: &Comprehension, a: &AbstractEnv<'_>) -> Found {
         let range = self.expr(&l.range, a)?;
+        self.look_for(&range, LookedFor::MEMBERS);
         let items = self.items(&range)?;
         let bound = if l.two { vec![self.computed(), items] } else { vec![items] };
         let inner = a.with(bound);
         if let Some(keep) = &l.keep {
             let condition = self.expr(keep, &inner)?;
-            self.read_shape(&condition)?;
+            self.truth(&condition)?;
         }
         let body = self.expr(&l.body, &inner)?;
         self.read_shape(&body)?;
         match l.kind {
-            ComprehensionKind::All | ComprehensionKind::Exists | ComprehensionKind::One => Ok(NOTHING),
+            ComprehensionKind::All | ComprehensionKind::Exists | ComprehensionKind::One => {
+                self.look_for(&body, LookedFor::SCALAR);
+                Ok(NOTHING)
+            }
             ComprehensionKind::List => composed(AbstractValue::List(body)),
             ComprehensionKind::Map | ComprehensionKind::Entries => {
                 self.consume(&body)?;
@@ -339,14 +408,24 @@ impl Reader {
         let (left, right) = (self.expr(&sides[0], a)?, self.expr(&sides[1], a)?);
         // Lists and objects are never equal to scalars, nor ordered with them.
         if is_scalar(&sides[0]) {
-            self.read_shape(&right)?;
+            self.truth(&right)?;
         } else if is_scalar(&sides[1]) {
-            self.read_shape(&left)?;
+            self.truth(&left)?;
         } else {
             self.read_compared(&left, &right)?;
         }
         self.test(&left, &right, By::Function("_==_"));
         Ok(NOTHING)
+    }
+
+    /// The items of lists of lists: lists are looked for.
+    fn flattened(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
+        for arg in args {
+            let values = self.expr(arg, a)?;
+            self.look_for_in_items(&values, LookedFor::LIST);
+            self.consume_as(&values, LookedFor::LIST)?;
+        }
+        Ok(self.computed())
     }
 
     /// What follows from all of some values.
@@ -366,9 +445,26 @@ impl Reader {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 match name {
                     "_==_" | "_!=_" => self.read_compared(&one, &other)?,
-                    _ => {
-                        self.read_all(&one)?;
+                    "@in" | "_in_" => {
+                        self.read_as(&one, args[1].constant().map_or(LookedFor::ANY, of_constants))?;
+                        self.read_as(&other, LookedFor::MEMBERS)?;
+                    }
+                    // A text in a text, or an item of a list.
+                    "contains" => {
+                        let is_text = args[1].constant().is_some_and(|value| value.as_str().is_some());
+                        let what = if is_printed(&args[0]) { LookedFor::PRINTED } else { LookedFor::TEXTS };
+                        self.read_as(&one, if is_text { what } else { LookedFor::ANY })?;
                         self.read_all(&other)?;
+                    }
+                    "startsWith" | "endsWith" | "matches" | "starts_with" | "ends_with" | "regex_match" => {
+                        for (arg, values) in args.iter().zip([&one, &other]) {
+                            let what = if is_printed(arg) { LookedFor::PRINTED } else { LookedFor::TEXT };
+                            self.read_as(values, what)?;
+                        }
+                    }
+                    _ => {
+                        self.read_as(&one, LookedFor::SCALAR)?;
+                        self.read_as(&other, LookedFor::SCALAR)?;
                     }
                 }
                 let is_list = |values: &ValueSet| {
@@ -383,7 +479,15 @@ impl Reader {
             // What it gives is distinguished as what it is given.
             [one] if SAME.contains(&name) => {
                 let values = self.expr(one, a)?;
-                self.read_all(&values)?;
+                let what = match name {
+                    // What is made of the value says what it is.
+                    "dyn" | "value" | "optional.of" => LookedFor::NONE,
+                    // Lists and objects have a text there.
+                    "to_string" => LookedFor::ANY,
+                    "string" => LookedFor::PRINTED,
+                    _ => LookedFor::SCALAR,
+                };
+                self.read_as(&values, what)?;
                 if NUMBERS.contains(&name) {
                     if values.iter().any(|one| matches!(one, AbstractValue::Made(..) | AbstractValue::Sum(_)))
                     {
@@ -470,6 +574,7 @@ impl Reader {
             let (counts, others) = self.counted_parts(&values);
             all = either(all, counts)?;
             if !others.is_empty() || values.is_empty() {
+                self.look_for(&others, LookedFor::MEMBERS);
                 self.items(&others)?;
                 if self.tests.is_some() {
                     all = either(all, composed(AbstractValue::Length(others))?)?;
@@ -484,7 +589,7 @@ impl Reader {
         for arg in args.iter().filter(|e| !matches!(e, Expr::Lambda { .. })) {
             let list = self.expr(arg, a)?;
             // Faults show what is no list.
-            self.consume(&list)?;
+            self.consume_as(&list, LookedFor::LIST)?;
             items = either(items, self.items(&list)?)?;
         }
         let mut bodies = NOTHING;
@@ -515,7 +620,10 @@ impl Reader {
             values = match step {
                 Walked::Key { key: Value::Str(key), .. } => self.key(&values, key)?,
                 Walked::Key { key: Value::Int(at), .. } => self.item_at(&values, *at)?,
-                Walked::Key { .. } => self.items(&values)?,
+                Walked::Key { .. } => {
+                    self.look_for(&values, LookedFor::ANY);
+                    self.items(&values)?
+                }
                 Walked::Field(_) => return Err(Untracked),
                 Walked::At { index, .. } if matches!(index.constant(), Some(Value::Int(_))) => {
                     let at = index.constant().and_then(Value::as_int).unwrap_or_default();
@@ -524,6 +632,7 @@ impl Reader {
                 Walked::At { index, .. } => {
                     let index = self.expr(index, a)?;
                     self.consume(&index)?;
+                    self.look_for(&values, LookedFor::MEMBERS);
                     self.items(&values)?
                 }
             };
@@ -546,6 +655,14 @@ impl Reader {
             }
             // The same value for the checker of types.
             (_, [one]) if invoke.function.name == "dyn" => self.expr(one, a),
+            // Which type it has.
+            (Some(Operation::Equal | Operation::Unequal), [one, other])
+                if let Some((of, what)) = type_test(one, other).or_else(|| type_test(other, one)) =>
+            {
+                let values = self.expr(of, a)?;
+                self.consume_as(&values, what)?;
+                Ok(self.computed())
+            }
             // Whether it has no items.
             (Some(Operation::Equal | Operation::Unequal), [one, other])
                 if is_empty(one) || is_empty(other) =>
@@ -553,6 +670,7 @@ impl Reader {
                 for side in [one, other] {
                     let values = self.expr(side, a)?;
                     self.read_shape(&values)?;
+                    self.look_for(&values, LookedFor::EMPTY);
                     self.items(&values)?;
                 }
                 Ok(self.computed())
@@ -568,17 +686,22 @@ impl Reader {
                 if is_scalar(one) || is_scalar(other) =>
             {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
-                self.read_shape(&one)?;
-                self.read_shape(&other)?;
+                self.truth(&one)?;
+                self.truth(&other)?;
                 self.test(&one, &other, By::Function("_==_"));
                 Ok(NOTHING)
             }
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
                 let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
-                self.items(&values)?;
+                self.look_for(&values, LookedFor::MEMBERS);
+                // Its items are compared with a scalar, also those of a list that is put together.
+                self.look_for_in_items(&values, LookedFor::SCALAR);
+                let items = self.items(&values)?;
+                self.look_for(&items, LookedFor::SCALAR);
                 self.test(&one, &values, By::Function("@in"));
                 Ok(NOTHING)
             }
+            (_, [one]) if invoke.function.name == "flatten" => self.flattened(std::slice::from_ref(one), a),
             (_, args) => self.called(invoke.function.name, args, a),
         }
     }

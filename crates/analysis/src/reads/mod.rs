@@ -11,6 +11,7 @@
 
 mod expr;
 mod filter;
+pub mod looked;
 mod pod_security;
 mod rule;
 mod seen;
@@ -46,8 +47,6 @@ pub struct Tree {
     pub whole: bool,
     /// The keys that are read of what is read as a whole.
     pub named: Vec<Str>,
-    /// Whether it is read as a list, where it is read as a whole.
-    pub listed: bool,
     /// All of it is compared with the value at another place, for equality, and nothing else is read of it.
     pub compared: bool,
     /// The keys are read; all of what is no object.
@@ -113,17 +112,6 @@ impl Tree {
         }
     }
 
-    /// Adds all of the value at the end of some steps, as a list.
-    pub fn add_list(&mut self, steps: &[Step]) {
-        match steps.split_first() {
-            None => self.merge(&Tree { listed: true, ..Tree::all() }),
-            Some(_) if self.whole => self.read_of_whole(steps, true),
-            Some((Step::Items, rest)) => self.items.get_or_insert_default().add_list(rest),
-            Some((Step::Nested, rest)) => self.nested.get_or_insert_default().add_list(rest),
-            Some((Step::Key(key), rest)) => self.under(key).add_list(rest),
-        }
-    }
-
     /// Whether nothing but the shape is read.
     fn is_shape(&self) -> bool {
         *self == Tree::default() || (self.whole && self.compared)
@@ -133,7 +121,7 @@ impl Tree {
     pub fn merge(&mut self, other: &Tree) {
         if self.whole || other.whole {
             let compared = self.is_shape() && other.is_shape();
-            let mut found = Tree { compared, listed: self.listed || other.listed, ..Tree::all() };
+            let mut found = Tree { compared, ..Tree::all() };
             for key in [&*self, other]
                 .into_iter()
                 .flat_map(|tree| tree.named.iter().chain(tree.keys.iter().map(|(key, _)| key)))

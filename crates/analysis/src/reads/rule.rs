@@ -9,6 +9,7 @@ use crate::ir::{Exception, Policy, Rule};
 use crate::value::Str;
 
 use super::expr::AbstractEnv;
+use super::looked::{LookedFor, itself};
 use super::seen::{AbstractValue, Part, Reader, ValueSet};
 use super::tests::Tests;
 use super::{Reads, Step, Tree, Untracked};
@@ -80,7 +81,7 @@ fn read(
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
             own.reads = of_templates(&own.reads);
             // Places are those of the pod.
-            own.tests.iter_mut().for_each(|tests| tests.is_partial = true);
+            own.tests.iter_mut().for_each(|tests| (tests.is_partial, tests.is_moved) = (true, true));
         }
         if rule.action.allow_existing {
             // The former object may be evaluated in the same way.
@@ -211,11 +212,14 @@ impl Reader {
         }
         let list = self.query(&l.list)?;
         self.read_shape(&list)?;
-        // What is no list is a list of one.
+        self.look_for(&list, LookedFor::LIST);
         let mut item = self.items(&list)?;
-        item.extend(
-            list.iter().filter(|one| matches!(one, AbstractValue::At(..) | AbstractValue::Map(_))).cloned(),
-        );
+        // What is no list is a list of one.
+        item.extend(list.iter().filter_map(|one| match one {
+            AbstractValue::At(part, steps) => Some(AbstractValue::At(*part, itself(steps))),
+            AbstractValue::Map(_) => Some(one.clone()),
+            _ => None,
+        }));
         self.read_shape(&item)?;
         let (names, bound) = (self.names.len(), self.bound.len());
         for name in ["element".into(), format!("element{depth}")] {

@@ -8,6 +8,7 @@ use crate::ir::late::Late;
 use crate::ir::rule::hole_of;
 use crate::value::{Str, Value};
 
+use super::looked::{LookedFor, itself, plain};
 use super::tests::{By, Tests};
 use super::texts::{TextStep, Way};
 use super::{Reads, Step, Tree, Untracked};
@@ -238,29 +239,31 @@ impl Reader {
     }
 
     fn read(&mut self, part: Part, steps: &[Step], whole: bool) {
-        self.tree(part).add(steps, whole);
-    }
-
-    /// All of a value is read, as a list.
-    pub fn read_list(&mut self, values: &ValueSet) {
-        for one in values {
-            if let AbstractValue::At(part, steps) = one {
-                self.tree(*part).add_list(steps);
-            }
-        }
+        self.tree(part).add(&plain(steps), whole);
     }
 
     /// Something depends on all of a value, in a way that is not looked into.
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        self.consume_as(values, LookedFor::ANY)
+    }
+
+    /// The same, of values of which the types are known that are looked for.
+    pub fn consume_as(&mut self, values: &ValueSet, what: LookedFor) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
             tests.is_lost |= values.iter().any(is_built);
         }
-        self.read_all(values)
+        self.read_as(values, what)
     }
 
     /// Something depends on all of a value, by tests that are noted.
     pub fn read_all(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        self.read_as(values, LookedFor::ANY)
+    }
+
+    /// The same, of values of which the types are known that are looked for.
+    pub fn read_as(&mut self, values: &ValueSet, what: LookedFor) -> Result<(), Untracked> {
+        self.look_for(values, what);
         for one in values {
             match one {
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
@@ -270,7 +273,8 @@ impl Reader {
                 AbstractValue::Made(of, _) | AbstractValue::Split(of, ..) | AbstractValue::Count(of, ..) => {
                     self.origin(of);
                 }
-                AbstractValue::List(items) | AbstractValue::Sum(items) => self.read_all(items)?,
+                AbstractValue::List(items) => self.read_as(items, what.of_items())?,
+                AbstractValue::Sum(items) => self.read_as(items, what)?,
                 AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.read_all(v))?,
                 AbstractValue::Constant(_)
                 | AbstractValue::Computed
@@ -289,8 +293,10 @@ impl Reader {
             (&one[..], &other[..])
             && self.tests.is_some()
         {
-            self.tree(*part).add_compared(steps);
-            self.tree(*other_part).add_compared(other_steps);
+            self.look_for(one, LookedFor::ANY);
+            self.look_for(other, LookedFor::ANY);
+            self.tree(*part).add_compared(&plain(steps));
+            self.tree(*other_part).add_compared(&plain(other_steps));
             return Ok(());
         }
         self.read_all(one)?;
@@ -348,7 +354,7 @@ impl Reader {
 
     /// The parts of texts between the occurrences of a text.
     pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
-        self.read_all(values)?;
+        self.read_as(values, LookedFor::TEXT)?;
         let mut out = ValueSet::new();
         for one in values {
             let (of, way) = match one {
@@ -384,6 +390,7 @@ impl Reader {
             if at != 0 && !others.iter().all(is_fixed) {
                 self.lose();
             }
+            self.look_for(&others, LookedFor::LIST);
             out = self.items(&others)?;
         }
         for one in parts {
@@ -417,11 +424,12 @@ impl Reader {
 
     /// The names of the fields of an object, on which something depends.
     pub fn names(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
+        self.look_for(values, LookedFor::MAP);
         let mut names = ValueSet::new();
         for one in values {
             let found = match one {
                 AbstractValue::At(part, steps) => {
-                    self.tree(*part).add_names(steps);
+                    self.tree(*part).add_names(&plain(steps));
                     self.tests.is_some().then(|| AbstractValue::Name(steps.clone())).into_iter().collect()
                 }
                 AbstractValue::Map(_)
@@ -467,6 +475,7 @@ impl Reader {
 
     /// The value under a key.
     pub fn key(&mut self, values: &ValueSet, key: &Str) -> Result<ValueSet, Untracked> {
+        self.look_for(values, LookedFor::MAP);
         let mut out = ValueSet::new();
         for one in values {
             let found = match one {
@@ -556,8 +565,10 @@ impl Reader {
         Ok(out)
     }
 
-    /// Any of the items of a list, lists among them taken apart.
-    pub fn flat(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
+    /// Any of the items of a list, lists among them taken apart. `are_lists`: each is what is found in an item of another list.
+    pub fn flat(&mut self, values: &ValueSet, are_lists: bool) -> Result<ValueSet, Untracked> {
+        self.look_for(values, LookedFor::LIST);
+        self.look_for_in_items(values, LookedFor::LIST);
         let items = self.items(values)?;
         // What is a list is always taken apart.
         let mut out: ValueSet =
@@ -589,6 +600,15 @@ impl Reader {
                 }
             };
             out = either(out, found)?;
+        }
+        // What is no list stays as it is.
+        let is_field = |steps: &[Step]| matches!(steps.last(), Some(Step::Key(_)));
+        for one in out.iter_mut().filter(|_| are_lists) {
+            if let AbstractValue::At(part, steps) = one
+                && is_field(steps)
+            {
+                *one = AbstractValue::At(*part, itself(steps));
+            }
         }
         Ok(out)
     }

@@ -7,6 +7,7 @@ use crate::value::wildcard::has_wildcard;
 use crate::value::{Str, Value};
 
 use super::Untracked;
+use super::looked::LookedFor;
 use super::seen::{Reader, ValueSet};
 use super::tests::By;
 
@@ -41,7 +42,7 @@ impl Reader {
         match shape {
             Shape::Leaf(leaf) => {
                 self.pattern(subject, &leaf.source);
-                self.consume(subject)
+                self.consume_as(subject, LookedFor::SCALAR)
             }
             Shape::Map(map) => self.map(map, subject),
             Shape::List(list) => self.list(list, subject),
@@ -51,8 +52,9 @@ impl Reader {
     fn map(&mut self, map: &MapShape, subject: &ValueSet) -> Done {
         if map.expand {
             self.pattern(subject, &map.source);
-            return self.consume(subject);
+            return self.consume_as(subject, LookedFor::MAP);
         }
+        self.look_for(subject, LookedFor::MAP);
         self.read_shape(subject)?;
         map.entries.iter().try_for_each(|entry| self.entry(entry, subject))
     }
@@ -63,7 +65,7 @@ impl Reader {
         }
         if has_wildcard(&entry.key) {
             self.pattern(subject, &Value::Str(entry.key.clone()));
-            self.consume(subject)?;
+            self.consume_as(subject, LookedFor::MAP)?;
             // What is below may be under any key.
             return if entry.anchor == Anchor::Negation {
                 Ok(())
@@ -105,6 +107,7 @@ impl Reader {
     }
 
     fn list(&mut self, list: &ListShape, subject: &ValueSet) -> Done {
+        self.look_for(subject, LookedFor::LIST);
         self.read_shape(subject)?;
         if matches!(list, ListShape::Empty(_)) {
             return Ok(());
@@ -116,9 +119,9 @@ impl Reader {
         }?;
         match list {
             ListShape::Scalars(leaf, _) => {
+                self.look_for(&items, LookedFor::SCALAR);
                 self.pattern(subject, &leaf.source);
-                self.read_list(subject);
-                self.consume(subject)
+                self.consume_as(subject, LookedFor::LIST)
             }
             _ => Ok(()),
         }
@@ -132,6 +135,7 @@ impl Reader {
                 None => Ok(()),
             },
             Template::Object(pairs) => {
+                self.look_for(subject, LookedFor::MAP);
                 self.read_shape(subject)?;
                 for (key, value) in pairs {
                     let Template::Const(Value::Str(raw)) = key else {
@@ -156,6 +160,7 @@ impl Reader {
                 Ok(())
             }
             Template::List(items) => {
+                self.look_for(subject, LookedFor::LIST);
                 let below = self.items(subject)?;
                 items.iter().try_for_each(|item| self.draft(item, &below))?;
                 // Which element of the pattern counts depends on what it becomes.

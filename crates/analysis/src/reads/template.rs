@@ -9,6 +9,7 @@ use crate::value::{Str, Value};
 
 use super::Untracked;
 use super::expr::AbstractEnv;
+use super::looked::{LookedFor, plain};
 use super::seen::{AbstractValue, GIVEN, Origin, Reader, ValueSet, composed, either};
 use super::tests::By;
 use super::texts::TextStep;
@@ -206,8 +207,9 @@ impl Reader {
             match one {
                 AbstractValue::At(_, steps)
                 | AbstractValue::Made(Origin::At(_, steps) | Origin::Name(steps), _) => {
-                    if !tests.quoted.contains(steps) {
-                        tests.quoted.push(steps.clone());
+                    let steps = plain(steps);
+                    if !tests.quoted.iter().any(|own| **own == *steps) {
+                        tests.quoted.push(steps.into_owned());
                     }
                 }
                 AbstractValue::Constant(Value::Str(_)) | AbstractValue::Elsewhere => {}
@@ -226,9 +228,16 @@ impl Reader {
     pub fn conditions(&mut self, conditions: &Conditions) -> Result<(), Untracked> {
         for condition in conditions.any.iter().flatten().chain(&conditions.all) {
             let (key, value) = (self.template(&condition.key)?, self.template(&condition.value)?);
-            self.read_all(&key)?;
-            self.read_all(&value)?;
             use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
+            let is_scalar = matches!(&condition.value, Template::Const(value)
+                if !matches!(value, Value::List(_) | Value::Map(_) | Value::Null));
+            let what = match condition.operator {
+                Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => LookedFor::SCALARS,
+                _ if is_scalar => LookedFor::SCALAR,
+                _ => LookedFor::ANY,
+            };
+            self.read_as(&key, what)?;
+            self.read_as(&value, what)?;
             let by = match condition.operator {
                 Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
                 // The value is a pattern for the key.

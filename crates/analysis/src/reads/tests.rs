@@ -8,7 +8,10 @@
 use crate::value::print::json;
 use crate::value::{Str, Value};
 
+use std::collections::BTreeMap;
+
 use super::Step;
+use super::looked::{LookedFor, plain};
 use super::seen::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
 use super::texts::{TextStep, Way};
 use crate::ir::Expr;
@@ -61,6 +64,10 @@ pub struct Tests {
     pub late: Vec<Expr>,
     /// The places whose texts become a part of an expression, in quotes.
     pub quoted: Vec<Vec<Step>>,
+    /// The types that are looked for at places.
+    pub looked_for: BTreeMap<Vec<Step>, LookedFor>,
+    /// Whether places are not those of the object.
+    pub is_moved: bool,
 }
 
 /// The parts of a value.
@@ -183,7 +190,10 @@ impl Tests {
                 let star = Value::from("*");
                 places().for_each(|(place, way)| self.at_way(place, way, by, &star));
             }
-            self.related.push(places().map(|(place, _)| place.to_vec()).collect());
+            let group: Vec<Vec<Step>> = places().map(|(place, _)| plain(place).to_vec()).collect();
+            if !self.related.contains(&group) {
+                self.related.push(group);
+            }
         }
         self.is_partial |= self.related.len() > MOST || self.anywhere.len() > MOST;
     }
@@ -213,6 +223,7 @@ impl Tests {
 
     /// The texts that are built of the values at a place are compared with a constant.
     pub fn at_way(&mut self, place: &[Step], way: &[TextStep], by: By, with: &Value) {
+        let place = &*plain(place);
         let is_known =
             |test: &Test| test.place == place && test.way == way && test.by == by && test.with == *with;
         if self.tests.iter().any(is_known) {
@@ -234,8 +245,12 @@ impl Tests {
         self.anywhere.extend(other.anywhere.iter().cloned());
         self.is_partial |= other.is_partial;
         self.is_lost |= other.is_lost;
+        self.is_moved |= other.is_moved;
         self.late.extend(other.late.iter().cloned());
         self.quoted.extend(other.quoted.iter().cloned());
+        for (place, what) in &other.looked_for {
+            self.looked_for.entry(place.clone()).or_default().merge(*what);
+        }
     }
 }
 

@@ -34,11 +34,11 @@ impl Domain<'_> {
         if !tree.whole {
             return Vec::new();
         }
-        let fits = |whole: &Value| match (ty, whole) {
-            (None, _) => true,
-            (Some(Type::List(..)), Value::List(_)) => true,
-            (Some(Type::Map(..)), Value::Map(_)) => true,
-            _ => false,
+        let fits = |whole: &Value| {
+            matches!(
+                (ty, whole),
+                (None, _) | (Some(Type::List(..)), Value::List(_)) | (Some(Type::Map(..)), Value::Map(_))
+            )
         };
         self.tested.at(&self.at).wholes.into_iter().filter(fits).map(plain).collect()
     }

@@ -16,6 +16,7 @@ mod outside;
 mod pairs;
 mod questions;
 mod texts;
+mod untyped;
 mod wholes;
 
 fn load(text: &str) -> Policies {

@@ -69,13 +69,14 @@ fn outcome(
     result
 }
 
-/// The result of a policy that validates; the last binding that accepts the request decides.
-pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
+/// The result of a policy that validates; the last binding that accepts the request decides. `creates`: whatever is requested is seen as a
+/// creation.
+pub fn verdict(bound: &Bound, rule: &Rule, request: &Request, creates: bool) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
     let expressions = rule.expressions.as_ref()?;
     let report = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
-    let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
+    let seen = |namespace: Value| root(request, creates, &request.object, params.clone(), namespace);
     let conditions = seen(Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
@@ -98,12 +99,17 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
 
 /// The result of a policy that mutates the object, and the object; each binding sees the object that the one before
 /// it left. A mutation that fails gives no result.
-pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
+pub fn change(
+    bound: &Bound,
+    rule: &Rule,
+    request: &Request,
+    creates: bool,
+) -> (Option<RuleOutcome>, Option<Value>) {
     let Some(expressions) = &rule.expressions else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());
     for binding in accepting(bound, request) {
         let report = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
-        match changed(bound, expressions, patches(rule), binding, request, &object) {
+        match changed(bound, expressions, patches(rule), binding, (request, creates), &object) {
             Ok(Some(new)) => {
                 object = new;
                 last = report(Status::Pass, "mutation is successfully applied");
@@ -131,11 +137,11 @@ fn changed(
     expressions: &Expressions,
     patches: &[ExpressionPatch],
     binding: Option<&PolicyBinding>,
-    request: &Request,
+    (request, creates): (&Request, bool),
     object: &Value,
 ) -> Result<Option<Value>, MutationFailure> {
     let params = bound.param_kind.as_ref().map(|_| Value::Null);
-    let conditions = root(request, object, params, Value::Null);
+    let conditions = root(request, creates, object, params, Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -147,7 +153,7 @@ fn changed(
     let mut object = object.clone();
     // A patch of no known type changes nothing.
     for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
-        let root = root(request, &object, params.clone(), namespace.clone());
+        let root = root(request, creates, &object, params.clone(), namespace.clone());
         let scope = scope(expressions, &root, request, BUDGET);
         let value = scope.value(&patch.source.program).map_err(|_| MutationFailure::Change)?;
         let new = match patch.patch_type {

@@ -23,9 +23,10 @@ use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
 
 /// Changes the object of the request, or others.
 pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
-    let MatchedRule { rule, request, .. } = met;
+    let MatchedRule { rule, request, around, .. } = met;
     if let Some(bound) = &rule.bound {
-        let (result, object) = super::admission::offline::change(bound, rule, request);
+        let creates = around.profile.admission_policies_see_creations;
+        let (result, object) = super::admission::offline::change(bound, rule, request, creates);
         return RuleRun { left: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..result.into() };
     }
     let Body::Mutate(mutation) = &rule.body else { return RuleRun::default() };

@@ -1,6 +1,7 @@
 //! What the expressions of Kubernetes' own policies see outside of a cluster.
 //!
-//! In: a request and an object. Out: a root in which the request creates the object. Semantics: `docs/admission.md`,
+//! In: a request and an object. Out: a root in which the request creates the object, or, where it is seen as an API server shows it, the
+//! request. Semantics: `docs/admission.md`,
 //! "Outside of a cluster".
 
 use crate::Request;
@@ -9,9 +10,17 @@ use crate::value::{Map, Value};
 use super::rule::admission_request;
 
 /// What expressions see.
-pub fn root(request: &Request, object: &Value, params: Option<Value>, namespace: Value) -> Value {
+pub fn root(
+    request: &Request,
+    creates: bool,
+    object: &Value,
+    params: Option<Value>,
+    namespace: Value,
+) -> Value {
     let mut r = admission_request(request);
-    r.insert("operation", Value::from("CREATE"));
+    if creates {
+        r.insert("operation", Value::from("CREATE"));
+    }
     let user = r.get("userInfo").and_then(Value::as_map).is_none_or(Map::is_empty);
     if user {
         let mut m = Map::new();
@@ -22,7 +31,7 @@ pub fn root(request: &Request, object: &Value, params: Option<Value>, namespace:
     }
     let mut m = Map::new();
     m.insert("object", object.clone());
-    m.insert("oldObject", Value::Null);
+    m.insert("oldObject", if creates { Value::Null } else { request.old_object.clone() });
     m.insert("request", Value::Map(r));
     m.insert("namespaceObject", namespace);
     if let Some(params) = params {
