@@ -480,7 +480,7 @@ impl Reader {
             [one] if SAME.contains(&name) => {
                 let values = self.expr(one, a)?;
                 let what = match name {
-                    // What is made of the value says what it is.
+                    // What is done with the result says what it is.
                     "dyn" | "value" | "optional.of" => LookedFor::NONE,
                     // Lists and objects have a text there.
                     "to_string" => LookedFor::ANY,

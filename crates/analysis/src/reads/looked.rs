@@ -1,7 +1,7 @@
 //! Which types rules look for in values.
 //!
 //! In: uses of abstract values. Out: [`LookedFor`] at each place: whether a rule takes what is there for a list, an object or a scalar.
-//! Where no schema says what a field is, it is what rules look for. A use that would go on with another type, too, without looking for it, says
+//! Where no schema says what a field is, it is what rules look for. A use that takes another type, too, without looking for it, says
 //! nothing: a loop of `foreach` takes what is no list for a list of one, and lists are taken apart whose items are lists or not. A use of which
 //! it is not known what it looks for is one that may look for any type.
 

@@ -5,7 +5,7 @@
 //! A proof about such fields is relative to their types: they have those that rules look for. A type that any unit of either side looks for is
 //! tried: that one unit takes a field for a list says nothing about another that takes it for an object. Where all that look at it take it for a list
 //! (a loop of `foreach`, a filter, `[]`, a pattern of a list, `orValue([])`), an object or a text in its place is none of these types. A loop of
-//! CEL takes lists and objects: it goes on with what others look for, and with both where these say neither. As soon as one use is not known to look for
+//! CEL takes lists and objects: it looks for what others look for, and for both where these say neither. As soon as one use is not known to look for
 //! a type (an argument of a function, two fields that are compared), or the tests of one unit are not known, all that the reads allow are tried.
 
 use super::super::answers::of_image;
