@@ -83,15 +83,15 @@ impl DifferenceKind {
     }
 }
 
-/// Where an object can exist.
+/// Where an object can exist; what may exist in clusters first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Universe {
     /// A Kubernetes API server admits it, and shows it to admission webhooks so that the sides differ.
     Cluster,
-    /// It fits the schema of its kind, as files do; an API server refuses it, or fills in what makes the sides agree.
-    Files,
     /// Nothing is known about objects of its kind.
     Any,
+    /// It fits the schema of its kind, as files do; an API server refuses it, or fills in what makes the sides agree.
+    Files,
 }
 
 impl Universe {

@@ -187,3 +187,17 @@ fn no_request_is_in_a_namespace_that_is_a_pattern() {
     assert!(found.differences.iter().all(|one| one.universe == Universe::Files));
     assert_eq!(compared(&old("vaul"), &new).answer, Answer::Differs);
 }
+
+#[test]
+fn an_object_that_may_be_in_a_cluster_shows_a_difference_before_one_in_files() {
+    let of = |on: &str| {
+        super::checking(
+            "example.com/v1/Widget",
+            &format!(
+                "anyPattern: [{{(metadata): {{name: 'a*'}}, spec: {{on: {on}}}}}, {{spec: {{count: '>1'}}}}]"
+            ),
+        )
+    };
+    let found = compared(&of("false"), &of("true"));
+    assert_eq!(found.answer, Answer::Differs);
+}
