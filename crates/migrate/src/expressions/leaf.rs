@@ -97,14 +97,15 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             }
         }
     }
+    let mut literal: Vec<&str> = Vec::new();
     if let (Ty::Any, Value::Str(own), true) = (ty, &leaf.source, leaf.is_only_itself()) {
-        // The pattern as it stands matches, too; where a schema is known, it is no value.
-        words.push(own.to_string());
+        // The pattern as it stands matches, too, as a text; where a schema is known, it is no value.
+        literal.push(own);
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut terms = Vec::new();
-    if !words.is_empty() {
-        terms.push(words_of(value, ty, &words, &[]));
+    if !words.is_empty() || !literal.is_empty() {
+        terms.push(words_of(value, ty, &words, &literal));
     }
     terms.extend(others);
     any(terms)

@@ -108,6 +108,12 @@ fn numbers_and_quantities_are_compared_as_what_the_field_holds() {
 }
 
 #[test]
+fn the_text_of_a_pattern_matches_as_a_text_where_no_schema_is_known() {
+    let found = pattern(&["Widget"], "{spec: {host: '!*.default.svc*'}}");
+    assert!(found.contains("== '!*.default.svc*'") && !found.contains("matches"), "{found}");
+}
+
+#[test]
 fn a_condition_anchor_limits_what_is_checked() {
     assert_eq!(
         pattern(&["Pod"], "{spec: {containers: [{(image): 'x/*', imagePullPolicy: Always}]}}"),
