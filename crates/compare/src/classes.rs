@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::analysis::reads::Step;
 use crate::engine::Request;
-use crate::kubernetes::admitted::{required_item, smallest};
+use crate::kubernetes::admitted::{Reason, admitted, kind_of, required_item, smallest};
 use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
@@ -271,6 +271,10 @@ impl Classes {
             Seen::Refused | Seen::NoPattern => String::new(),
             Seen::Without(path) => path,
         };
+        if is_forbidden(&case.object, field) {
+            // Whatever is in it.
+            return Shown::As(items.clone(), Some(refused));
+        }
         let shown = as_if_admitted(&self.environment, &case);
         let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
         Shown::As(shown, Some(refused))
@@ -362,6 +366,17 @@ fn closed<T: Clone, C>(
         }
     }
     Some(found)
+}
+
+/// Whether an API server refuses an object because it has a field at all.
+fn is_forbidden(object: &Value, field: &[Step]) -> bool {
+    let Some(Some(Err(refusal))) = kind_of(object).map(|kind| admitted(&kind, object)) else { return false };
+    let path = field.iter().fold(String::new(), |path, step| match step {
+        Step::Key(key) if path.is_empty() => key.to_string(),
+        Step::Key(key) => format!("{path}.{key}"),
+        _ => format!("{path}[0]"),
+    });
+    refusal.reason == Reason::Forbidden && refusal.path == path
 }
 
 /// What is at the end of some steps, or something empty like what was put there.
