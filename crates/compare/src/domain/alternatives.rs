@@ -10,7 +10,7 @@ use crate::kubernetes::admitted::{
     Alternative, Together, alternatives, companions, further, is_in_group, listed, unfilled,
 };
 use crate::kubernetes::schema::TypeDef;
-use crate::value::{Str, Value};
+use crate::value::{Map, Str, Value};
 
 /// What an object has to have some of.
 #[derive(Default)]
@@ -63,35 +63,20 @@ impl Domain<'_> {
             if instead.further.iter().any(|key| map.contains_key(key)) {
                 continue;
             }
-            let is_same = |key: &str, own: &Value, value: &Value| {
-                listed(&def.name, key).is_empty() || own.json_eq(value)
-            };
             let fits = |one: &&Alternative| {
-                one.fields.iter().all(|(key, value)| match map.get(key) {
-                    Some(own) => is_same(key, own, value),
-                    None => !is_read(key),
-                }) && one.only.iter().all(|(key, value)| map.get(key).is_none_or(|own| own.json_eq(value)))
+                fits(map, &one.fields, tree, def)
+                    && one.only.iter().all(|(key, value)| map.get(key).is_none_or(|own| own.json_eq(value)))
             };
             let present = |one: &&Alternative| one.fields.keys().filter(|key| map.contains_key(key)).count();
             let mut fitting = instead.listed.iter().filter(fits);
             let best = fitting.clone().find(|one| present(one) > 0).or_else(|| fitting.next());
-            let added: Vec<(Str, Value)> = match best {
-                Some(one) => one
-                    .fields
-                    .iter()
-                    .filter(|(key, _)| !map.contains_key(key))
-                    .map(|(k, v)| (k.clone(), v.clone()))
-                    .collect(),
-                None => {
-                    let other = instead.further.iter().find(|key| !is_read(key));
-                    let other = other.and_then(|key| def.field(key));
-                    other
-                        .map(|field| (field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1)))
-                        .into_iter()
-                        .collect()
-                }
-            };
-            added.into_iter().for_each(|(key, value)| _ = map.insert::<Str>(key, value));
+            if let Some(one) = best {
+                insert_missing(map, one.fields.iter());
+            } else if let Some(key) = instead.further.iter().find(|key| !is_read(key))
+                && let Some(field) = def.field(key)
+            {
+                map.insert::<Str>(field.name.clone(), self.minimal(&field.name, &field.ty, depth + 1));
+            }
         }
     }
 
@@ -103,11 +88,7 @@ impl Domain<'_> {
             for choice in all.iter_mut() {
                 let Some(Value::Map(map)) = &mut choice.value else { continue };
                 if row.fields.iter().any(|key| map.contains_key(key)) {
-                    for (key, value) in row.with.iter().filter(|(key, _)| tree.get(key).is_none()) {
-                        if !map.contains_key(key) {
-                            map.insert::<Str>(key.clone(), value.clone());
-                        }
-                    }
+                    insert_missing(map, row.with.iter().filter(|(key, _)| tree.get(key).is_none()));
                 }
             }
         }
@@ -124,17 +105,12 @@ impl Domain<'_> {
             for choice in all.iter() {
                 let Some(Value::Map(map)) = &choice.value else { continue };
                 let lacks = !row.fields.iter().any(|key| map.contains_key(key));
-                let fits = row.with.iter().all(|(key, value)| match map.get(key) {
-                    Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
-                    None => !is_read(key),
-                });
-                if lacks && fits && row.with.keys().any(|key| !map.contains_key(key)) {
+                if lacks
+                    && fits(map, &row.with, tree, def)
+                    && row.with.keys().any(|key| !map.contains_key(key))
+                {
                     let mut map = map.clone();
-                    for (key, value) in row.with.iter() {
-                        if !map.contains_key(key) {
-                            map.insert::<Str>(key.clone(), value.clone());
-                        }
-                    }
+                    insert_missing(&mut map, row.with.iter());
                     more.push(Choice { value: Some(Value::Map(map)), ..choice.clone() });
                 }
             }
@@ -143,6 +119,22 @@ impl Domain<'_> {
         if all.len() > before && all.len() > self.limit {
             self.not_all("too many combinations of fields");
             all.truncate(self.limit);
+        }
+    }
+}
+
+/// Whether an object may have some fields: it has them, with one of the same values where a server takes only some, or they are not read.
+fn fits(map: &Map, fields: &Map, tree: &Tree, def: &TypeDef) -> bool {
+    fields.iter().all(|(key, value)| match map.get(key) {
+        Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
+        None => tree.get(key).is_none(),
+    })
+}
+
+fn insert_missing<'e>(map: &mut Map, entries: impl Iterator<Item = (&'e Str, &'e Value)>) {
+    for (key, value) in entries {
+        if !map.contains_key(key) {
+            map.insert::<Str>(key.clone(), value.clone());
         }
     }
 }
