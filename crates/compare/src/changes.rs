@@ -178,7 +178,7 @@ impl Run<'_> {
             Seen::NoPattern => return Ok(true),
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => return Ok(true),
-            Seen::Without(_) | Seen::Refused => {}
+            Seen::Without(_) | Seen::Refused(_) => {}
         }
         if is_constant(environment, fields, &case.object) {
             return Ok(true);

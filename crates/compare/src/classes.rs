@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::analysis::reads::Step;
 use crate::engine::Request;
-use crate::kubernetes::admitted::{Reason, admitted, kind_of, required_item, smallest};
+use crate::kubernetes::admitted::{Reason, Refusal, required_item, smallest};
 use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
@@ -268,13 +268,13 @@ impl Classes {
         let refused = match seen_in_clusters(&self.environment, &case) {
             Seen::Unknown => return Shown::Unknown,
             Seen::As(seen) => return Shown::As(found_at(&seen.object, field, items), None),
-            Seen::Refused | Seen::NoPattern => String::new(),
+            // Whatever is in it.
+            Seen::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
+                return Shown::As(items.clone(), Some(String::new()));
+            }
+            Seen::Refused(_) | Seen::NoPattern => String::new(),
             Seen::Without(path) => path,
         };
-        if is_forbidden(&case.object, field) {
-            // Whatever is in it.
-            return Shown::As(items.clone(), Some(refused));
-        }
         let shown = as_if_admitted(&self.environment, &case);
         let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
         Shown::As(shown, Some(refused))
@@ -369,8 +369,7 @@ fn closed<T: Clone, C>(
 }
 
 /// Whether an API server refuses an object because it has a field at all.
-fn is_forbidden(object: &Value, field: &[Step]) -> bool {
-    let Some(Some(Err(refusal))) = kind_of(object).map(|kind| admitted(&kind, object)) else { return false };
+fn is_forbidden(refusal: &Refusal, field: &[Step]) -> bool {
     let path = field.iter().fold(String::new(), |path, step| match step {
         Step::Key(key) if path.is_empty() => key.to_string(),
         Step::Key(key) => format!("{path}.{key}"),

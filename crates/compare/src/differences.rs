@@ -126,7 +126,7 @@ impl Run<'_> {
     fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
         match seen_in_clusters(environment, case) {
             Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::NoPattern | Seen::Refused => Universe::Files,
+            Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => Universe::Files,
             Seen::As(seen) => match self.differ(environment, &seen) {
                 Some((same, ..)) if same == kind => Universe::Cluster,
                 _ => Universe::Files,

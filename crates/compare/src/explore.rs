@@ -130,7 +130,7 @@ impl Run<'_> {
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
             Seen::NoPattern => found.in_files.push(case),
-            Seen::Without(_) | Seen::Refused => {
+            Seen::Without(_) | Seen::Refused(_) => {
                 if let Some(object) = mended(&case.object) {
                     let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)

@@ -26,8 +26,8 @@ pub(crate) enum Seen {
     Without(String),
     /// An API server refuses them, and all that have a text with wildcards there.
     NoPattern,
-    /// An API server refuses them.
-    Refused,
+    /// An API server refuses them, for this where that is known.
+    Refused(Option<Refusal>),
     /// Nothing is known of their kind.
     Unknown,
 }
@@ -127,7 +127,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
             Some(Err(Refusal { reason: Reason::Invalid, path, .. })) if is_pattern(object, &path) => {
                 return Seen::NoPattern;
             }
-            Some(Err(_)) => return Seen::Refused,
+            Some(Err(refusal)) => return Seen::Refused(Some(refusal)),
         }
     }
     let mut seen = seen.into_iter();
@@ -147,7 +147,7 @@ fn of_unknown(object: &Value) -> Seen {
     match object.text_at(&["metadata", "name"]) {
         name if has_wildcard(name) || has_wildcard(namespace) => Seen::NoPattern,
         _ if namespace.is_empty() || is_label => Seen::Unknown,
-        _ => Seen::Refused,
+        _ => Seen::Refused(None),
     }
 }
 
