@@ -47,8 +47,8 @@ struct Said {
     as_written: Vec<Verdict>,
     /// The same of the list as an API server shows it to webhooks.
     in_clusters: Vec<Verdict>,
-    /// Whether it refuses it, with the field for want of which it does where that is known: then what is said counts as if it did not, as
-    /// something else in the object may be wrong.
+    /// Whether it refuses it, with the field for want of which it does where that is known, or `*` for a text with wildcards: then what is
+    /// said counts as if it did not, as something else in the object may be wrong.
     refused: Option<String>,
 }
 
@@ -57,7 +57,7 @@ struct Said {
 enum Shown {
     /// It is not known.
     Unknown,
-    /// So, and refused, for want of a field where that is known.
+    /// So, and refused, as in [`Said`].
     As(Value, Option<String>),
 }
 
@@ -272,7 +272,9 @@ impl Classes {
             Seen::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
                 return Shown::As(items.clone(), Some(String::new()));
             }
-            Seen::Refused(_) | Seen::NoPattern => String::new(),
+            Seen::Refused(_) => String::new(),
+            // No text of its class is admitted, while one with the same answers may be.
+            Seen::NoPattern => "*".to_string(),
             Seen::Without(path) => path,
         };
         let shown = as_if_admitted(&self.environment, &case);

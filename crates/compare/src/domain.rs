@@ -20,6 +20,7 @@ use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::smallest;
 use crate::kubernetes::schema::{Leaf, Type};
+use crate::value::quantity::Quantity;
 use crate::value::{Map, Str, Value};
 
 use super::classes::Classes;
@@ -170,6 +171,10 @@ impl<'d> Domain<'d> {
         let mut amounts: Vec<Str> = vec!["1".into()];
         amounts.extend(tested.amounts().into_iter().chain(ints.clone()).chain(as_quantity.texts));
         amounts.extend(tested.relates.then(|| Str::from("2")));
+        // An API server shows them in another notation than some are written in.
+        let canonical = |text: &Str| Quantity::parse(text).map(|amount| Str::from(amount.to_string()));
+        let shown: Vec<Str> = amounts.iter().filter_map(canonical).collect();
+        amounts.extend(shown);
         unique(&mut amounts);
         texts.extend(tested.amounts().into_iter().chain(ints).chain(as_text.texts));
         unique(&mut texts);

@@ -1,7 +1,9 @@
 //! Objects that an API server refuses, mended where it is plain how.
 //!
 //! In: an object. Out: one that is admitted and differs from it in what the server requires: fields that must be set, texts and
-//! numbers that repeat those of an earlier item, labels by which a controller finds its pods.
+//! numbers that repeat those of an earlier item, labels by which a controller finds its pods, and what goes with a field elsewhere.
+
+mod elsewhere;
 
 use std::collections::BTreeSet;
 
@@ -30,6 +32,10 @@ pub(crate) fn mended(object: &Value) -> Option<Value> {
             continue;
         }
         let path = parse(&refusal.path);
+        if let Some(found) = elsewhere::completed(&object, &path) {
+            object = found;
+            continue;
+        }
         object = match refusal.reason {
             Reason::Invalid if refusal.path == "metadata.name" => {
                 with(&object, &path, Some(Value::from("a")))?

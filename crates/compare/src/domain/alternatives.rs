@@ -82,12 +82,10 @@ impl Domain<'_> {
 
     /// Adds what objects have that have one of the fields that are read, where it is not read.
     pub(super) fn with_companions(tree: &Tree, def: &TypeDef, all: &mut [Choice]) {
-        for row in
-            companions(&def.name).iter().filter(|row| row.fields.iter().any(|key| tree.get(key).is_some()))
+        for row in companions(&def.name).iter().filter(|row| row.fields.iter().any(|path| reads(tree, path)))
         {
-            for choice in all.iter_mut() {
-                let Some(Value::Map(map)) = &mut choice.value else { continue };
-                if row.fields.iter().any(|key| map.contains_key(key)) {
+            for choice in all.iter_mut().filter(|one| row.fields.iter().any(|path| has(&one.value, path))) {
+                if let Some(Value::Map(map)) = &mut choice.value {
                     insert_missing(map, row.with.iter().filter(|(key, _)| tree.get(key).is_none()));
                 }
             }
@@ -129,6 +127,29 @@ fn fits(map: &Map, fields: &Map, tree: &Tree, def: &TypeDef) -> bool {
         Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
         None => tree.get(key).is_none(),
     })
+}
+
+/// Whether a field is read; keys of a path are separated by points, and may be those of items.
+fn reads(tree: &Tree, path: &str) -> bool {
+    path.split('.')
+        .try_fold(tree, |tree, key| {
+            let of_items =
+                || tree.items.as_deref().or(tree.nested.as_deref()).and_then(|items| items.get(key));
+            tree.get(key).or_else(of_items)
+        })
+        .is_some()
+}
+
+/// Whether an object has a field, or an item on the way does.
+fn has(value: &Option<Value>, path: &str) -> bool {
+    fn of(value: &Value, path: &str) -> bool {
+        let items = value.as_list().into_iter().flatten();
+        let (key, rest) = path.split_once('.').unwrap_or((path, ""));
+        let own = value.get(key);
+        own.is_some_and(|own| rest.is_empty() || of(own, rest))
+            || items.into_iter().any(|item| of(item, path))
+    }
+    value.as_ref().is_some_and(|value| of(value, path))
 }
 
 fn insert_missing<'e>(map: &mut Map, entries: impl Iterator<Item = (&'e Str, &'e Value)>) {

@@ -57,10 +57,57 @@ fn an_object_may_have_a_field_that_needs_another_one() {
         let found = compared(&requiring("", resource, expression), &requiring("", resource, "true"));
         assert_eq!(found.answer, Answer::Differs, "{expression}");
     }
-    // The volume of a mount is no field of the mount: an API server refuses it without.
-    let mounts = "object.spec.containers.all(c, c.?volumeMounts.orValue([]).all(m, !has(m.readOnly)))";
-    let found = compared(&requiring("", "pods", mounts), &requiring("", "pods", "true"));
-    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+#[test]
+fn what_goes_with_a_field_may_be_elsewhere_in_the_object() {
+    for (resource, expression) in [
+        ("pods", "object.spec.containers.all(c, c.?volumeMounts.orValue([]).all(m, !has(m.readOnly)))"),
+        ("pods", "object.spec.containers.all(c, !has(c.volumeDevices))"),
+        ("pods", "object.spec.?initContainers.orValue([]).all(c, !has(c.livenessProbe))"),
+        ("pods", "object.spec.?dnsPolicy.orValue('') != 'None'"),
+        (
+            "services",
+            "object.spec.?ports.orValue([]).all(p, p.?name.orValue('') != 'c' || p.?nodePort.orValue(0) < 30003)",
+        ),
+    ] {
+        let found = compared(&requiring("", resource, expression), &requiring("", resource, "true"));
+        assert_eq!(found.answer, Answer::Differs, "{expression}");
+    }
+}
+
+#[test]
+fn texts_that_no_server_admits_do_not_stand_for_others_that_it_does() {
+    let of = |name: &str| {
+        let condition = |key: &str, operator: &str, value: &str| {
+            format!("{{key: '{{{{ element.{key} }}}}', operator: {operator}, value: {value}}}")
+        };
+        let port = condition("nodePort || `0`", "LessThan", "30002");
+        let named = condition("name || ''''", "AnyIn", &format!("[a, {name}]"));
+        checking(
+            "Service",
+            &format!(
+                "foreach: [{{list: request.object.spec.ports, deny: {{conditions: {{any: [{port}, {named}]}}}}}}]"
+            ),
+        )
+    };
+    assert_eq!(compared(&of("NodePort"), &of("c")).answer, Answer::Differs);
+}
+
+#[test]
+fn an_amount_is_shown_in_another_notation_than_it_is_written_in() {
+    let of = |operator: &str| {
+        let condition =
+            format!("{{key: '{{{{ element.emptyDir.sizeLimit }}}}', operator: {operator}, value: '0.1'}}");
+        checking(
+            "Pod",
+            &format!(
+                "foreach: [{{list: request.object.spec.volumes, deny: {{conditions: {{all: [{condition}]}}}}}}]"
+            ),
+        )
+    };
+    // It is `100m` in clusters, which equals 0.1 and is another text.
+    assert_eq!(compared(&of("AllIn"), &of("Equals")).answer, Answer::Differs);
 }
 
 #[test]
