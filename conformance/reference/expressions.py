@@ -447,10 +447,10 @@ class Writer:
         return made
 
 
-def main(out, seed, count, *kinds):
+def main(out, seed, count, *kinds, writer_of=Writer, entry=Writer.object):
     os.makedirs(out, exist_ok=True)
     for kind in kinds or KINDS:
-        writer = Writer(kind, random.Random(f"{seed} {kind}"))
+        writer = writer_of(kind, random.Random(f"{seed} {kind}"))
         lines = []
         while len(lines) < int(count):
             old = writer.policy()
@@ -466,7 +466,7 @@ def main(out, seed, count, *kinds):
             file.writelines(lines)
         with open(f"{out}/{kind}.yaml", "w") as file:
             for _ in range(400):
-                file.write("---\n" + yaml.safe_dump(writer.object(), sort_keys=False))
+                file.write("---\n" + yaml.safe_dump(entry(writer), sort_keys=False))
 
 
 if __name__ == "__main__":

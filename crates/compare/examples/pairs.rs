@@ -1,7 +1,7 @@
 //! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
 //!
 //! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`:
-//! with the objects of a file on which both sides differ though they were proved equal (`false proof`) or no difference was found
+//! with the objects or requests of a file on which both sides differ though they were proved equal (`false proof`) or no difference was found
 //! (`missed`); `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
 //! (`docs/diff.md`).
 
@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 use ephor_compare::{
     Answer, Environment, Observer, Options, Side, Surroundings, TextClasses, compare_observed,
 };
+use ephor_engine::request::UserParts;
 use ephor_kubernetes::admitted::{admitted, kind_of};
 use ephor_kubernetes::kinds::Kinds;
 use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
-use ephor_value::Value;
 use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 fn side(path: &str) -> Result<Side, String> {
     let text = std::fs::read_to_string(path).map_err(|cause| format!("{path}: {cause}"))?;
@@ -26,13 +27,60 @@ fn side(path: &str) -> Result<Side, String> {
     Side::new(argument(&[source]), path).map_err(|cause| cause.to_string())
 }
 
-/// The objects of a file with several YAML documents.
-fn objects(path: &str) -> Vec<Value> {
+/// What is judged: an object in each operation, or a request.
+#[derive(Clone)]
+struct Sent {
+    object: Value,
+    old: Option<Value>,
+    operation: Option<&'static str>,
+    around: Arc<Surroundings>,
+}
+
+const OPERATIONS: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];
+
+impl Sent {
+    /// An object, or `request` with `operation`, `object`, `oldObject`, `user`, `roles`, `clusterRoles` and `namespaceLabels`.
+    fn of(document: Value) -> Option<Sent> {
+        let Some(request) = document.get("request") else {
+            let sent = Sent { object: document, old: None, operation: None, around: Arc::default() };
+            return sent.is_looked_at().then_some(sent);
+        };
+        let texts = |key: &str| {
+            let all = request.get(key).and_then(Value::as_list).into_iter().flatten();
+            all.filter_map(|text| Some(text.as_str()?.to_string())).collect::<Vec<String>>()
+        };
+        let info = request.get("user").cloned().unwrap_or_default();
+        let user = UserParts { info, roles: texts("roles"), cluster_roles: texts("clusterRoles") };
+        let labels = request.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default();
+        let around = Arc::new(Surroundings { user, namespace: [labels, Map::default()] });
+        let operation = OPERATIONS.into_iter().find(|one| *one == request.text_at(&["operation"]));
+        let sent = Sent {
+            object: request.get("object")?.clone(),
+            old: request.get("oldObject").cloned(),
+            operation,
+            around,
+        };
+        sent.is_looked_at().then_some(sent)
+    }
+
+    fn is_looked_at(&self) -> bool {
+        self.object.get("kind").is_some() && !is_namesake(&self.object)
+    }
+
+    /// The same as an API server shows it to webhooks; itself where this is not known; nothing when it is refused.
+    fn shown(&self) -> Option<Sent> {
+        let old = match &self.old {
+            Some(old) => Some(shown(old)?),
+            None => None,
+        };
+        Some(Sent { object: shown(&self.object)?, old, ..self.clone() })
+    }
+}
+
+/// What is in a file with several YAML documents.
+fn all_sent(path: &str) -> Vec<Sent> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split("\n---")
-        .filter_map(|one| ephor_document::yaml_value(one).ok())
-        .filter(|v| v.get("kind").is_some() && !is_namesake(v))
-        .collect()
+    text.split("\n---").filter_map(|one| Sent::of(ephor_document::yaml_value(one).ok()?)).collect()
 }
 
 /// Whether an object is a custom resource of a kind that Kubernetes has under the same name: comparisons do not look at these.
@@ -51,19 +99,20 @@ fn shown(object: &Value) -> Option<Value> {
 }
 
 /// The objects on which both sides differ.
-fn differing(old: &Side, new: &Side, objects: &[Value]) -> Vec<String> {
+fn differing(old: &Side, new: &Side, all: &[Sent]) -> Vec<String> {
     let mut found = Vec::new();
-    for object in objects {
-        for operation in ["CREATE", "UPDATE", "DELETE"] {
-            let [a, b] = [old, new].map(|side| side.judge_object(object, operation));
+    for sent in all {
+        for operation in OPERATIONS.into_iter().filter(|one| sent.operation.is_none_or(|own| own == *one)) {
+            let [a, b] = [old, new]
+                .map(|side| side.judge_sent((&sent.object, sent.old.as_ref()), operation, &sent.around));
             let (Some(a), Some(b)) = (a, b) else { continue };
             let is_same = match a.verdict.is_violation() || b.verdict.is_violation() {
                 true => (a.verdict, a.effect) == (b.verdict, b.effect),
                 false => true,
             };
             if !is_same || a.changed != b.changed {
-                let name = object.text_at(&["metadata", "name"]);
-                found.push(format!("{operation} {} {name}", object.text_at(&["kind"])));
+                let name = sent.object.text_at(&["metadata", "name"]);
+                found.push(format!("{operation} {} {name}", sent.object.text_at(&["kind"])));
             }
         }
     }
@@ -96,8 +145,8 @@ fn main() {
     let value = |flag: &str| std::env::args().skip_while(|arg| arg != flag).nth(1);
     let checked = value("--check");
     let limit = value("--time-limit").and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
-    let pool = checked.map(|path| objects(&path)).unwrap_or_default();
-    let as_shown: Vec<Value> = pool.iter().filter_map(shown).collect();
+    let pool = checked.map(|path| all_sent(&path)).unwrap_or_default();
+    let as_shown: Vec<Sent> = pool.iter().filter_map(Sent::shown).collect();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Some((old, new)) = line.split_once(' ') else { continue };
         let start = Instant::now();

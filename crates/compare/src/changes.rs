@@ -40,6 +40,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
+use super::items::Count;
 use super::marked::{Marker, is_counted};
 use super::predicates::Predicates;
 use super::repair::mended;
@@ -75,8 +76,10 @@ impl Run<'_> {
         let mut domain =
             Domain::new((types, &words), (&tested, &fields), environment, items, self.options.objects);
         domain.deadline = self.options.deadline;
+        let count = Count::of(items);
+        let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
+        let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
         domain.uncounted = uncounted;
-        let (around, why) = surroundings(environment, &reads, &tested, &words);
         let cases = cases(environment, &reads, &tested, &mut domain, &around);
         if let Some(why) = domain.open.take().or(why) {
             return Err(why);
@@ -157,7 +160,7 @@ impl Run<'_> {
         self.observe(environment, case);
         self.left = self.left.saturating_sub(2);
         self.objects += 1;
-        match self.witness(environment, case.clone()) {
+        match self.witness(environment, case.clone()).differs {
             true => self.refused(environment, known, case).map(Some),
             false => Ok(None),
         }

@@ -355,7 +355,7 @@ impl Run<'_> {
             let found = self.cover(environment, (unit, at), others, most);
             if found.near_refused.is_some() {
                 refused.push((others, found));
-            } else if self.is_decided(environment, found, &mut attempts) {
+            } else if self.is_decided(environment, at, found, &mut attempts) {
                 refused.clear();
                 break;
             }
@@ -370,7 +370,7 @@ impl Run<'_> {
                     self.explore((environment, (unit, at), others), &reads, pool, &mut found);
                 }
             }
-            if self.is_decided(environment, found, &mut attempts) {
+            if self.is_decided(environment, at, found, &mut attempts) {
                 break;
             }
         }
@@ -390,7 +390,13 @@ impl Run<'_> {
     }
 
     /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.
-    fn is_decided(&mut self, environment: &Environment, found: Uncovered, so_far: &mut Attempts) -> bool {
+    fn is_decided(
+        &mut self,
+        environment: &Environment,
+        at: usize,
+        found: Uncovered,
+        so_far: &mut Attempts,
+    ) -> bool {
         let why = found.open.or(found.open_in_clusters);
         if found.in_clusters.is_empty() && so_far.covered.as_ref().is_none_or(Option::is_some) {
             so_far.covered = Some(why);
@@ -398,18 +404,19 @@ impl Run<'_> {
         if found.in_clusters.is_empty() && found.in_files.is_empty() {
             return true;
         }
-        let is_real = self.witnesses(environment, found.in_clusters);
+        let is_real = self.witnesses(environment, at, found.in_clusters);
         so_far.is_real |= is_real;
         // What differs in files says nothing of clusters.
-        self.witnesses(environment, found.in_files);
+        self.witnesses(environment, at, found.in_files);
         is_real
     }
 
-    /// Whether the sides differ on one of these objects. Several are looked at: the best of them is shown.
-    fn witnesses(&mut self, environment: &Environment, cases: Vec<Case>) -> bool {
+    /// Whether the sides differ in clusters on one of these objects, on which a unit of the side `at` is violated. Several are looked at: the
+    /// best of them is shown.
+    fn witnesses(&mut self, environment: &Environment, at: usize, cases: Vec<Case>) -> bool {
         let mut real = 0;
         for case in cases.into_iter().take(MOST_WITNESSES / 2) {
-            real += usize::from(self.witness(environment, case));
+            real += usize::from(self.witness(environment, case).is_real[at]);
             if real >= ENOUGH {
                 break;
             }
@@ -470,10 +477,12 @@ impl Run<'_> {
         let is_open = found.open.is_some();
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
-        domain.uncounted = uncounted;
-        domain.needed = Some(count).filter(|_| !has_inputs(&reads.object) && !has_inputs(&reads.shown));
+        domain.uncounted = uncounted.clone();
+        domain.needed =
+            Some(count.clone()).filter(|_| !has_inputs(&reads.object) && !has_inputs(&reads.shown));
         domain.is_sampled = is_open;
-        let (around, why) = surroundings(environment, &reads, &tested, &words);
+        let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
+        let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
         let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
         found.open = found.open.or(domain.open.take()).or(why);
         self.relative_to.extend(tested.taken.iter().cloned());

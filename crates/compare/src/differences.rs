@@ -12,7 +12,7 @@ use super::environment::Environment;
 use super::results::normal;
 use super::seen::{Seen, before_ephemeral, seen_in_clusters};
 use super::shrink::shrink;
-use super::side::{Effect, Judgement, Side};
+use super::side::{Effect, Judgement, Side, Verdict};
 use super::surroundings::{Case, request};
 use super::units::Unit;
 
@@ -30,11 +30,58 @@ fn place(environment: &Environment) -> (String, bool) {
     (of, environment.operation == "DELETE")
 }
 
+/// How both sides as a whole differ on an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Witnessed {
+    /// Whether they do.
+    pub differs: bool,
+    /// Whether they do in clusters so that the violation of the one side, or of the other, is what differs.
+    pub is_real: [bool; 2],
+}
+
+impl Witnessed {
+    fn add(&mut self, (kind, old, new): &(DifferenceKind, Judgement, Judgement), universe: Universe) {
+        self.differs = true;
+        for (at, own) in [old, new].into_iter().enumerate() {
+            // Where both are violated, the one that fails differs: the other is covered by it.
+            let is_own = *kind != DifferenceKind::Errors || own.verdict == Verdict::Error;
+            self.is_real[at] |= is_own && universe != Universe::Files;
+        }
+    }
+}
+
 impl Run<'_> {
-    /// Evaluates both sides as a whole on an object; whether they differ.
-    pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> bool {
-        let Some((kind, old, new)) = self.differ(environment, &case) else { return false };
-        let universe = self.universe(environment, &case, kind);
+    /// Evaluates both sides as a whole on an object, and on the form in which an API server shows it where they do not differ in the same
+    /// way on both.
+    pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> Witnessed {
+        let mut found = Witnessed::default();
+        let as_written = self.differ(environment, &case);
+        let seen = seen_in_clusters(environment, &case);
+        let universe = as_written.as_ref().map(|(kind, ..)| self.universe(environment, &seen, *kind));
+        let as_seen = match (seen, universe) {
+            (Seen::As(seen), None | Some(Universe::Files)) => {
+                self.differ(environment, &seen).map(|differ| (seen, differ))
+            }
+            _ => None,
+        };
+        if let (Some(differ), Some(universe)) = (as_written, universe) {
+            found.add(&differ, universe);
+            self.note(environment, case, universe, differ);
+        }
+        if let Some((seen, differ)) = as_seen {
+            found.add(&differ, Universe::Cluster);
+            self.note(environment, seen, Universe::Cluster, differ);
+        }
+        found
+    }
+
+    fn note(
+        &mut self,
+        environment: &Environment,
+        case: Case,
+        universe: Universe,
+        (kind, old, new): (DifferenceKind, Judgement, Judgement),
+    ) {
         let by = |judgement: &Judgement| {
             let is_violation = judgement.verdict.is_violation();
             judgement.by.as_ref().filter(|_| is_violation).map(|(policy, rule)| format!("{policy}/{rule}"))
@@ -62,7 +109,6 @@ impl Run<'_> {
                 Difference { kind, universe, environment, also, object, old_object, around, old, new };
             self.found.insert(key, difference);
         }
-        true
     }
 
     /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
@@ -123,11 +169,11 @@ impl Run<'_> {
     }
 
     /// Where an object can exist so that the sides differ in the same way.
-    fn universe(&self, environment: &Environment, case: &Case, kind: DifferenceKind) -> Universe {
-        match seen_in_clusters(environment, case) {
+    fn universe(&self, environment: &Environment, seen: &Seen, kind: DifferenceKind) -> Universe {
+        match seen {
             Seen::Unknown => Universe::Any,
             Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => Universe::Files,
-            Seen::As(seen) => match self.differ(environment, &seen) {
+            Seen::As(seen) => match self.differ(environment, seen) {
                 Some((same, ..)) if same == kind => Universe::Cluster,
                 _ => Universe::Files,
             },
@@ -172,7 +218,7 @@ impl Run<'_> {
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()
                     && self.differ(&environment, &case).is_some_and(|(same, ..)| same == kind)
-                    && self.universe(&environment, &case, kind) == universe
+                    && self.universe(&environment, &seen_in_clusters(&environment, &case), kind) == universe
                     && (!stays_alike || self.is_judged_alike(&environment, &case))
             };
             difference.object = shrink(&difference.object, &mut shows);

@@ -73,6 +73,7 @@ mod tested;
 mod through;
 mod trace;
 mod units;
+mod users;
 mod values;
 mod variation;
 mod whatever_comes;

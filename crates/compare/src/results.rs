@@ -18,6 +18,7 @@ use crate::value::{Map, Value};
 use super::cover::{Run, cases};
 use super::domain::Domain;
 use super::environment::Environment;
+use super::items::Count;
 use super::predicates::Predicates;
 use super::side::Side;
 use super::surroundings::surroundings;
@@ -58,7 +59,7 @@ impl Run<'_> {
         let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
-        let (around, _) = surroundings(environment, &reads, &tested, &words);
+        let (around, _) = surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)));
         let all = cases(environment, &reads, &tested, &mut domain, &around);
         // Some of them, spread over all.
         let step = all.len().div_ceil(SAMPLED).max(1);

@@ -16,7 +16,7 @@ use crate::value::{Str, Value};
 
 use super::environment::Environment;
 use super::outside;
-use super::surroundings::{Case, request};
+use super::surroundings::{Case, Surroundings, request};
 
 /// What a set of policies says of a request: the gravest of its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,8 +155,18 @@ impl Side {
 
     /// What the policies say of an object when the usual user creates, updates or deletes it; `None` when it has no kind.
     pub fn judge_object(&self, object: &Value, operation: &'static str) -> Option<Judgement> {
+        self.judge_sent((object, None), operation, &Arc::default())
+    }
+
+    /// The same of a request with what surrounds it, and with the former object of an update where that is another one.
+    pub fn judge_sent(
+        &self,
+        (object, old): (&Value, Option<&Value>),
+        operation: &'static str,
+        around: &Arc<Surroundings>,
+    ) -> Option<Judgement> {
         let environment = Environment::of_object(object, operation)?;
-        let case = Case { object: object.clone(), old: None, around: Arc::default() };
+        let case = Case { object: object.clone(), old: old.cloned(), around: Arc::clone(around) };
         Some(self.judge(&request(&environment, &case)?))
     }
 

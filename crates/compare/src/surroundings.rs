@@ -2,7 +2,6 @@
 //!
 //! In: an environment and a [`Case`]. Out: the request as policies see it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree};
@@ -16,7 +15,8 @@ use super::environment::Environment;
 use super::outside::FUNCTIONS;
 use super::predicates::Predicates;
 use super::tested::Tested;
-use super::words::{Languages, Words};
+use super::users::{Needed, Wanted, users};
+use super::words::Words;
 
 /// The objects of a request, and what surrounds them.
 #[derive(Clone, Debug)]
@@ -185,10 +185,11 @@ pub(crate) fn surroundings(
     reads: &Reads,
     tested: &Predicates,
     words: &Words,
+    needed: Needed<'_>,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
     let (users, mut open) = match reads.user {
-        true => users(reads.user_by_expression, tested, words),
+        true => users(&Wanted { by_expression: reads.by_expression, tested, words, needed }),
         false => (vec![usual.user.clone()], None),
     };
     let namespaces = match environment.resource.namespaced {
@@ -203,59 +204,6 @@ pub(crate) fn surroundings(
                 return (all, open);
             }
             all.push(Arc::new(Surroundings { user: user.clone(), namespace: namespace.clone() }));
-        }
-    }
-    (all, open)
-}
-
-/// A user of each class; `by_expression`: any constant may be the name of one.
-fn users(by_expression: bool, tested: &Predicates, words: &Words) -> (Vec<UserParts>, Option<String>) {
-    let mut open = None;
-    let mut classes = |own: &BTreeSet<String>, more: &dyn Fn(&str) -> Vec<String>| {
-        let mut languages = match by_expression {
-            true => Languages { globs: own.clone(), ..tested.languages() },
-            false => Languages { globs: own.clone(), ..Languages::default() },
-        };
-        if by_expression {
-            languages.globs.extend(tested.globs.iter().flat_map(|glob| more(glob)));
-        }
-        match words.of(languages, 1) {
-            Some(found) => {
-                found.iter().filter(|text| !text.is_empty()).map(ToString::to_string).collect::<Vec<_>>()
-            }
-            None => {
-                open.get_or_insert_with(|| "too many different users".to_string());
-                Vec::new()
-            }
-        }
-    };
-    let account = |glob: &str| format!("system:serviceaccount:{glob}");
-    let names = classes(&tested.users, &|glob| {
-        vec![glob.into(), account("*:*"), account(&format!("{glob}:*")), account(&format!("*:{glob}"))]
-    });
-    let groups = classes(&tested.groups, &|glob| vec![glob.into()]);
-    let mut roles = tested.roles.iter().map(|own| classes(own, &|_| Vec::new()));
-    let (roles, cluster_roles) = (roles.next().unwrap_or_default(), roles.next().unwrap_or_default());
-    let none_or = |all: Vec<String>| {
-        let mut lists = vec![Vec::new()];
-        lists.extend(all.into_iter().map(|one| vec![one]));
-        lists
-    };
-    let mut all = Vec::new();
-    let names = std::iter::once("developer".to_string()).chain(names);
-    let (groups, roles, cluster_roles) = (none_or(groups), none_or(roles), none_or(cluster_roles));
-    for name in names {
-        for group in &groups {
-            for role in &roles {
-                for cluster_role in &cluster_roles {
-                    let groups = group.iter().map(|g| Value::from(&**g));
-                    let groups = groups.chain([Value::from("system:authenticated")]).collect();
-                    let info =
-                        Value::map([("username", Value::from(&*name)), ("groups", Value::list(groups))]);
-                    let (roles, cluster_roles) = (role.clone(), cluster_role.clone());
-                    all.push(UserParts { info, roles, cluster_roles });
-                }
-            }
         }
     }
     (all, open)

@@ -176,6 +176,32 @@ impl Tree {
     }
 }
 
+/// What expressions read of who makes a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserReads {
+    /// The name, or parts of it.
+    pub name: bool,
+    /// The groups.
+    pub groups: bool,
+    /// The roles.
+    pub roles: bool,
+    /// The cluster roles.
+    pub cluster_roles: bool,
+}
+
+impl UserReads {
+    /// All that a request says in `userInfo`.
+    pub const INFO: UserReads = UserReads { name: true, groups: true, roles: false, cluster_roles: false };
+
+    /// Adds what another expression reads.
+    pub fn merge(&mut self, other: UserReads) {
+        self.name |= other.name;
+        self.groups |= other.groups;
+        self.roles |= other.roles;
+        self.cluster_roles |= other.cluster_roles;
+    }
+}
+
 /// What is read of a request. These always count as read and are not listed: the operation, the kind and resource
 /// with what the request says of them, the namespace with its labels, the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -193,7 +219,7 @@ pub struct Reads {
     /// Who makes the request.
     pub user: bool,
     /// The same, by an expression: its constants may be names of users, groups and roles.
-    pub user_by_expression: bool,
+    pub by_expression: UserReads,
     /// Whether of the user more than the name and the groups is read, or whether the request is a dry run and how it is sent.
     pub more_of_request: bool,
     /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
@@ -209,7 +235,7 @@ impl Reads {
         self.namespace.merge(&other.namespace);
         self.name |= other.name;
         self.user |= other.user;
-        self.user_by_expression |= other.user_by_expression;
+        self.by_expression.merge(other.by_expression);
         self.more_of_request |= other.more_of_request;
         self.external |= other.external;
     }

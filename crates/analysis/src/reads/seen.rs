@@ -11,7 +11,7 @@ use crate::value::{Str, Value};
 use super::looked::{LookedFor, itself, plain};
 use super::tests::{By, Tests};
 use super::texts::{TextStep, Way};
-use super::{Reads, Step, Tree, Untracked};
+use super::{Reads, Step, Tree, Untracked, UserReads};
 
 /// A part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +281,7 @@ impl Reader {
                 | AbstractValue::Length(_)
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => {}
-                AbstractValue::User => self.reads.more_of_request = true,
+                AbstractValue::User => self.whole_user(),
             }
         }
         Ok(())
@@ -502,7 +502,11 @@ impl Reader {
                 }
                 AbstractValue::Elsewhere => vec![AbstractValue::Elsewhere],
                 AbstractValue::User => {
-                    self.reads.more_of_request |= !matches!(&**key, "username" | "groups");
+                    match &**key {
+                        "username" => self.user(UserReads { name: true, ..UserReads::default() }),
+                        "groups" => self.user(UserReads { groups: true, ..UserReads::default() }),
+                        _ => self.reads.more_of_request = true,
+                    }
                     vec![AbstractValue::Elsewhere]
                 }
                 // None of these has keys.
@@ -553,7 +557,7 @@ impl Reader {
                 | AbstractValue::Name(_)
                 | AbstractValue::Elsewhere => vec![one.clone()],
                 AbstractValue::User => {
-                    self.reads.more_of_request = true;
+                    self.whole_user();
                     vec![AbstractValue::Elsewhere]
                 }
                 AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
@@ -628,7 +632,7 @@ impl Reader {
                 Ok(self.computed())
             }
             "serviceAccountName" | "serviceAccountNamespace" => {
-                self.user();
+                self.user(UserReads { name: true, ..UserReads::default() });
                 Ok(self.elsewhere())
             }
             constant if CONSTANT.contains(&constant) => Ok(self.computed()),
@@ -657,11 +661,15 @@ impl Reader {
             "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
             "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
             "userInfo" => {
-                self.user();
-                self.reads.more_of_request |= self.tests.is_none();
+                self.reads.user = true;
+                if self.tests.is_none() {
+                    self.user(UserReads::INFO);
+                    self.reads.more_of_request = true;
+                }
                 return Ok(self.tests.is_some().then_some(AbstractValue::User).into_iter().collect());
             }
-            "roles" | "clusterRoles" => self.user(),
+            "roles" => self.user(UserReads { roles: true, ..UserReads::default() }),
+            "clusterRoles" => self.user(UserReads { cluster_roles: true, ..UserReads::default() }),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
                 // Where tests are looked for, these are those of the object.
@@ -676,9 +684,15 @@ impl Reader {
     }
 
     /// An expression reads who makes the request.
-    fn user(&mut self) {
+    fn user(&mut self, what: UserReads) {
         self.reads.user = true;
-        self.reads.user_by_expression = true;
+        self.reads.by_expression.merge(what);
+    }
+
+    /// It reads all that is known of them.
+    fn whole_user(&mut self) {
+        self.user(UserReads::INFO);
+        self.reads.more_of_request = true;
     }
 
     /// Something computed, where tests are looked for.

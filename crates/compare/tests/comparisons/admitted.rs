@@ -1,6 +1,6 @@
 //! What API servers admit: fields that stand in place of each other, and those that they fill in for some objects alone.
 
-use ephor_compare::Answer;
+use ephor_compare::{Answer, Verdict};
 
 use super::{checking, compared};
 
@@ -199,4 +199,28 @@ fn fields_without_a_schema_are_what_they_are_compared_with() {
         checking("example.com/v1/Widget", &format!("pattern: {{spec: {{{key}: '?*', names: ['a | b']}}}}"))
     };
     assert_eq!(compared(&of("mode"), &of("=(mode)")).answer, Answer::Differs);
+}
+
+#[test]
+fn what_differs_in_files_hides_no_difference_of_the_form_that_webhooks_see() {
+    let group = "rbac.authorization.k8s.io";
+    let items = "object.?rules.orValue([]).all(r, r.?name.orValue('') != 'b')";
+    let of = |word: &str| {
+        requiring(
+            group,
+            "roles",
+            &format!(
+                "(oldObject.?rules.orValue([]).size() == 0 {word} object.metadata.name in ['ab']) && {items}"
+            ),
+        )
+    };
+    // Without rules there is null in clusters, on which the loop fails; with rules the names decide.
+    let found = compared(&of("||"), &of("&&"));
+    assert_eq!(found.answer, Answer::Differs);
+    assert!(
+        found
+            .differences
+            .iter()
+            .any(|one| one.new.verdict == Verdict::Fail && one.old.verdict == Verdict::Pass)
+    );
 }

@@ -17,6 +17,7 @@ mod pairs;
 mod questions;
 mod texts;
 mod untyped;
+mod users;
 mod wholes;
 
 fn load(text: &str) -> Policies {

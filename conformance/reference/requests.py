@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Pairs of random policies about requests, the second with one token changed, for `ephor diff` to be tried on.
+
+requests.py OUT SEED COUNT [KIND …]   writes what `expressions.py` writes, with requests in OUT/KIND.yaml
+
+These policies look at what surrounds an object, too: the former object of an update, the operation, who sends it, the labels of its namespace,
+variables, exceptions, and several rules. Requests have an operation, both objects, a user with roles, and labels of the namespace.
+"""
+import sys
+
+from expressions import KINDS, TEXTS, Writer, main
+
+USERS = ["alice", "bob", "system:serviceaccount:a:b", "system:serviceaccount:default:a", "developer"]
+GROUPS = ["a", "b", "system:authenticated", "system:masters"]
+ROLES = ["a:view", "a:edit", "default:view"]
+CLUSTER_ROLES = ["view", "edit", "cluster-admin"]
+OPERATIONS = ["CREATE", "UPDATE", "DELETE"]
+
+KINDS.update({
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies", {"metadata": {"name": "text", "labels": "map"}, "spec": {
+        "podSelector": {"matchLabels": "map"}, "policyTypes": "texts", "ingress": [{"from": [{"podSelector": {"matchLabels": "map"}}]}]}}),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", {"metadata": {"name": "text", "labels": "map"}, "roleRef": {
+        "kind": "text", "name": "text", "apiGroup": "text"}, "subjects": [{"kind": "text", "name": "text", "namespace": "text"}]}),
+    "Role": ("rbac.authorization.k8s.io/v1", "roles", {"metadata": {"name": "text", "labels": "map"}, "rules": [
+        {"verbs": "texts", "resources": "texts", "apiGroups": "texts", "resourceNames": "texts"}]}),
+    "Secret": ("v1", "secrets", {"metadata": {"name": "text", "labels": "map", "annotations": "map"}, "stringData": "map", "immutable": "bool", "type": "text"}),
+    "ServiceAccount": ("v1", "serviceaccounts", {"metadata": {"name": "text", "labels": "map"}, "automountServiceAccountToken": "bool",
+                       "secrets": [{"name": "text"}], "imagePullSecrets": [{"name": "text"}]}),
+    "Namespace": ("v1", "namespaces", {"metadata": {"name": "text", "labels": "map", "annotations": "map"}}),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", {"metadata": {"name": "text", "labels": "map"}, "spec": {
+        "accessModes": "texts", "storageClassName": "text", "volumeName": "text", "resources": {"requests": {"storage": "quantity"}}}}),
+    "CronJob": ("batch/v1", "cronjobs", {"metadata": {"name": "text", "labels": "map"}, "spec": {"schedule": "text", "suspend": "bool", "concurrencyPolicy": "text",
+                "jobTemplate": {"spec": {"backoffLimit": "int", "template": {"spec": {"hostNetwork": "bool", "containers": [{"name": "text", "image": "text"}]}}}}}}),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", {"metadata": {"name": "text", "labels": "map"}, "spec": {
+        "minAvailable": "int or text", "selector": {"matchLabels": "map"}}}),
+})
+FIXED_TEXTS = {"policyTypes": ["Ingress", "Egress"], "accessModes": ["ReadWriteOnce", "ReadOnlyMany"], "concurrencyPolicy": ["Allow", "Forbid", "Replace"],
+               "schedule": ["* * * * *", "1 * * * *"]}
+
+
+class Sender(Writer):
+    """Random policies and requests about objects of a kind."""
+
+    def an(self, what, name=""):
+        if name in FIXED_TEXTS:
+            return self.pick.sample(FIXED_TEXTS[name], self.pick.randint(1, 2)) if what == "texts" else self.one(FIXED_TEXTS[name])
+        return super().an(what, name)
+
+    def object(self):
+        made = super().object()
+        spec = made.get("spec", {})
+        if self.kind == "Namespace":
+            made["metadata"].pop("namespace", None)
+        elif self.kind == "RoleBinding":
+            made["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": self.one(["Role", "ClusterRole"]), "name": self.one(TEXTS)}
+            made["subjects"] = [{"kind": "ServiceAccount", "name": self.one(TEXTS), "namespace": self.one(TEXTS)} if self.chance(.5) else
+                                {"kind": self.one(["User", "Group"]), "name": self.one(TEXTS), "apiGroup": "rbac.authorization.k8s.io"}
+                                for _ in range(self.pick.randint(0, 2))]
+        elif self.kind == "Role":
+            for rule in made.get("rules", []):
+                rule.setdefault("verbs", ["a"])
+                rule.setdefault("resources", ["a"])
+                rule.setdefault("apiGroups", [""])
+        elif self.kind == "PersistentVolumeClaim":
+            made["spec"] = {**spec, "accessModes": spec.get("accessModes", ["ReadWriteOnce"]), "resources": {"requests": {"storage": self.one(["1Gi", "2Gi", "1k"])}}}
+        elif self.kind == "CronJob":
+            made["spec"] = {**spec, "schedule": spec.get("schedule", "* * * * *"), "jobTemplate": spec.get("jobTemplate", {"spec": {}})}
+            pod = made["spec"]["jobTemplate"].setdefault("spec", {}).setdefault("template", {}).setdefault("spec", {})
+            pod.setdefault("containers", [{"name": "a", "image": "a"}])
+            pod["restartPolicy"] = "Never"
+        elif self.kind == "Secret":
+            made.pop("type", None)
+        return made
+
+    def request(self):
+        operation = self.one(["CREATE", "UPDATE", "UPDATE", "DELETE"])
+        new = self.object()
+        found = {"operation": operation, "object": new, "user": self.user(),
+                 "roles": self.pick.sample(ROLES, self.pick.randint(0, 2)), "clusterRoles": self.pick.sample(CLUSTER_ROLES, self.pick.randint(0, 2)),
+                 "namespaceLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3]) for _ in range(self.pick.randint(0, 2))}}
+        if operation == "UPDATE":
+            old = self.object()
+            keep = {key: value for key, value in new.items() if key != "metadata" and self.chance(.5)}
+            old = {**old, **keep}
+            metadata = {**old["metadata"], **{key: value for key, value in new["metadata"].items() if key in ("name", "namespace") or self.chance(.5)}}
+            if "namespace" not in new["metadata"]:
+                metadata.pop("namespace", None)
+            found["oldObject"] = {**old, "metadata": metadata}
+        return {"request": found}
+
+    def user(self):
+        if self.chance(.05):
+            return {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
+        own = self.pick.sample([group for group in GROUPS if group != "system:authenticated"], self.pick.randint(0, 3))
+        return {"username": self.one(USERS), "groups": own + ["system:authenticated"]}
+
+    # CEL
+
+    def bases(self):
+        """What conditions look at: the object, and the former one where there is one."""
+        return [("object", self.fields)]
+
+    def around(self):
+        """A condition about what surrounds the object."""
+        user = "request.userInfo"
+        name = self.one([f"{user}.username == '{self.one(USERS)}'", f"{user}.username.startsWith('system:serviceaccount:{self.one(['a', 'b', ''])}')",
+                         f"'{self.one(GROUPS)}' in {user}.groups", f"{user}.groups.exists(g, g.startsWith('{self.one(['system:', 'a'])}'))",
+                         f"request.operation == '{self.one(OPERATIONS)}'", f"request.operation in ['{self.one(OPERATIONS)}', '{self.one(OPERATIONS)}']",
+                         f"request.namespace == '{self.one(['a', 'default'])}'", f"request.name.startsWith('{self.one(TEXTS)}')",
+                         f"namespaceObject.metadata.?labels[?'{self.one(TEXTS[:3])}'].orValue('') {self.one(['==', '!='])} '{self.one(TEXTS[:3])}'",
+                         "oldObject == null", "object == null"])
+        return name
+
+    def condition_of_request(self, depth):
+        own = self.cel(self.bases(), depth)
+        if self.chance(.4):
+            own = self.one([f"({self.around()} {self.one(['&&', '||'])} {own})", f"({self.around()} ? {own} : {self.cel(self.bases(), 0)})", self.around()])
+        if self.chance(.35):
+            former = self.cel([("oldObject", self.fields)], 0)
+            own = f"(oldObject == null || {self.one([former, '!(' + former + ')'])} {self.one(['||', '&&'])} {own})"
+        if self.chance(.25):
+            found = self.some(self.fields, ["text", "int", "bool", "map", "texts"])
+            way = ".?".join(found[0])
+            default = {"text": "''", "int": "0", "bool": "false", "map": "{}", "texts": "[]"}[found[1]]
+            own = f"{own} {self.one(['&&', '||'])} (oldObject == null || object.?{way}.orValue({default}) {self.one(['==', '!='])} oldObject.?{way}.orValue({default}))"
+        return own
+
+    def cel_policy(self):
+        operations = self.pick.sample(OPERATIONS[:2], self.pick.randint(1, 2)) if self.chance(.85) else OPERATIONS[:]
+        guard = "object == null || " if "DELETE" in operations else ""
+        validations = [{"expression": guard + self.condition_of_request(self.pick.randint(0, 1)), "message": "m"} for _ in range(self.one([1, 1, 2]))]
+        constraints = {"resourceRules": [{"apiGroups": [self.version.rpartition("/")[0]], "apiVersions": ["v1"], "operations": operations,
+                                          "resources": [self.resource]}]}
+        if self.chance(.2):
+            constraints[self.one(["namespaceSelector", "objectSelector"])] = {"matchLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3])}}
+        spec = {"validationActions": ["Deny"], "matchConstraints": constraints, "validations": validations, "autogen": {"podControllers": {"controllers": []}}}
+        if self.chance(.3):
+            spec["matchConditions"] = [{"name": "c", "expression": self.one([self.around(), self.cel(self.bases(), 0) if "DELETE" not in operations else self.around()])}]
+        if self.chance(.25):
+            spec["variables"] = [{"name": "v", "expression": self.condition_of_request(0) if "DELETE" not in operations else self.around()}]
+            validations[0]["expression"] = f"variables.v {self.one(['&&', '||'])} {validations[0]['expression']}"
+        return {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "p"}, "spec": spec}
+
+    # ClusterPolicies
+
+    def condition(self, base, fields):
+        if self.chance(.3):
+            old = {"request.object": "request.oldObject"}.get(base, base)
+            key, values = self.one([("request.operation", OPERATIONS), ("request.userInfo.username", USERS), ("request.userInfo.groups", GROUPS),
+                                    ("serviceAccountName || ''", ["a", "b"]), ("request.namespace || ''", ["a", "default", "kube-*"]),
+                                    ("request.name || ''", TEXTS), ("request.clusterRoles || `[]`", CLUSTER_ROLES), ("request.roles || `[]`", ROLES),
+                                    (f"{old}.metadata.labels.a || ''", TEXTS), (f"{old}.metadata.annotations.b || ''", TEXTS)])
+            if self.chance(.2) and old != base:
+                found = self.some(self.fields, ["text", "int", "map", "texts"])
+                way = ".".join(found[0])
+                return {"key": "{{ " + f"request.object.{way}" + " || '' }}", "operator": self.one(["Equals", "NotEquals"]), "value": "{{ " + f"request.oldObject.{way}" + " || '' }}"}
+            many = [self.one(values) for _ in range(self.pick.randint(1, 2))]
+            return {"key": "{{ " + key + " }}", "operator": self.one(["AnyIn", "AllIn", "AnyNotIn", "AllNotIn", "Equals", "NotEquals"]), "value": self.one([many, many[0]])}
+        return super().condition(base, fields)
+
+    def selection(self):
+        """Whom or where a rule selects."""
+        found = {}
+        if self.chance(.5):
+            found["subjects"] = [self.one([{"kind": "User", "name": self.one(USERS)}, {"kind": "Group", "name": self.one(GROUPS)},
+                                           {"kind": "ServiceAccount", "name": self.one(["a", "b"]), "namespace": self.one(["a", "default"])}])]
+        if self.chance(.3):
+            found["clusterRoles"] = [self.one(CLUSTER_ROLES)]
+        if self.chance(.2):
+            found["roles"] = [self.one(ROLES)]
+        return found
+
+    def resources(self):
+        found = super().resources()
+        if self.chance(.2) and self.kind != "Namespace":
+            found["namespaceSelector"] = self.one([{"matchLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3])}}, {"matchExpressions": [
+                {"key": self.one(TEXTS[:3]), "operator": self.one(["In", "NotIn"]), "values": [self.one(TEXTS[:3])]}]}])
+        if self.chance(.6):
+            found["operations"] = self.one([["UPDATE"], ["CREATE", "UPDATE"], ["DELETE"], OPERATIONS])
+        if self.chance(.1):
+            del found["operations"]
+        return found
+
+    def classic(self, body, before=None):
+        policy = super().classic(body, before)
+        rule = policy["spec"]["rules"][0]
+        for part in (rule["match"], rule.get("exclude", {})):
+            for blocks in part.values():
+                for block in blocks:
+                    if self.chance(.2):
+                        block.update(self.selection())
+        if self.chance(.25) and "validate" in body:
+            found = self.some(self.fields, ["text", "int"])
+            rule["context"] = [{"name": "v", "variable": {"jmesPath": f"request.object.{'.'.join(found[0])}", "default": self.one(["a", "b", 1])}}]
+            extra = {"key": "{{ v }}", "operator": self.one(["Equals", "NotEquals", "AnyIn"]), "value": self.one(["a", "b", 1, "a*"])}
+            rule["preconditions"] = {self.one(["any", "all"]): [extra, *([self.condition("request.object", self.fields)] if self.chance(.5) else [])]}
+        return policy
+
+    def several(self):
+        """A policy with two or three rules."""
+        policy, rules = self.classic_one(), []
+        for at in range(self.pick.randint(1, 2)):
+            rules.append({**self.classic_one()["spec"]["rules"][0], "name": f"r{at}"})
+        policy["spec"]["rules"].extend(rules)
+        return policy
+
+    def classic_one(self):
+        before = self.conditions("request.object", self.fields) if self.chance(.3) else None
+        body = self.one([lambda: {"deny": {"conditions": self.conditions("request.object", self.fields)}}, lambda: {"foreach": [self.loop()]},
+                         lambda: {"pattern": self.patterns()}, lambda: {"cel": {"expressions": [{"expression": f"object == null || {self.condition_of_request(0)}"}]}}])()
+        return self.classic(self.checks(body), before)
+
+    def policy(self):
+        kind = self.pick.randint(0, 9)
+        if kind <= 3:
+            return self.cel_policy()
+        if kind <= 5:
+            return self.several()
+        return self.classic_one()
+
+    def changed(self, policy):
+        if "rules" not in policy["spec"] or self.chance(.3):
+            return super().changed(policy)
+        # Another rule than the first, or an exception.
+        at = self.pick.randrange(len(policy["spec"]["rules"]))
+        rules = policy["spec"]["rules"]
+        first = {**policy, "spec": {**policy["spec"], "rules": rules[at:] + rules[:at]}}
+        new = super().changed(first)
+        if new is None:
+            return None
+        rules = new["spec"]["rules"]
+        back = len(rules) - at
+        return {**new, "spec": {**new["spec"], "rules": rules[back:] + rules[:back]}}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:], writer_of=Sender, entry=Sender.request)
