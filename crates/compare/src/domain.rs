@@ -277,12 +277,25 @@ impl<'d> Domain<'d> {
         rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
         let def = self.types.named("meta/v1.ObjectMeta").cloned();
         let others = self.fields(&rest, def.as_deref(), None, 1);
-        let patterns = [self.predicates.names.clone(), self.predicates.namespaces.clone()];
-        let reads_name = name || tree.whole || tree.get("name").is_some();
-        let names = self.identities("name", reads_name, &patterns[0], "a");
-        let namespaces = match environment.resource.namespaced {
-            true => self.identities("namespace", tree.get("namespace").is_some(), &patterns[1], "default"),
-            false => Vec::new(),
+        let [names, namespaces] = [&self.predicates.names, &self.predicates.namespaces].map(Clone::clone);
+        let is_read = |key: &str| tree.get(key).is_some();
+        let reads_name = name || tree.whole || is_read("name");
+        let (names, namespaces) = match &*environment.resource.kind {
+            // It is in the namespace that it is.
+            "Namespace" => {
+                let both = names.into_iter().chain(namespaces).collect();
+                let names =
+                    self.identities(&["name", "namespace"], reads_name || is_read("namespace"), &both, "a");
+                (names, Vec::new())
+            }
+            _ => {
+                let names = self.identities(&["name"], reads_name, &names, "a");
+                let namespaces = match environment.resource.namespaced {
+                    true => self.identities(&["namespace"], is_read("namespace"), &namespaces, "default"),
+                    false => Vec::new(),
+                };
+                (names, namespaces)
+            }
         };
         let mut all = Vec::new();
         for other in &others {
@@ -311,12 +324,24 @@ impl<'d> Domain<'d> {
         all
     }
 
-    /// Names, or namespaces: the usual one, and one for each class of those that are tested.
-    fn identities(&mut self, key: &str, is_read: bool, patterns: &BTreeSet<String>, usual: &str) -> Vec<Str> {
+    /// Names, or namespaces: the usual one, and one for each class of those that are tested under some keys.
+    fn identities(
+        &mut self,
+        keys: &[&str],
+        is_read: bool,
+        patterns: &BTreeSet<String>,
+        usual: &str,
+    ) -> Vec<Str> {
         let mut all: Vec<Str> = vec![usual.into()];
-        self.at.push(Step::Key(key.into()));
-        if is_read || !patterns.is_empty() || self.tested.has(&self.at) {
-            let tested = self.tested.at(&self.at);
+        let mut tested = Predicates::default();
+        let mut is_tested = false;
+        for key in keys {
+            self.at.push(Step::Key((*key).into()));
+            is_tested |= self.tested.has(&self.at);
+            tested.merge(&self.tested.at(&self.at));
+            self.at.pop();
+        }
+        if is_read || !patterns.is_empty() || is_tested {
             let mut languages = tested.languages();
             languages.globs.extend(patterns.iter().cloned());
             match self.words.of(languages, if tested.relates { 2 } else { 1 }) {
@@ -330,7 +355,6 @@ impl<'d> Domain<'d> {
                 None => self.not_all("too many different names"),
             }
         }
-        self.at.pop();
         all
     }
 

@@ -114,7 +114,12 @@ pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request>
             (_, name) => in_cluster(name, &case.around.namespace),
         },
         user: Some(case.around.user.clone()),
-        sent: (!environment.subresource.is_empty()).then(|| sent_to(environment, &name, &namespace, case)),
+        sent: match is_namespace {
+            // It is in the namespace that it is.
+            true => Some(sent_to(environment, &name, &name, case)),
+            false if environment.subresource.is_empty() => None,
+            false => Some(sent_to(environment, &name, &namespace, case)),
+        },
         ..Parts::default()
     };
     let mut request = Request::new(parts, Profile::cluster(), &FUNCTIONS).ok()?;
@@ -129,7 +134,7 @@ pub(crate) fn request(environment: &Environment, case: &Case) -> Option<Request>
     Some(request)
 }
 
-/// What an API server says of a request to a subresource.
+/// What an API server says of a request.
 fn sent_to(environment: &Environment, name: &Str, namespace: &Str, case: &Case) -> Map {
     let [group, version, kind] = environment.object.clone().map(Value::Str);
     let resource = &environment.resource;
@@ -143,7 +148,9 @@ fn sent_to(environment: &Environment, name: &Str, namespace: &Str, case: &Case) 
         ("resource", of(&resource.plural)),
     ];
     sent.insert("resource", Value::map(named));
-    sent.insert("subResource", Value::Str(environment.subresource.clone()));
+    if !environment.subresource.is_empty() {
+        sent.insert("subResource", Value::Str(environment.subresource.clone()));
+    }
     sent.insert("name", Value::Str(name.clone()));
     if !namespace.is_empty() {
         sent.insert("namespace", Value::Str(namespace.clone()));

@@ -78,3 +78,20 @@ fn the_roles_that_expressions_read_are_those_of_their_constants() {
     assert_eq!(compared(&of("AllIn"), &of("NotEquals")).answer, Answer::Differs);
     assert_eq!(compared(&of("AnyIn"), &of("AllIn")).answer, Answer::Differs);
 }
+
+#[test]
+fn a_namespace_is_in_the_namespace_that_it_is() {
+    let of = |pattern: &str| {
+        let policy = checking("Namespace", "pattern: {metadata: {name: abc}}");
+        policy.replacen(
+            "operations: [CREATE]",
+            &format!("operations: [CREATE], namespaces: ['{pattern}']"),
+            1,
+        )
+    };
+    assert_eq!(compared(&of("a*"), &of("*b")).answer, Answer::Differs);
+    let named = requiring("namespaces", "request.name == request.namespace");
+    assert_eq!(compared(&named, &requiring("namespaces", "true")).answer, Answer::Proved);
+    let other = requiring("namespaces", "request.namespace != 'b'");
+    assert_eq!(compared(&other, &requiring("namespaces", "true")).answer, Answer::Differs);
+}
