@@ -354,6 +354,10 @@ class Writer:
             body["patchStrategicMerge"]["metadata"]["(name)"] = self.one(WILDCARDS[:-1])
         return self.classic({"mutate": body}, before)
 
+    def besides(self, policy):
+        """The documents that belong to a policy."""
+        return []
+
     # One token of a policy changed
 
     def other(self, text, swaps):
@@ -460,7 +464,7 @@ def main(out, seed, count, *kinds, writer_of=Writer, entry=Writer.object):
             names = [f"{out}/{kind}-{len(lines):05}-{side}.yaml" for side in ("old", "new")]
             for name, policy in zip(names, (old, new)):
                 with open(name, "w") as file:
-                    yaml.safe_dump(policy, file, sort_keys=False)
+                    yaml.safe_dump_all([policy, *writer.besides(policy)], file, sort_keys=False)
             lines.append(" ".join(names) + "\n")
         with open(f"{out}/{kind}.pairs", "w") as file:
             file.writelines(lines)

@@ -6,6 +6,7 @@ requests.py OUT SEED COUNT [KIND …]   writes what `expressions.py` writes, wit
 These policies look at what surrounds an object, too: the former object of an update, the operation, who sends it, the labels of its namespace,
 variables, exceptions, and several rules. Requests have an operation, both objects, a user with roles, and labels of the namespace.
 """
+import copy
 import sys
 
 from expressions import KINDS, TEXTS, Writer, main
@@ -210,15 +211,76 @@ class Sender(Writer):
                          lambda: {"pattern": self.patterns()}, lambda: {"cel": {"expressions": [{"expression": f"object == null || {self.condition_of_request(0)}"}]}}])()
         return self.classic(self.checks(body), before)
 
+    def nested(self):
+        """A loop in a loop."""
+        found = self.some(self.fields, ["items"])
+        if not found:
+            return self.loop()
+        fields = found[1][0]
+        inner = self.some(fields, ["items", "texts"])
+        if not inner:
+            return {**self.loop(), "elementScope": False}
+        below = inner[1][0] if isinstance(inner[1], list) else {}
+        loop = {"list": f"element.{'.'.join(inner[0])}", "deny": {"conditions": self.conditions("element", below) if below else {
+            self.one(["any", "all"]): [{"key": "{{ element }}", "operator": self.one(["AnyIn", "AllNotIn"]), "value": [self.one(TEXTS), self.one(TEXTS)]}]}}}
+        return {"list": f"request.object.{'.'.join(found[0])}", "foreach": [loop]}
+
+    def security(self):
+        """A Pod Security rule."""
+        body = {"level": self.one(["baseline", "restricted"]), "version": "latest"}
+        if self.chance(.6):
+            images = {"images": [self.one(["*", "a*", "b"])]}
+            body["exclude"] = [self.one([{"controlName": "Host Namespaces"}, {"controlName": "Host Ports", **images}, {"controlName": "Capabilities", **images},
+                                         {"controlName": "Privileged Containers", **images}, {"controlName": "HostPath Volumes"}, {"controlName": "Running as Non-root", **images},
+                                         {"controlName": "Seccomp", **images}, {"controlName": "Running as Non-root user"}])]
+        return {"podSecurity": body}
+
     def policy(self):
-        kind = self.pick.randint(0, 9)
+        kind = self.pick.randint(0, 11)
         if kind <= 3:
-            return self.cel_policy()
-        if kind <= 5:
-            return self.several()
-        return self.classic_one()
+            made = self.cel_policy()
+        elif kind <= 6:
+            made = self.several()
+        elif kind == 7:
+            made = self.classic(self.checks({"foreach": [self.nested()]}))
+        elif kind == 8 and self.kind in ("Pod", "Deployment", "CronJob"):
+            made = self.classic(self.checks(self.security()))
+        else:
+            made = self.classic_one()
+        if "rules" in made["spec"] and self.chance(.2) and self.kind in ("Pod", "Deployment", "CronJob"):
+            del made["metadata"]["annotations"]
+        if self.chance(.3):
+            made["exception"] = self.exception(made)
+        return made
+
+    def exception(self, policy):
+        if "rules" not in policy["spec"]:
+            spec = {"policyRefs": [{"name": "p", "kind": policy["kind"]}]}
+            if self.chance(.8):
+                condition = self.around() if self.chance(.5) else "object == null || " + self.cel(self.bases(), 0)
+                spec["matchConditions"] = [{"name": "c", "expression": condition}]
+            return {"apiVersion": "policies.kyverno.io/v1", "kind": "PolicyException", "metadata": {"name": "e", "namespace": "default"}, "spec": spec}
+        names = [rule["name"] for rule in policy["spec"]["rules"]]
+        spec = {"exceptions": [{"policyName": self.one(["p", "p", "*"]), "ruleNames": [self.one(names + ["*", "never"])]}],
+                "match": {self.one(["any", "all"]): [{"resources": self.resources(), **(self.selection() if self.chance(.3) else {})}]}}
+        if self.chance(.3):
+            spec["conditions"] = self.conditions("request.object", self.fields)
+        return {"apiVersion": "kyverno.io/v2", "kind": "PolicyException", "metadata": {"name": "e", "namespace": "default"}, "spec": spec}
+
+    def besides(self, policy):
+        own = policy.pop("exception", None)
+        return [own] if own else []
 
     def changed(self, policy):
+        own = policy.get("exception")
+        if own and "rules" in policy["spec"] and self.chance(.5):
+            for _ in range(30):
+                new = copy.deepcopy(own)
+                self.change_tree(new["spec"])
+                if new != own:
+                    return {**policy, "exception": new}
+        if own and self.chance(.1):
+            return {key: value for key, value in policy.items() if key != "exception"}
         if "rules" not in policy["spec"] or self.chance(.3):
             return super().changed(policy)
         # Another rule than the first, or an exception.

@@ -30,10 +30,15 @@ pub(crate) struct Identity {
     pub looks_at_operation: bool,
 }
 
-/// The identity of the policy of a unit; `None` when a part of it cannot be written. `named`: exceptions exist, which name policies and
-/// rules.
-pub(crate) fn identity(policy: &Policy, environment: &Environment, named: bool) -> Option<Identity> {
-    let mut looks = false;
+/// The identity of the policy of a unit with exceptions, which name policies and rules; `None` when a part of it cannot be written.
+pub(crate) fn identity(
+    policy: &Policy,
+    environment: &Environment,
+    exceptions: &[Option<Tree>],
+) -> Option<Identity> {
+    let named = !exceptions.is_empty();
+    // What exceptions select is left as it is.
+    let mut looks = named;
     let rules = policy.rules.iter().map(|rule| {
         let when = selected(&rule.when, environment, &mut looks);
         let unless = selected(&rule.unless, environment, &mut looks);
@@ -42,8 +47,12 @@ pub(crate) fn identity(policy: &Policy, environment: &Environment, named: bool) 
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
     let names = Names::of(&tree, named);
-    let mut writer = Writer { text: String::new(), names, named, looks, looks_at_operation: false };
+    let mut writer = Writer { text: String::new(), names, named, looks, looks_at_operation: named };
     writer.tree(&tree);
+    for exception in exceptions {
+        writer.text.push_str("; except ");
+        writer.tree(exception.as_ref()?);
+    }
     Some(Identity {
         text: writer.text,
         looks_at_kind: writer.looks,

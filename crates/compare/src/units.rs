@@ -173,8 +173,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 exceptions.iter().map(Tree::of).chain(cel.iter().map(Tree::of)).collect();
             let shown = is_all_read.then_some([&reads.object, &reads.old, &reads.shown]);
             let items = Items::of(&part, &more, Shapes::new(&environment.object, shown));
-            let named = !exceptions.is_empty() || !cel.is_empty();
-            let identity = identity(&part, environment, named);
+            let identity = identity(&part, environment, &more);
             let external = external(&part);
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
