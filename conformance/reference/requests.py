@@ -140,7 +140,23 @@ class Sender(Writer):
         if self.chance(.25):
             spec["variables"] = [{"name": "v", "expression": self.condition_of_request(0) if "DELETE" not in operations else self.around()}]
             validations[0]["expression"] = f"variables.v {self.one(['&&', '||'])} {validations[0]['expression']}"
+        if self.chance(.15):
+            spec["failurePolicy"] = "Ignore"
+        if self.chance(.2):
+            spec.pop("autogen")
+            spec.pop("validationActions")
+            return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "p"}, "spec": spec}
+        if self.chance(.1):
+            spec["validationActions"] = self.one([["Audit"], ["Warn"], ["Deny", "Audit"]])
+        if self.chance(.15) and self.kind != "Namespace":
+            return {"apiVersion": "policies.kyverno.io/v1", "kind": "NamespacedValidatingPolicy", "metadata": {"name": "p", "namespace": "a"}, "spec": spec}
         return {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "p"}, "spec": spec}
+
+    def binding(self):
+        spec = {"policyName": "p", "validationActions": self.one([["Deny"], ["Deny"], ["Audit"]])}
+        if self.chance(.4):
+            spec["matchResources"] = {self.one(["namespaceSelector", "objectSelector"]): {"matchLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3])}}}
+        return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "b"}, "spec": spec}
 
     # ClusterPolicies
 
@@ -190,7 +206,19 @@ class Sender(Writer):
                 for block in blocks:
                     if self.chance(.2):
                         block.update(self.selection())
-        if self.chance(.25) and "validate" in body:
+        if "validate" in body and self.chance(.15):
+            body["validate"]["failureAction"] = "Audit"
+        if "validate" in body and self.chance(.15) and self.kind != "Namespace":
+            override = {"action": self.one(["Audit", "Enforce"]), "namespaces": [self.one(["a", "a*", "default"])]}
+            if self.chance(.3):
+                override["namespaceSelector"] = {"matchLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3])}}
+            body["validate"]["failureActionOverrides"] = [override]
+        if self.chance(.1):
+            policy["spec"]["failurePolicy"] = "Ignore"
+        if self.chance(.1) and self.kind not in ("Namespace", "Widget"):
+            policy["kind"] = "Policy"
+            policy["metadata"]["namespace"] = self.one(["a", "default"])
+        if self.chance(.25) and "validate" in body and "cel" not in body["validate"]:
             found = self.some(self.fields, ["text", "int"])
             rule["context"] = [{"name": "v", "variable": {"jmesPath": f"request.object.{'.'.join(found[0])}", "default": self.one(["a", "b", 1])}}]
             extra = {"key": "{{ v }}", "operator": self.one(["Equals", "NotEquals", "AnyIn"]), "value": self.one(["a", "b", 1, "a*"])}
@@ -249,7 +277,9 @@ class Sender(Writer):
             made = self.classic_one()
         if "rules" in made["spec"] and self.chance(.2) and self.kind in ("Pod", "Deployment", "CronJob"):
             del made["metadata"]["annotations"]
-        if self.chance(.3):
+        if made["kind"] == "ValidatingAdmissionPolicy":
+            made["exception"] = self.binding()
+        elif self.chance(.3) and made["kind"] != "Policy":
             made["exception"] = self.exception(made)
         return made
 
@@ -273,13 +303,13 @@ class Sender(Writer):
 
     def changed(self, policy):
         own = policy.get("exception")
-        if own and "rules" in policy["spec"] and self.chance(.5):
+        if own and ("rules" in policy["spec"] or "policyName" in own["spec"]) and self.chance(.5):
             for _ in range(30):
                 new = copy.deepcopy(own)
                 self.change_tree(new["spec"])
-                if new != own:
+                if new != own and new["spec"].get("policyName") == own["spec"].get("policyName"):
                     return {**policy, "exception": new}
-        if own and self.chance(.1):
+        if own and "policyName" not in own["spec"] and self.chance(.1):
             return {key: value for key, value in policy.items() if key != "exception"}
         if "rules" not in policy["spec"] or self.chance(.3):
             return super().changed(policy)
