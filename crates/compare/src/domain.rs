@@ -32,7 +32,7 @@ use super::items::Count;
 use super::numbers::{Form, Numbers, numbers};
 use super::predicates::Predicates;
 use super::tested::Tested;
-use super::words::Words;
+use super::words::{Languages, Words, truths};
 
 /// How many objects there are at most when they do not stand for all others.
 pub(crate) const SOME: usize = 2_000;
@@ -115,6 +115,9 @@ fn unique(texts: &mut Vec<Str>) {
     let mut known = BTreeSet::new();
     texts.retain(|text| known.insert(text.clone()));
 }
+
+/// What an API server takes for the name of an object of any kind.
+const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 impl<'d> Domain<'d> {
     /// For what is tested, by a request and at each field, with at most so many items and objects.
@@ -344,11 +347,11 @@ impl<'d> Domain<'d> {
         if is_read || !patterns.is_empty() || is_tested {
             let mut languages = tested.languages();
             languages.globs.extend(patterns.iter().cloned());
-            match self.words.of(languages, if tested.relates { 2 } else { 1 }) {
+            match self.names(languages, if tested.relates { 2 } else { 1 }) {
                 Some(found) => {
-                    for text in found.iter() {
-                        if !text.is_empty() && !all.contains(text) {
-                            all.push(text.clone());
+                    for text in found {
+                        if !text.is_empty() && !all.contains(&text) {
+                            all.push(text);
                         }
                     }
                 }
@@ -356,6 +359,25 @@ impl<'d> Domain<'d> {
             }
         }
         all
+    }
+
+    /// Texts of each class; where there are such in a class, those that an API server takes for names.
+    fn names(&self, languages: Languages, each: usize) -> Option<Vec<Str>> {
+        let form = BTreeSet::from([NAME.to_string()]);
+        let mut formed = languages.clone();
+        formed.regexes.extend(form.iter().cloned());
+        let Some(found) = self.words.of(formed, each) else {
+            return self.words.of(languages, each).map(|found| found.to_vec());
+        };
+        let classes = truths(&languages, &found)?;
+        let is_name = truths(&Languages { regexes: form, ..Languages::default() }, &found)?;
+        let all = || found.iter().zip(&classes).zip(&is_name);
+        let named: BTreeSet<&Vec<bool>> =
+            all().filter(|(_, is_name)| is_name.contains(&true)).map(|((_, class), _)| class).collect();
+        let stays = |((_, class), is_name): &((&Str, &Vec<bool>), &Vec<bool>)| {
+            is_name.contains(&true) || !named.contains(class)
+        };
+        Some(all().filter(stays).map(|((text, _), _)| text.clone()).collect())
     }
 
     /// The values of a field.

@@ -3,7 +3,7 @@
 use ephor_compare::{Answer, DifferenceKind, Universe, Verdict};
 use ephor_value::print::json;
 
-use super::compared;
+use super::{checking, compared};
 
 fn changing(resources: &str, mutate: &str) -> String {
     format!(
@@ -152,4 +152,19 @@ spec:
     let of_cluster = found.differences.iter().filter(|one| one.universe == Universe::Cluster);
     let kinds: Vec<&str> = of_cluster.map(|one| &*one.environment.resource.kind).collect();
     assert_eq!(kinds, ["Deployment"]);
+}
+
+#[test]
+fn a_namespace_of_a_pattern_has_a_name_that_an_api_server_takes() {
+    let of = |pattern: &str| {
+        let policy = checking("ConfigMap", "pattern: {metadata: {labels: {x: '?*'}}}");
+        policy.replacen(
+            "operations: [CREATE]",
+            &format!("operations: [CREATE], namespaces: ['{pattern}']"),
+            1,
+        )
+    };
+    let found = compared(&of("kube-*"), &of("kube-system"));
+    assert_eq!(found.answer, Answer::Differs);
+    assert!(found.differences.iter().any(|one| one.universe == Universe::Cluster));
 }
