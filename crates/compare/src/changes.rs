@@ -22,7 +22,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree};
-use crate::ir::Expr;
 use crate::ir::Rule;
 use crate::ir::check::{Check, Overlay};
 use crate::ir::expressions::{Source, Validation};
@@ -321,19 +320,20 @@ fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule>
         true => conditions.extend(of_items),
         false => patterns.retain(|(place, _)| !place.contains(&Step::Items)),
     }
-    let validation = |condition: Expr| Validation {
-        check: Source::new("", Ok(condition)),
-        message: "".into(),
-        message_program: None,
-        reason: "".into(),
-    };
     let check = match rule.expressions.is_some() {
-        true => Check::Assert(conditions.into_iter().map(validation).collect()),
+        true => {
+            Check::Assert(conditions.into_iter().map(|own| validation(Source::new("", Ok(own)))).collect())
+        }
         false => match pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
             Some(pattern) => Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone()),
             None => Check::Nothing,
         },
     };
+    checking(rule, check)
+}
+
+/// A rule that checks something in place of what another one does.
+pub(crate) fn checking(rule: &Arc<Rule>, check: Check) -> Arc<Rule> {
     let message = Message {
         origin: rule.origin.clone(),
         text: "".into(),
@@ -342,6 +342,11 @@ fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule>
         names: [].into(),
     };
     Arc::new(Rule { body: Body::Validate { check, message }, ..(**rule).clone() })
+}
+
+/// A validation without a message.
+pub(crate) fn validation(check: Source) -> Validation {
+    Validation { check, message: "".into(), message_program: None, reason: "".into() }
 }
 
 /// The leaves of a pattern at their places, as one document; `None` where two of them do not go together.

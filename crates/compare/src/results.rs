@@ -6,8 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree};
+use crate::ir::Rule;
+use crate::ir::check::Check;
 use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
 use crate::ir::rule::Body;
 use crate::kubernetes::Types;
@@ -15,6 +18,7 @@ use crate::kubernetes::schema::{ListKind, Type, TypeDef};
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
+use super::changes::{checking, validation};
 use super::cover::{Run, cases};
 use super::domain::Domain;
 use super::environment::Environment;
@@ -44,9 +48,14 @@ impl Run<'_> {
             Err(why) => _ = self.reasons.insert(why),
         }
         let (mut reads, mut tested) = (Reads::default(), Predicates::default());
-        for unit in sides.iter().flatten() {
+        let read = self.sides.map(|side| units(&side.with_rules(&|rule| as_check(rule)), environment));
+        for unit in sides.iter().chain(&read).flatten() {
             reads.merge(&unit.reads);
             tested.merge(&unit.predicates);
+        }
+        // A constant that reads as a place in an object may be one.
+        for text in tested.globs.iter().filter(|text| text.starts_with('/')) {
+            reads.shown.add(&text.split('/').skip(1).map(step).collect::<Vec<Step>>(), false);
         }
         for side in self.sides {
             let mut written = written(side, environment);
@@ -81,6 +90,14 @@ pub(crate) fn same(sides: &[Vec<Unit>; 2]) -> Option<BTreeSet<String>> {
     let is_same = |(a, b): (&Unit, &Unit)| a.identity.is_some() && a.identity == b.identity;
     (old.len() == new.len() && old.iter().zip(new).all(is_same))
         .then(|| old.iter().flat_map(|unit| unit.external.iter().cloned()).collect())
+}
+
+/// A rule whose expressions give changes, as one that checks them: it reads and tests the same.
+fn as_check(rule: &Arc<Rule>) -> Arc<Rule> {
+    let Body::Mutate(mutation) = &rule.body else { return Arc::clone(rule) };
+    let Change::Expressions { patches, .. } = &mutation.change else { return Arc::clone(rule) };
+    let checks = patches.iter().map(|patch| validation(patch.source.clone()));
+    checking(rule, Check::Assert(checks.collect()))
 }
 
 /// What rules write.

@@ -133,6 +133,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let is_all_read = reads.is_ok();
             let reads = reads.unwrap_or_else(|_| guessed(&part));
             let mut predicates = Predicates::of(&part);
+            predicates.namespaces.extend(part.namespace.iter().map(ToString::to_string));
             let late = tests.iter().flat_map(|tests: &Tests| &tests.late);
             late.for_each(|expr| predicates.add(Tree::of(expr)));
             exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));

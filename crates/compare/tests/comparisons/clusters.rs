@@ -168,3 +168,22 @@ fn a_namespace_of_a_pattern_has_a_name_that_an_api_server_takes() {
     assert_eq!(found.answer, Answer::Differs);
     assert!(found.differences.iter().any(|one| one.universe == Universe::Cluster));
 }
+
+#[test]
+fn a_policy_of_a_namespace_is_about_this_one() {
+    let of = |operator: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1
+kind: NamespacedValidatingPolicy
+metadata: {{name: p, namespace: a}}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
+  matchConditions: [{{name: c, expression: \"request.namespace {operator} 'default'\"}}]
+  validations: [{{expression: has(object.data), message: m}}]
+"
+        )
+    };
+    assert_eq!(compared(&of("=="), &of("!=")).answer, Answer::Differs);
+}
