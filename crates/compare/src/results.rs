@@ -47,9 +47,19 @@ impl Run<'_> {
             Ok(()) => return,
             Err(why) => _ = self.reasons.insert(why),
         }
-        let (mut reads, mut tested) = (Reads::default(), Predicates::default());
+        // What expressions read makes many more objects; few of the others are lost among them.
         let read = self.sides.map(|side| units(&side.with_rules(&|rule| as_check(rule)), environment));
-        for unit in sides.iter().chain(&read).flatten() {
+        let known = self.found.len();
+        self.sampled(environment, sides.iter().flatten());
+        if self.found.len() == known && read.iter().flatten().any(|unit| unit.reads != Reads::default()) {
+            self.sampled(environment, sides.iter().chain(&read).flatten());
+        }
+    }
+
+    /// Compares what both sides make of some objects of the classes that units read, and that rules write.
+    fn sampled<'u>(&mut self, environment: &Environment, units: impl Iterator<Item = &'u Unit>) {
+        let (mut reads, mut tested) = (Reads::default(), Predicates::default());
+        for unit in units {
             reads.merge(&unit.reads);
             tested.merge(&unit.predicates);
         }
