@@ -73,7 +73,8 @@ pub(crate) fn users(wanted: &Wanted<'_>) -> (Vec<UserParts>, Option<String>) {
             }
         }
     }
-    if by_expression.name || by_expression.groups {
+    let are_selected = !tested.users.is_empty() || !tested.groups.is_empty();
+    if by_expression.name || by_expression.groups || are_selected {
         let none = Vec::new();
         all.push(user(ANONYMOUS, ["system:unauthenticated"].into_iter(), &none, &none));
     }

@@ -61,6 +61,10 @@ fn rules_that_select_groups_and_roles_see_several_of_them() {
         &of("clusterRoles: [a]", "clusterRoles: [c]"),
     );
     assert_eq!(found.answer, Answer::Differs);
+    // The anonymous user has this group alone.
+    let [known, unknown] = ["'system:authenticated'", "'system:unauthenticated'"].map(group);
+    let found = compared(&of(&unknown, &known), &of(&group("never"), &known));
+    assert_eq!(found.answer, Answer::Differs);
     let found = compared(&of(&group("a"), &group("b")), &of(&group("a"), &group("b")));
     assert_eq!(found.answer, Answer::Proved);
 }
