@@ -4,6 +4,9 @@
 //! its last item, and of a list of this item alone. So items about which all loops say the same have one item that stands for
 //! them, and it is enough to add such items to lists until the loops say nothing new: the lists that were found stand for
 //! those of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another name.
+//!
+//! The same holds of the loops of each unit alone. So what all loops say of a longer list is put together from what those of each unit
+//! said of another one that grew out of a list, and by an item, of which they said the same (`grown`); only what is new is evaluated.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +19,7 @@ use crate::kubernetes::admitted::{Reason, Refusal, required_item, smallest};
 use crate::value::{Map, Str, Value};
 
 use super::environment::Environment;
+use super::grown::{Grown, repeated};
 use super::loops::Loop;
 use super::range::List;
 use super::repair::mended;
@@ -41,15 +45,15 @@ pub(crate) const LIKE_NAMES: usize = 3;
 
 /// What is said of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
-    is_empty: bool,
+pub(crate) struct Said {
+    pub is_empty: bool,
     /// What each loop says.
-    as_written: Vec<Verdict>,
+    pub as_written: Vec<Verdict>,
     /// The same of the list as an API server shows it to webhooks.
-    in_clusters: Vec<Verdict>,
+    pub in_clusters: Vec<Verdict>,
     /// Whether it refuses it, with the field for want of which it does where that is known, or `*` for a text with wildcards: then what is
     /// said counts as if it did not, as something else in the object may be wrong.
-    refused: Option<String>,
+    pub refused: Option<String>,
 }
 
 /// How an API server shows what is in a field of the smallest object.
@@ -105,6 +109,8 @@ pub(crate) struct Classes {
     around: Arc<Surroundings>,
     /// The loops over each list; they are those of units, which hold them.
     lists: BTreeMap<List, Vec<Arc<Loop>>>,
+    /// The same by the number of the unit that they are of.
+    owners: BTreeMap<List, Vec<usize>>,
 }
 
 impl Classes {
@@ -121,13 +127,17 @@ impl Classes {
         let kind = &environment.resource.kind;
         let units: Vec<&Unit> = units.collect();
         let mut lists: BTreeMap<List, Vec<Arc<Loop>>> = BTreeMap::new();
+        let mut owners: BTreeMap<List, Vec<usize>> = BTreeMap::new();
         for is_inner in [false, true] {
             let levels = || units.iter().map(|unit| (unit, unit.loops(kind, is_deletion).level(is_inner)));
-            for one in levels().flat_map(|(_, level)| &level.all) {
+            let numbered = levels().enumerate();
+            for (owner, one) in numbered.flat_map(|(at, (_, level))| level.all.iter().map(move |one| (at, one)))
+            {
                 let is_of_level = |list: &&List| list.contains(&Step::Items) == is_inner;
                 for list in one.lists.iter().filter(is_of_level) {
                     if levels().all(|(unit, own)| own.are_all_of(list, &unit.reads, is_deletion)) {
                         lists.entry(list.clone()).or_default().push(Arc::clone(one));
+                        owners.entry(list.clone()).or_default().push(owner);
                     }
                 }
             }
@@ -138,6 +148,7 @@ impl Classes {
             environment: environment.clone(),
             around,
             lists,
+            owners,
         })
     }
 
@@ -175,7 +186,12 @@ impl Classes {
         let longer = |list: &Vec<Value>, item: &Value| {
             Some(Some(list.iter().cloned().chain([next(item, list.len())]).collect()))
         };
-        let found = closed(empty, Vec::new(), classes.values(), &|list: &Vec<Value>| said(list), &longer)?;
+        let clash = |list: &Vec<Value>| list.split_last().map_or(0, |(last, before)| repeated(before, last));
+        let mut grown = Grown::new(self.owners.get(field)?);
+        let mut said = |before: &Said, alone: &Said, list: &Vec<Value>| {
+            grown.said(before, alone, clash(list), || said(list))
+        };
+        let found = closed(empty, Vec::new(), classes.iter(), &mut said, &longer)?;
         Some(found.into_iter().map(Value::list).collect())
     }
 
@@ -204,7 +220,9 @@ impl Classes {
             longer.insert::<Str>((*name).clone(), (*value).clone());
             Some(Some(longer))
         };
-        let found = closed(empty, Map::new(), classes.values(), &said, &longer)?;
+        let mut grown = Grown::new(self.owners.get(field)?);
+        let mut said = |before: &Said, alone: &Said, map: &Map| grown.said(before, alone, 0, || said(map));
+        let found = closed(empty, Map::new(), classes.iter(), &mut said, &longer)?;
         Some(found.into_iter().map(Value::Map).collect())
     }
 
@@ -327,13 +345,14 @@ impl Classes {
     }
 }
 
-/// What something empty becomes by adding members of classes until nothing new is said; `longer`: something with one more
-/// member of a class, nothing where there is none, `None` where that is not known. `None`: there are too many.
-fn closed<T: Clone, C>(
+/// What something empty becomes by adding members of classes until nothing new is said; `said`: what is said of something that was
+/// made of another by a member of a class; `longer`: something with one more member of a class, nothing where there is none, `None` where
+/// that is not known. `None`: there are too many.
+fn closed<'s, T: Clone, C>(
     said_of_empty: Said,
     empty: T,
-    classes: impl Iterator<Item = C> + Clone,
-    said: &dyn Fn(&T) -> Option<Said>,
+    classes: impl Iterator<Item = (&'s Said, C)> + Clone,
+    said: &mut dyn FnMut(&Said, &Said, &T) -> Option<Said>,
     longer: &dyn Fn(&T, C) -> Option<Option<T>>,
 ) -> Option<Vec<T>> {
     if said_of_empty.as_written.contains(&Verdict::Error) {
@@ -349,9 +368,9 @@ fn closed<T: Clone, C>(
         if length >= LONGEST {
             return None;
         }
-        for class in classes.clone() {
+        for (alone, class) in classes.clone() {
             let Some(longer) = longer(&list, class)? else { continue };
-            let said = said(&longer)?;
+            let said = said(&before, alone, &longer)?;
             answers += 2 * said.as_written.len() + 2;
             if answers > MOST_ANSWERS {
                 return None;

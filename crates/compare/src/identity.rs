@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::analysis::tree::{Node, Tree};
-use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule};
+use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule, Scope};
 use crate::ir::matcher::{Filter, KindPattern, Matcher};
 use crate::ir::{Policy, Rule};
 use crate::value::wildcard::Wildcard;
@@ -68,8 +68,16 @@ fn selected(matcher: &Matcher, environment: &Environment, looks: &mut bool) -> M
         Matcher::All(filters) => Matcher::All(of(filters)),
         Matcher::Constraints(constraints) => {
             let mut constraints = (**constraints).clone();
-            for rule in constraints.rules.iter_mut().chain(&mut constraints.exclude) {
-                resource_rule(rule, environment, constraints.equivalent, looks);
+            for rules in [&mut constraints.rules, &mut constraints.exclude] {
+                let mut looks_at_kind = false;
+                for rule in rules.iter_mut() {
+                    resource_rule(rule, environment, constraints.equivalent, &mut looks_at_kind);
+                }
+                // Where one selects all, the others select nothing more.
+                match rules.iter().find(|rule| is_all(rule)).cloned() {
+                    Some(all) => *rules = Box::new([all]),
+                    None => *looks |= looks_at_kind,
+                }
             }
             Matcher::Constraints(Box::new(constraints))
         }
@@ -103,6 +111,15 @@ fn resource_rule(rule: &mut ResourceRule, environment: &Environment, equivalent:
         // The same objects may be reached under another version.
         *looks = true;
     }
+}
+
+/// Whether a rule selects every request of an environment.
+fn is_all(rule: &ResourceRule) -> bool {
+    let is_any = |of: &AnyOf| matches!(of, AnyOf::All);
+    [&rule.operations, &rule.groups, &rule.versions].into_iter().all(is_any)
+        && rule.resources.iter().any(|path| path.resource.is_none() && path.subresource.is_none())
+        && matches!(rule.scope, Scope::All)
+        && rule.names.is_empty()
 }
 
 /// Fields of nodes on which no verdict depends.

@@ -40,6 +40,7 @@ mod domain;
 mod environment;
 mod explore;
 mod external;
+mod grown;
 mod guessed;
 mod identity;
 mod ignored;

@@ -200,7 +200,7 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
 }
 
 /// Fields that identify items of lists.
-const KEYS: [&str; 5] = ["name", "mountPath", "topologyKey", "port", "containerPort"];
+pub(crate) const KEYS: [&str; 5] = ["name", "mountPath", "topologyKey", "port", "containerPort"];
 
 fn next(value: &Value, at: usize) -> Option<Value> {
     match value {

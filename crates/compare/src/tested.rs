@@ -4,7 +4,8 @@
 //! the predicates of those tests that reach it. A test reaches its place and what is below; a constant whose way is not
 //! known reaches every field. Fields that are compared with each other have the same values.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use crate::analysis::reads::Step;
@@ -31,7 +32,13 @@ pub struct Tested {
     own: Option<Rc<Looked>>,
     /// The types that all units of a comparison look for.
     looked_for: Option<Rc<Looked>>,
+    /// What is tested at fields, put together once for all that the same tests reach.
+    known: RefCell<HashMap<Reached, Rc<Predicates>>>,
 }
+
+/// The tests that reach a field: their numbers, and whether the field is below their place; whether it is compared with others,
+/// and whether texts are patterns.
+type Reached = (Vec<(usize, bool)>, [bool; 2]);
 
 /// The types that are looked for in fields.
 type Looked = BTreeMap<Place, LookedFor>;
@@ -112,6 +119,7 @@ impl Tested {
     }
 
     fn add(&mut self, place: Place, predicates: &[Predicates; 2]) {
+        self.known.get_mut().clear();
         match self.places.iter_mut().find(|(known, _)| *known == place) {
             Some((_, own)) => own.iter_mut().zip(predicates).for_each(|(own, other)| own.merge(other)),
             None => self.places.push((place, predicates.clone())),
@@ -160,7 +168,7 @@ impl Tested {
     }
 
     /// What is tested at a field: keys, and `Items` for the items of lists.
-    pub fn at(&self, field: &[Step]) -> Predicates {
+    pub fn at(&self, field: &[Step]) -> Rc<Predicates> {
         let mut fields: Vec<&[Step]> = vec![field];
         // Fields that are compared with this one, with those that are compared with them.
         let mut relates = false;
@@ -177,15 +185,30 @@ impl Tested {
                 !is_one
             });
         }
-        let mut found = Predicates { relates, are_patterns: self.are_patterns, ..Predicates::default() };
-        for (place, [here, below]) in &self.places {
+        let mut reached: Vec<(usize, bool)> = Vec::new();
+        for (number, (place, _)) in self.places.iter().enumerate() {
             for field in &fields {
                 // What is tested below a field that is compared as a whole counts for the other side, too.
                 if reaches(place, field) || (relates && reaches(field, place)) {
-                    found.merge(if place.len() < field.len() { below } else { here });
+                    let one = (number, place.len() < field.len());
+                    if !reached.contains(&one) {
+                        reached.push(one);
+                    }
                 }
             }
         }
+        let reached = (reached, [relates, self.are_patterns]);
+        if let Some(known) = self.known.borrow().get(&reached) {
+            return Rc::clone(known);
+        }
+        let mut found = Predicates { relates, are_patterns: self.are_patterns, ..Predicates::default() };
+        for (number, is_below) in &reached.0 {
+            if let Some((_, [here, below])) = self.places.get(*number) {
+                found.merge(if *is_below { below } else { here });
+            }
+        }
+        let found = Rc::new(found);
+        self.known.borrow_mut().insert(reached, Rc::clone(&found));
         found
     }
 }
@@ -274,7 +297,7 @@ mod tests {
             vec![test("spec.a", By::Pattern, "x*"), test("spec.b.*", By::Function("startsWith"), "y")],
             &[],
         );
-        let globs = |at: &str| found.at(&place(at)).globs.into_iter().collect::<Vec<_>>();
+        let globs = |at: &str| found.at(&place(at)).globs.iter().cloned().collect::<Vec<_>>();
         assert_eq!(globs("spec.a"), ["x*"]);
         assert_eq!(globs("spec.a.below"), ["x*"]);
         assert_eq!(globs("spec.b.*"), ["y", "y*"]);

@@ -25,7 +25,7 @@ impl Domain<'_> {
     /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
     pub(super) fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         // Loops over an object have its keys as items.
-        let mut languages = self.tested.at(&self.at);
+        let mut languages = (*self.tested.at(&self.at)).clone();
         languages.merge(&self.below(Step::Items, |own| own.tested.at(&own.at)));
         if !languages.regexes.is_empty() || !languages.made.is_empty() {
             self.not_all("names of fields are compared with regular expressions");

@@ -40,7 +40,7 @@ impl Domain<'_> {
                 (None, _) | (Some(Type::List(..)), Value::List(_)) | (Some(Type::Map(..)), Value::Map(_))
             )
         };
-        self.tested.at(&self.at).wholes.into_iter().filter(fits).map(plain).collect()
+        self.tested.at(&self.at).wholes.iter().filter(|whole| fits(whole)).cloned().map(plain).collect()
     }
 
     /// The name of the type of the objects at a place.
