@@ -102,8 +102,7 @@ impl Grown {
         if known.iter().any(|(_, other)| other != refused) {
             return None;
         }
-        let mut parts: Vec<_> =
-            known.iter().map(|((written, shown), _)| written.iter().zip(shown)).collect();
+        let mut parts: Vec<_> = known.iter().map(|((written, shown), _)| written.iter().zip(shown)).collect();
         let (mut as_written, mut in_clusters) = (Vec::new(), Vec::new());
         for owner in &self.owners {
             let (written, shown) = parts.get_mut(*owner)?.next()?;
