@@ -3,7 +3,7 @@
 //! In: what is read of the answers of an object, each under the words of its request (`requests`). Out: the answers: none, for a request that
 //! fails; null, for an object that does not exist; the objects and lists of its kind, as an API server shows them; what registries say of images.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Kinds;
@@ -187,8 +187,12 @@ impl Domain<'_> {
         };
         // An API server shows some alike.
         let mut all: Vec<Choice> = Vec::new();
+        let mut known: HashMap<Option<Value>, usize> = HashMap::new();
         for choice in found.into_iter().filter_map(of) {
-            if !all.iter().any(|known| known.value == choice.value && known.items <= choice.items) {
+            // Of those the one with the fewest items stands for all, once it is there.
+            let fewest = known.entry(choice.value.clone()).or_insert(usize::MAX);
+            if choice.items < *fewest {
+                *fewest = choice.items;
                 all.push(choice);
             }
         }

@@ -131,7 +131,8 @@ impl Classes {
         for is_inner in [false, true] {
             let levels = || units.iter().map(|unit| (unit, unit.loops(kind, is_deletion).level(is_inner)));
             let numbered = levels().enumerate();
-            for (owner, one) in numbered.flat_map(|(at, (_, level))| level.all.iter().map(move |one| (at, one)))
+            for (owner, one) in
+                numbered.flat_map(|(at, (_, level))| level.all.iter().map(move |one| (at, one)))
             {
                 let is_of_level = |list: &&List| list.contains(&Step::Items) == is_inner;
                 for list in one.lists.iter().filter(is_of_level) {

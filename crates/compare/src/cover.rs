@@ -468,18 +468,24 @@ impl Run<'_> {
         let few = if self.is_known_to_differ(from.1) { few.min(FEWEST) } else { few };
         let limit = if found.open.is_some() { few } else { most.min(self.options.objects) };
         let words = Rc::clone(&self.words);
-        let mut domain =
-            Domain::new((Types::built_in(), &words), (&tested, &fields), environment, items, limit);
-        domain.deadline = self.options.deadline;
         // In further kinds and operations fewer are built.
         let some = if self.looked > 1 { (2 * few).clamp(FEWEST, SOME) } else { SOME };
-        domain.some = some;
         let is_open = found.open.is_some();
+        // Where nothing can be proved, long lists are too many.
+        let is_shorter = is_open && items > SOME_ITEMS;
+        let (most_items, limit) = match is_shorter {
+            true => (SOME_ITEMS, if self.looked > 1 { some } else { limit }),
+            false => (items, limit),
+        };
+        let mut domain =
+            Domain::new((Types::built_in(), &words), (&tested, &fields), environment, most_items, limit);
+        domain.deadline = self.options.deadline;
+        domain.some = some;
         let all = || std::iter::once(unit).chain(others.iter().copied());
         domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
-        domain.uncounted = uncounted.clone();
-        domain.needed =
-            Some(count.clone()).filter(|_| !has_inputs(&reads.object) && !has_inputs(&reads.shown));
+        domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
+        domain.needed = Some(count.clone())
+            .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));
         domain.is_sampled = is_open;
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
         let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
@@ -499,7 +505,7 @@ impl Run<'_> {
                 domain.is_sampled = is_open;
                 self::cases(environment, &reads, &tested, &mut domain, &around)
             };
-            if items > SOME_ITEMS {
+            if items > SOME_ITEMS && !is_shorter {
                 cases = of(SOME_ITEMS, if self.looked > 1 { some } else { limit });
             }
             cases = of(1, few).into_iter().chain(cases.into_iter().step_by(2)).collect();

@@ -3,10 +3,11 @@
 //! In: a unit, units of the other side, objects. Out: those on which the unit is not covered ([`Uncovered`]). Where nothing can be proved
 //! a part of the objects is looked at, and variations of those that decide.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::analysis::reads::Reads;
-use crate::value::Str;
+use crate::value::{Str, Value};
 
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
@@ -15,7 +16,7 @@ use super::seen::{Seen, as_if_admitted, before_ephemeral, is_read, seen_in_clust
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
-use super::variation::{substituted, varied};
+use super::variation::{Parts, substituted, varied};
 
 /// How many objects of one kind of answer are varied.
 const NEAR: usize = 6;
@@ -43,6 +44,18 @@ struct Judged {
     is_covered: bool,
 }
 
+/// What units said of the cases that were looked at: what they say of one of them again is the same.
+#[derive(Default)]
+struct Looked(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
+
+impl Looked {
+    /// What they say of a case. What surrounds it lives as long as the cases do, so it is known by where it is.
+    fn of(&mut self, case: &Case, look: impl FnOnce() -> (Verdict, Verdict)) -> (Verdict, Verdict) {
+        let place = (case.object.clone(), case.old.clone(), Arc::as_ptr(&case.around).addr());
+        *self.0.entry(place).or_insert_with(look)
+    }
+}
+
 impl Run<'_> {
     /// Where nothing can be proved: some of the objects, and variations of those on which units said different things.
     pub(crate) fn explore(
@@ -53,23 +66,25 @@ impl Run<'_> {
         found: &mut Uncovered,
     ) {
         let every = cases.len().div_ceil(few).max(1);
-        let some: Vec<Case> = cases.into_iter().step_by(every).collect();
-        let mut near: BTreeMap<(Verdict, Verdict), Vec<Case>> = BTreeMap::new();
+        let some: Vec<Parts<Case>> = cases.into_iter().step_by(every).map(Parts::new).collect();
+        let mut near: BTreeMap<(Verdict, Verdict), Vec<Parts<Case>>> = BTreeMap::new();
+        let mut known = Looked::default();
         let is_over =
             |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MOST_WITNESSES;
-        for case in &some {
+        for Parts { whole: case, .. } in &some {
             if is_over(self, found) {
                 return;
             }
-            let seen = self.look(among, reads, case.clone(), found);
+            let seen = known.of(case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
             if known.len() < NEAR {
                 let object = mended(&case.object).unwrap_or_else(|| case.object.clone());
-                known.push(case.with_object(object));
+                known.push(Parts::new(case.with_object(object)));
             }
         }
         // One field decides: each is given each value that is tested.
-        let bases: Vec<Case> = near.values().flat_map(|known| known.iter().take(FIRST)).cloned().collect();
+        let bases = near.values().flat_map(|known| known.iter().take(FIRST));
+        let bases: Vec<Case> = bases.map(|base| base.whole.clone()).collect();
         let each = few / bases.len().max(1);
         for base in &bases {
             for object in substituted(&base.object, &texts, &integers).take(each) {
@@ -77,10 +92,10 @@ impl Run<'_> {
                     return;
                 }
                 let case = base.with_object(object);
-                let seen = self.look(among, reads, case.clone(), found);
+                let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
                 let known = near.entry(seen).or_default();
                 if known.len() < NEAR {
-                    known.push(case);
+                    known.push(Parts::new(case));
                 }
             }
         }
@@ -95,14 +110,15 @@ impl Run<'_> {
             else {
                 return;
             };
-            let Some(object) = varied(&base.object, &donor.object, at / 3) else { continue };
-            let case = base.with_object(object);
-            let seen = self.look(among, reads, case.clone(), found);
+            let [own, other] = [base, donor].map(|one| (&one.whole.object, one.ways(&one.whole.object)));
+            let Some(object) = varied(own, other, at / 3) else { continue };
+            let case = base.whole.with_object(object);
+            let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
             match known.len() < NEAR {
-                true => known.push(case),
+                true => known.push(Parts::new(case)),
                 // The search continues from what it has found.
-                false if at % 5 == 0 => known[at / 5 % NEAR] = case,
+                false if at % 5 == 0 => known[at / 5 % NEAR] = Parts::new(case),
                 false => {}
             }
         }

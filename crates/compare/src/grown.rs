@@ -102,8 +102,7 @@ impl Grown {
         if known.iter().any(|(_, other)| other != refused) {
             return None;
         }
-        let mut parts: Vec<_> =
-            known.iter().map(|((written, shown), _)| written.iter().zip(shown)).collect();
+        let mut parts: Vec<_> = known.iter().map(|((written, shown), _)| written.iter().zip(shown)).collect();
         let (mut as_written, mut in_clusters) = (Vec::new(), Vec::new());
         for owner in &self.owners {
             let (written, shown) = parts.get_mut(*owner)?.next()?;
@@ -179,8 +178,9 @@ mod tests {
     #[test]
     fn items_that_repeat_a_name_are_others() {
         let [a, b, c] = ["{name: a}", "{name: b, port: 1}", "{name: c, port: 1}"].map(yaml);
-        assert_eq!(repeated(&[a.clone()], &b), 0);
-        assert_ne!(repeated(&[b.clone()], &c), 0);
-        assert_ne!(repeated(&[a.clone()], &a), repeated(&[b], &c));
+        let alone = std::slice::from_ref;
+        assert_eq!(repeated(alone(&a), &b), 0);
+        assert_ne!(repeated(alone(&b), &c), 0);
+        assert_ne!(repeated(alone(&a), &a), repeated(alone(&b), &c));
     }
 }

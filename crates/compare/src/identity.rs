@@ -5,7 +5,7 @@
 //! text is the same for all kinds that a rule treats alike.
 //!
 //! Two units with one text give one verdict for every request, whatever they read: also for external data, the clock and
-//! users, which no enumeration of objects covers. Names of context entries are written as words that do not depend on them (`names`).
+//! users, which no enumeration of objects covers. Conditions that may stand in any order stand in one (`order`). Names of context entries are written as words that do not depend on them (`names`).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use crate::value::wildcard::Wildcard;
 
 use super::environment::Environment;
 use super::names::Names;
+use super::order::in_order;
 
 /// The text of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +43,7 @@ pub(crate) fn identity(
     let rules = policy.rules.iter().map(|rule| {
         let when = selected(&rule.when, environment, &mut looks);
         let unless = selected(&rule.unless, environment, &mut looks);
-        Arc::new(Rule { when, unless, ..(**rule).clone() })
+        Arc::new(in_order(Rule { when, unless, ..(**rule).clone() }))
     });
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
@@ -58,6 +59,15 @@ pub(crate) fn identity(
         looks_at_kind: writer.looks,
         looks_at_operation: writer.looks_at_operation,
     })
+}
+
+/// The text of a part, with the names that it has.
+pub(crate) fn written(tree: &Tree) -> String {
+    let names = Names::default();
+    let mut writer =
+        Writer { text: String::new(), names, named: false, looks: false, looks_at_operation: false };
+    writer.tree(tree);
+    writer.text
 }
 
 /// A matcher in which what selects the kind and operation of an environment selects all.

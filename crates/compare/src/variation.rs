@@ -3,17 +3,41 @@
 //! In: objects for each kind of answer that was seen, and others. Out: the former with one part of one of the others in its place. A
 //! change of a rule shows on objects near those that it decides about: where all else is as it must be and one field is not.
 
+use std::cell::OnceCell;
+
 use crate::value::place::{Path, PathPart, follow};
 use crate::value::{Map, Str, Value, stack};
 
 use super::inputs::INPUTS;
 
-/// The `at`-th variation of an object by parts of another one; `None` when there is nothing to take.
-pub(crate) fn varied(base: &Value, donor: &Value, at: usize) -> Option<Value> {
-    let mut of_donor = Vec::new();
-    paths(donor, &mut Vec::new(), &mut of_donor);
-    let mut own = Vec::new();
-    paths(base, &mut Vec::new(), &mut own);
+/// An object with the ways to its parts, once they are wanted.
+pub(crate) struct Parts<T> {
+    pub whole: T,
+    ways: OnceCell<Vec<Path>>,
+}
+
+impl<T> Parts<T> {
+    /// Of what has an object.
+    pub fn new(whole: T) -> Parts<T> {
+        Parts { whole, ways: OnceCell::new() }
+    }
+
+    /// The ways to the parts of its object.
+    pub fn ways(&self, object: &Value) -> &[Path] {
+        self.ways.get_or_init(|| {
+            let mut ways = Vec::new();
+            paths(object, &mut Vec::new(), &mut ways);
+            ways
+        })
+    }
+}
+
+/// The `at`-th variation of an object by parts of another one, each with the ways to its parts; `None` when there is nothing to take.
+pub(crate) fn varied(
+    (base, own): (&Value, &[Path]),
+    (donor, of_donor): (&Value, &[Path]),
+    at: usize,
+) -> Option<Value> {
     // One of four variations leaves a part out.
     if at.is_multiple_of(4) {
         let path = own.get((at / 4) % own.len().max(1))?;
@@ -143,8 +167,9 @@ mod tests {
         let yaml = |text: &str| ephor_document::yaml_value(text).unwrap();
         let base = yaml("{kind: A, metadata: {name: a}, spec: {l: [{q: 1}], x: 1}}");
         let donor = yaml("{kind: A, metadata: {name: b}, spec: {l: [{q: 2}, {q: 3}], x: 2}}");
+        let [own, of_donor] = [&base, &donor].map(|object| Parts::new(()).ways(object).to_vec());
         let all: Vec<String> = (0..80)
-            .filter_map(|at| varied(&base, &donor, at))
+            .filter_map(|at| varied((&base, &own), (&donor, &of_donor), at))
             .map(|v| crate::value::print::json(&v))
             .collect();
         for wanted in [

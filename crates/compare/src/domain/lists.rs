@@ -146,6 +146,12 @@ impl Domain<'_> {
             // For statements about entries as many are enough as for items of lists.
             let mut counted: Vec<(Choice, usize)> = all.into_iter().map(|choice| (choice, 0)).collect();
             for key in keys {
+                if counted.len() >= self.limit {
+                    // No more are taken: only what is tested there is of use for variations.
+                    self.not_all("too many combinations of fields");
+                    self.below(Step::Key(key), Domain::values);
+                    continue;
+                }
                 let choices = self.below(Step::Key(key.clone()), |own| {
                     own.of(&key, &below, Some(value), false, None, depth + 1)
                 });

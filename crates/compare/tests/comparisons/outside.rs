@@ -425,3 +425,38 @@ fn whether_an_item_is_the_object_is_the_same() {
     let swapped = "!= ['{{request.object.metadata.name}}', '{{request.object.metadata.namespace}}']";
     assert!(!is_relative(&compared_without_errors(&old(swapped), &new(pair, host))));
 }
+
+/// A rule with an API call in a loop, and two preconditions.
+fn calling(first: &str, second: &str) -> String {
+    let context = "[{name: other, apiCall: {urlPath: '/api/v1/namespaces/a/secrets/{{request.object.spec.hostname}}', jmesPath: metadata.labels.a}}]";
+    let validate =
+        "{message: m, deny: {conditions: {any: [{key: '{{ other }}', operator: Equals, value: b}]}}}";
+    let admit = format!("preconditions: {{all: [{first}, {second}]}}\n    validate:");
+    classic(context, validate).replace("validate:", &admit)
+}
+
+#[test]
+fn conditions_that_cannot_fail_have_no_order() {
+    let operation = "{key: '{{ request.operation || ''BACKGROUND'' }}', operator: NotEquals, value: DELETE}";
+    let length =
+        |of: &str| format!("{{key: '{{{{ {of} | length(@) }}}}', operator: GreaterThanOrEquals, value: 1}}");
+    // By their texts: no object is looked at.
+    let is_equal = |one: &str, other: &str| {
+        let found = compared(&calling(one, other), &calling(other, one));
+        is_relative(&found) && found.objects == 0
+    };
+    let total = length("request.object.spec.initContainers[].name || `[]`");
+    assert!(is_equal(&total, operation));
+    assert!(is_equal(&length("request.object.spec.volumes[].secret || ''''"), &total));
+    // The length of nothing, and of a number; a field that may not be there; data that has to be loaded.
+    for fails in ["request.object.spec.volumes[].secret", "request.object.spec.hostname || `1`"] {
+        assert!(!is_equal(&length(fails), &total), "{fails}");
+    }
+    let missing = "{key: '{{ request.object.spec.hostname }}', operator: Equals, value: a}";
+    let loads = "{key: '{{ other || ''x'' }}', operator: NotEquals, value: a}";
+    assert!(!is_equal(loads, &total));
+    assert_eq!(compared(&calling(missing, &total), &calling(&total, missing)).answer, Answer::Differs);
+    // Others stand where they stood.
+    let of_volumes = length("request.object.spec.volumes[].name || `[]`");
+    assert!(!is_relative(&compared(&calling(&total, operation), &calling(&of_volumes, operation))));
+}

@@ -12,7 +12,7 @@
 mod bind;
 mod condition;
 mod dead;
-mod faults;
+pub mod faults;
 mod fold;
 mod fuse;
 pub mod hoist;
