@@ -266,6 +266,9 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         (None, _) => other.clone(),
     };
     let (unanswered, computed): (Faults, Faults) = faults.iter().cloned().partition(is_outside);
+    if !unanswered.is_empty() && !scope.unanswered.iter().any(|known| known.path == scope.place.path) {
+        scope.unanswered.push(scope.place.clone());
+    }
     let ty = if ty_of(default) == Ty::Any { ty } else { ty.common(ty_of(default)) };
     let (node, faults) = match readable(&computed) {
         Some(terms) => (choose(all(terms), own, other), unanswered.into_iter().chain(more).collect()),

@@ -139,7 +139,7 @@ fn is_utc(val: &Val) -> bool {
     match val {
         Val::Path(path) => matches!(path.last(), Some("creationTimestamp" | "deletionTimestamp")),
         Val::Node { node, .. } => timestamp_in(node).is_some(),
-        Val::Const(Value::Str(text)) => text.ends_with('Z'),
+        Val::Const(Value::Str(text)) => text.ends_with('Z') && !text.contains('.'),
         _ => false,
     }
 }
