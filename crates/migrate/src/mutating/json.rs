@@ -1,7 +1,8 @@
 //! JSON patches (`patchesJson6902`) → expressions that give the same operations.
 //!
 //! In: the operations as written. Out: an expression for each operation. Two things are done for the author there: parents that `add` needs are created,
-//! and what `remove` does not find is left alone; here they are guards. `copy` and `move` fail on both sides where there is nothing at their path. A `test`
+//! and what `remove` does not find is left alone; here they are guards. `move` fails on both sides where there is nothing at its path; so does `copy` as an addition of
+//! what is read, where an API server would copy null. A `test`
 //! is a condition of the whole patch: of the object as it was, so that no operation before it may change what it reads. Semantics: `docs/mutate.md`.
 
 use crate::constraints::cel::literal;
@@ -82,7 +83,7 @@ pub struct Converted {
 /// An operation that is none, or one that has no counterpart.
 pub fn expressions(
     patch: &str,
-    object: &Place,
+    (object, is_loop): (&Place, bool),
     types: &Types,
     origin: &Origin,
     fill: Fill<'_>,
@@ -92,7 +93,7 @@ pub fn expressions(
     let written = ephor_document::yaml_value(patch).ok();
     let operations = written.as_ref().and_then(Value::as_list);
     let operations = operations.ok_or_else(|| refuse("a JSON patch that is no list".into()))?;
-    let patch = Patch { object, types, fill, positions, refuse: &refuse };
+    let patch = Patch { object, is_loop, types, fill, positions, refuse: &refuse };
     let mut out = Converted::default();
     for (at, one) in operations.iter().enumerate() {
         if one.text_at(&["op"]) == "test" {
@@ -107,6 +108,8 @@ pub fn expressions(
 /// A patch, and what its operations are written with.
 struct Patch<'p> {
     object: &'p Place,
+    /// Whether operations see the object as it was before all of them.
+    is_loop: bool,
     types: &'p Types,
     fill: Fill<'p>,
     positions: Positions<'p>,
@@ -184,6 +187,9 @@ impl Patch<'_> {
             }
             let (place, appends) = self.plain(path, op)?;
             let to = if appends { joined(&place.path(), "/-") } else { place.path() };
+            if op == "copy" && !self.is_loop {
+                return Ok(format!("[JSONPatch{{op: 'add', path: {to}, value: {}}}]", from.value()));
+            }
             return Ok(format!("[JSONPatch{{op: '{op}', from: {}, path: {to}}}]", from.path()));
         }
         let fill = self.fill;

@@ -122,7 +122,8 @@ impl Writer<'_> {
                 }
             }
         };
-        let found = json::expressions(patch, self.object, &self.context.types, &origin, &fill, &positions)?;
+        let found =
+            json::expressions(patch, (self.object, true), &self.context.types, &origin, &fill, &positions)?;
         if !found.tests.is_empty() {
             return Err(no("the operation `test` of a JSON patch in a loop"));
         }

@@ -203,7 +203,7 @@ fn changes(
         let origin = origin.key("patchesJson6902");
         let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
         let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
-        let found = json::expressions(patch, &object, types, &origin, &fill, &positions)?;
+        let found = json::expressions(patch, (&object, false), types, &origin, &fill, &positions)?;
         found.operations.iter().for_each(|text| add(true, text, &origin.path));
         let condition =
             |text: &String| Condition { name: "test".into(), expression: laid_out(text), is_verbatim: false };

@@ -163,3 +163,21 @@ variables.cm.?data.?level.orValue('gold') != 'x'"
   'x'"
     );
 }
+
+#[test]
+fn a_default_covers_an_object_that_is_not_there_but_no_failure() {
+    let rule = |call: &str| {
+        format!(
+            "{{context: [{{name: tier, apiCall: {{urlPath: '{call}', jmesPath: metadata.name, default: none}}}}], \
+             validate: {{deny: {{conditions: {{any: [{{key: '{{{{ tier }}}}', operator: Equals, value: x}}]}}}}}}}}"
+        )
+    };
+    assert_eq!(
+        written(&["Pod"], &rule("/api/v1/namespaces/{{request.namespace}}")),
+        "let tier = dyn(resource.get('v1', 'namespaces', '', request.namespace))
+(variables.tier == null ? 'none' : variables.tier.metadata.name) != 'x'"
+    );
+    // No list is null.
+    let refused = convert_for(Target::Kyverno, &["Pod"], &rule("/api/v1/namespaces"));
+    assert_eq!(&*refused.unwrap_err().construct, "a default for a call that fails");
+}
