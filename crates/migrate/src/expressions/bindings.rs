@@ -265,7 +265,7 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         }
         (None, _) => other.clone(),
     };
-    let (unanswered, computed): (Faults, Faults) = faults.iter().cloned().partition(is_outside);
+    let (unanswered, computed): (Faults, Faults) = faults.iter().cloned().partition(|path| is_outside(path));
     if !unanswered.is_empty() && !scope.unanswered.iter().any(|known| known.path == scope.place.path) {
         scope.unanswered.push(scope.place.clone());
     }
@@ -278,14 +278,14 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
 }
 
 /// Whether what may fail is data from outside, or computed of them.
-fn is_outside(path: &String) -> bool {
+fn is_outside(path: &str) -> bool {
     path.starts_with("variables.") || path.contains('(')
 }
 
 /// The tests that say whether what an expression fails for is there; none without faults, and where these are data from outside, without which what is
 /// computed of them fails.
 fn readable(faults: &Faults) -> Option<Vec<Node>> {
-    if faults.is_empty() || faults.iter().any(is_outside) {
+    if faults.is_empty() || faults.iter().any(|path| is_outside(path)) {
         return None;
     }
     faults.iter().filter(|path| **path != *ABSORBED).map(|path| super::term::has_of(path)).collect()

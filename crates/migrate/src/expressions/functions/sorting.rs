@@ -69,6 +69,7 @@ pub(super) fn rounded(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val,
     match (own, ty_of(of)) {
         ("ceil" | "floor", Ty::Int) => Ok(of.clone()),
         (_, ty @ (Ty::Int | Ty::Double)) => {
+            scope.needs_kyverno(&format!("function {own}"))?;
             let (node, faults) = plain(&super::strict(of), scope)?;
             Ok(Val::Node { node: method(name("math"), own, vec![node]), ty, faults })
         }
