@@ -26,7 +26,7 @@ pub fn draft(
         source.note(&format!("spec.rules[{at}].validate.message"), text, notes);
     }
     for entry in &converted.unanswered {
-        let text = "data that cannot be read: the old rule goes on with the default, the new one fails; what does not exist has the default in both";
+        let text = "data that cannot be read: the old rule continues with the default, the new one fails; what does not exist has the default in both";
         source.note(&entry.path, text, notes);
     }
     let conditions = converted.conditions.into_iter().map(|one| Condition {

@@ -66,8 +66,8 @@ pub(super) fn from_lists(keys: &Val, of: &Val, scope: &mut Scope<'_>) -> Result<
     let (source, faults) = built_of(&keys.source, scope)?;
     let (other, _) = built_of(&of.source, scope)?;
     let written = |node: &Node| crate::cel::print(node, usize::MAX);
-    let kept = |own: &Loop| own.keep.as_ref().map(|keep| written(&keep.node));
-    let is_one = written(&source) == written(&other) && kept(keys) == kept(of) && keys.var == of.var;
+    let retained = |own: &Loop| own.keep.as_ref().map(|keep| written(&keep.node));
+    let is_one = written(&source) == written(&other) && retained(keys) == retained(of) && keys.var == of.var;
     let source = match &keys.keep {
         Some(keep) => over(source, "filter", &keys.var, keep.node.clone()),
         None => source,
@@ -122,12 +122,12 @@ fn field(own: &Loop, scope: &mut Scope<'_>) -> Option<(Str, Ty)> {
     let [step] = &steps[..] else { return None };
     let is_item = base.as_ident().is_some_and(|base| *base == own.var) && !own.flat && !own.values;
     // Nulls are no items: one that is missing would move those behind it.
-    let is_kept = match &own.keep {
+    let is_retained = match &own.keep {
         None => false,
         Some(keep) => [present(&own.body, scope).ok()?, truthy(&own.body, scope).ok()?].iter().any(|test| {
             crate::cel::print(&test.node, usize::MAX) == crate::cel::print(&keep.node, usize::MAX)
         }),
     };
     let is_there = constant_bool(&present(&own.body, scope).ok()?.node) == Some(true);
-    (is_item && (is_there || is_kept)).then(|| (step.key.clone(), ty.clone()))
+    (is_item && (is_there || is_retained)).then(|| (step.key.clone(), ty.clone()))
 }
