@@ -46,10 +46,15 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     }
     let lowered = ephor_lower::policy::exception(document);
     if !lowered.pod_security.is_null() {
+        let controls = lowered.pod_security.as_list().unwrap_or_default().iter();
+        let names: Vec<String> = controls.map(|one| format!("`{}`", one.text_at(&["controlName"]))).collect();
         return refuse(
-            "an exception from Pod Security controls".into(),
+            format!(
+                "an exception from the Pod Security control {} alone: it would be one from all controls of the policy",
+                names.join(", ")
+            ),
             "spec.podSecurity",
-            "exclude the controls in the policy",
+            "write a second rule for these objects that excludes the control, and exclude the objects from the first one",
         );
     }
     let mut all = as_conditions(&lowered.when, &options.kinds)?;

@@ -25,6 +25,10 @@ pub fn draft(
             format!("the message is without `{{{{ {variable} }}}}`: no expression reads it without failing");
         source.note(&format!("spec.rules[{at}].validate.message"), text, notes);
     }
+    for entry in &converted.unanswered {
+        let text = "data that cannot be read: the old rule continues with the default, the new one fails; what does not exist has the default in both";
+        source.note(&entry.path, text, notes);
+    }
     let conditions = converted.conditions.into_iter().map(|one| Condition {
         name: one.name.to_string(),
         expression: one.expression,

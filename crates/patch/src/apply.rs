@@ -36,14 +36,14 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, Error>
 }
 
 /// Runs one operation as an API server does: nothing is created above a path, what is removed must be
-/// there, and an object has null for a member that it lacks. `None` when a test fails.
+/// there, and an object has null for a member that it lacks. `None` when a test fails; one whose path leads nowhere is a failure.
 ///
 /// # Errors
 /// The failure.
 pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, Error> {
     let mut document = Document { now: document.clone(), behind: None, exact: true };
     match (run(&mut document, operation), &operation.action) {
-        (Err(_), Action::Test(_)) => Ok(None),
+        (Err(Error::Test(_)), Action::Test(_)) => Ok(None),
         (result, _) => result.map(|()| Some(document.now)),
     }
 }

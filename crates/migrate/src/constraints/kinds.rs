@@ -29,6 +29,8 @@ pub struct Selected {
     pub kinds: Vec<[Str; 3]>,
     /// Kinds whose plural is guessed.
     pub guessed: Vec<String>,
+    /// Kinds of what is sent to subresources, which no request has, with the selector of one of these subresources: `Pod/exec`.
+    pub of_subresources: Vec<(String, String)>,
     /// Patterns of kinds that the resources do not express: one of them must match.
     pub wild: Vec<Wildcard>,
     /// Whether objects outside of namespaces may be among them.
@@ -67,6 +69,7 @@ impl Selected {
             }
         }
         self.guessed.extend(other.guessed);
+        self.of_subresources.extend(other.of_subresources);
         self.wild.extend(other.wild);
         self.has_cluster |= other.has_cluster;
         self.has_namespaces |= other.has_namespaces;
@@ -104,6 +107,10 @@ fn one(pattern: &KindPattern, kinds: &Kinds) -> Selected {
     let is_it = |r: &&Resource| pattern.group.matches(&r.group) && pattern.version.matches(&r.version);
     let found: Vec<&Resource> = kinds.named(pattern.kind.pattern()).filter(is_it).collect();
     let mut out = Selected::default();
+    if let (true, Some(selector)) = (found.is_empty(), subresource_with(pattern, kinds)) {
+        out.of_subresources.push((pattern.kind.pattern().to_string(), selector));
+        return out;
+    }
     if found.is_empty() {
         let plural = guessed_plural(pattern.kind.pattern());
         out.resources.push(Resources {
@@ -137,6 +144,17 @@ fn one(pattern: &KindPattern, kinds: &Kinds) -> Selected {
         out.has_namespaces |= &*resource.kind == "Namespace";
     }
     out
+}
+
+/// The selector of a subresource to which objects of a kind are sent: requests have the kind of the object that they are about, and a subresource.
+fn subresource_with(pattern: &KindPattern, kinds: &Kinds) -> Option<String> {
+    let is_it = |[group, version, kind]: &[Str; 3]| {
+        pattern.kind.matches(kind) && pattern.group.matches(group) && pattern.version.matches(version)
+    };
+    let parents = kinds.all().iter().filter(|_| pattern.subresource.pattern().is_empty());
+    let mut found =
+        parents.flat_map(|r| r.subresources.iter().map(move |s| (r, s))).filter(|(_, s)| is_it(&s.kind));
+    found.next().map(|(parent, own)| format!("{}/{}", parent.kind, own.name))
 }
 
 /// All kinds, or those of which a pattern is known.
@@ -203,6 +221,17 @@ mod tests {
             texts(&["argoproj.io/v1alpha1/Application", "Policy9"]),
             ["argoproj.io/v1alpha1/applications", "*/*/policy9s"]
         );
+    }
+
+    #[test]
+    fn kinds_of_what_is_sent_to_subresources_select_nothing() {
+        let of = |written: &str| {
+            selected(&[ephor_lower::matcher::kind(written)], Kinds::built_in()).of_subresources
+        };
+        assert_eq!(of("PodExecOptions"), [("PodExecOptions".to_string(), "Pod/exec".to_string())]);
+        assert_eq!(of("policy/v1/Eviction"), [("Eviction".to_string(), "Pod/eviction".to_string())]);
+        assert!(of("corp.io/v1/Scale").is_empty() && of("Pod/exec").is_empty() && of("Binding").is_empty());
+        assert_eq!(texts(&["PodExecOptions", "Pod/exec"]), ["/v1/pods/exec"]);
     }
 
     #[test]

@@ -196,6 +196,10 @@ fn found(
             ));
         }
         let own = selected(&filter.kinds, kinds);
+        if let (true, Some((kind, selector))) = (own.resources.is_empty(), own.of_subresources.first()) {
+            let what = format!("the kind `{kind}` of what is sent to subresources, which no request has");
+            return Err(Refusal::new(what, filter.origin.key("kinds"), format!("write `{selector}`")));
+        }
         let operations = operations(filter, &own, default);
         for resources in &own.resources {
             out.add(ResourceRule {
@@ -208,6 +212,9 @@ fn found(
     }
     for plural in &all.guessed {
         out.notes.push(format!("the plural `{plural}` is a guess: the kind is in no table"));
+    }
+    for (kind, selector) in &all.of_subresources {
+        out.notes.push(format!("`{kind}` selects nothing: requests have the kind of the object that they are about, as in `{selector}`"));
     }
     let subject = match is_stored {
         true => Subject::of_stored(&all),

@@ -4,7 +4,8 @@
 //! fields to read. Semantics: `docs/variables.md`, "apiCall".
 
 use crate::cel::build::{
-    binary, call as cel_call, index, int, list, method, name, object, over, select, text,
+    binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, over, select,
+    text,
 };
 use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::Template;
@@ -14,7 +15,7 @@ use crate::value::{Str, Value};
 
 use super::Refusal;
 use super::bindings::{arguments, fetched, outside, queried};
-use super::forms::plain;
+use super::forms::{plain, ty_of};
 use super::scope::Scope;
 use super::template::{as_text, query, template};
 use super::term::{Faults, Val};
@@ -26,16 +27,43 @@ use super::types::Ty;
 /// The path is none that names objects, or a service is called.
 pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     scope.needs_kyverno("a call of the API in the context")?;
-    if raw.get("default").is_some_and(|default| !default.is_null()) {
-        return Err(scope.refuse(
-            "a default for a call that fails",
-            "leave it out: no expression sees that a call fails",
-        ));
-    }
+    let default = raw.get("default").filter(|default| !default.is_null());
     let found = match raw.get("service").is_some_and(|s| !s.is_null()) {
         true => service(own, call, raw, scope)?,
         false => of_path(own, call, raw, scope)?,
     };
+    let Some(object) = object_of(&found).filter(|_| default.is_some()) else {
+        if default.is_some() {
+            return Err(scope.refuse(
+                "a default for a call that fails",
+                "leave it out: no expression sees that a call fails",
+            ));
+        }
+        return projected(found, raw, scope);
+    };
+    // An object that does not exist fails the old call, and is null in CEL.
+    let default = template(&member(call, "default").unwrap_or(Template::Const(Value::Null)), scope)?;
+    let (other, more) = plain(&default, scope)?;
+    let projected = projected(found, raw, scope)?;
+    let ty = ty_of(&projected).common(ty_of(&default));
+    let (node, mut faults) = plain(&projected, scope)?;
+    faults.extend(more);
+    if !scope.unanswered.iter().any(|known| known.path == scope.place.path) {
+        scope.unanswered.push(scope.place.clone());
+    }
+    let is_missing = equals(object, constant(Value::Null));
+    Ok(Val::Node { node: choose(is_missing, other, node), ty, faults })
+}
+
+/// The object that a call reads, if it reads one.
+fn object_of(found: &Val) -> Option<Node> {
+    let Val::Path(path) = found else { return None };
+    let reads_one = path.ty != Ty::Any && !matches!(path.ty, Ty::Listing(_));
+    (path.steps.is_empty() && reads_one).then(|| path.base.clone())
+}
+
+/// What a call's own query finds in its answer.
+fn projected(found: Val, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
     match text_of("jmesPath") {
         None => Ok(found),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, call, choose, method, name, text};
+use crate::cel::build::{all, call, choose, method, name, or_value, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
@@ -231,42 +231,61 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
     found
 }
 
-/// A value, or the default where it is missing or null.
+/// A value, or the default where it is missing, null, or cannot be computed. Data from outside that do not exist are null, of which no field is there;
+/// what is computed of data that cannot be read fails: no expression of CEL sees a failure.
 fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    match found {
-        Val::Const(Value::Null) => Ok(default.clone()),
-        Val::Path(path) if !path.is_required() => {
-            let (other, mut faults) = plain(default, scope)?;
-            faults.extend(path.faults.iter().cloned());
-            let ty = ty_of(found).common(ty_of(default));
-            let ty = if ty_of(default) == Ty::Any { path.ty.clone() } else { ty };
-            Ok(Val::Node { node: path.or(other), ty, faults })
+    let (own, ty, faults) = match found {
+        Val::Const(Value::Null) => return Ok(default.clone()),
+        Val::Path(path) if !path.is_required() || path.faults.iter().any(|own| !is_outside(own)) => {
+            (None, path.ty.clone(), &path.faults)
         }
-        Val::Optional { node, ty, faults, .. } => {
-            let (other, more) = plain(default, scope)?;
-            let ty = ty.clone().common(ty_of(default));
-            let own = crate::cel::build::or_value(node.clone(), other.clone());
-            let (node, faults) = match readable(faults) {
-                Some(terms) => (choose(all(terms), own, other), more),
-                None => (own, faults.iter().cloned().chain(more).collect()),
-            };
-            Ok(Val::Node { node, ty, faults })
-        }
+        Val::Optional { node, ty, faults, rescued: None } => (Some(node.clone()), ty.clone(), faults),
+        Val::Optional { ty, rescued: Some((node, faults)), .. } => (Some(node.clone()), ty.clone(), faults),
         Val::Node { node, ty, faults } => {
             let Some(terms) = readable(faults) else { return Ok(found.clone()) };
             let (other, more) = plain(default, scope)?;
             let ty = ty.clone().common(ty_of(default));
-            Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more })
+            return Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more });
         }
-        other => Ok(other.clone()),
+        other => return Ok(other.clone()),
+    };
+    let (other, more) = plain(default, scope)?;
+    let own = match (own, found) {
+        (Some(node), _) => or_value(node, other.clone()),
+        (None, Val::Path(path)) => {
+            // The default covers what is missing on the way, too.
+            let mut path = path.clone();
+            if let (true, Some(first)) = (std::mem::take(&mut path.guarded), path.steps.first_mut()) {
+                first.required = false;
+            }
+            match path.is_nullable() || path.is_required() {
+                true => path.or(other.clone()),
+                false => or_value(path.optional(), other.clone()),
+            }
+        }
+        (None, _) => other.clone(),
+    };
+    let (unanswered, computed): (Faults, Faults) = faults.iter().cloned().partition(|path| is_outside(path));
+    if !unanswered.is_empty() && !scope.unanswered.iter().any(|known| known.path == scope.place.path) {
+        scope.unanswered.push(scope.place.clone());
     }
+    let ty = if ty_of(default) == Ty::Any { ty } else { ty.common(ty_of(default)) };
+    let (node, faults) = match readable(&computed) {
+        Some(terms) => (choose(all(terms), own, other), unanswered.into_iter().chain(more).collect()),
+        None => (own, faults.iter().cloned().chain(more).collect()),
+    };
+    Ok(Val::Node { node, ty, faults })
+}
+
+/// Whether what may fail is data from outside, or computed of them.
+fn is_outside(path: &str) -> bool {
+    path.starts_with("variables.") || path.contains('(')
 }
 
 /// The tests that say whether what an expression fails for is there; none without faults, and where these are data from outside, without which what is
 /// computed of them fails.
 fn readable(faults: &Faults) -> Option<Vec<Node>> {
-    let is_outside = |path: &String| path.starts_with("variables.") || path.contains('(');
-    if faults.is_empty() || faults.iter().any(is_outside) {
+    if faults.is_empty() || faults.iter().any(|path| is_outside(path)) {
         return None;
     }
     faults.iter().filter(|path| **path != *ABSORBED).map(|path| super::term::has_of(path)).collect()

@@ -3,7 +3,7 @@
 //! In: two values, of which either may be missing (null). Out: the test. `==` is exact; what is ordered must be numbers, else the
 //! result is null, which is false. Semantics: `docs/jmespath.md`, "Values".
 
-use crate::cel::build::{binary, boolean, method, text};
+use crate::cel::build::{binary, boolean, constant, method, text};
 use crate::cel_tree::Node;
 use crate::ir::expr::Cmp;
 use crate::value::Value;
@@ -97,6 +97,7 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         let some = method(crate::cel::build::name("optional"), "of", vec![literal(c)]);
         return Ok(Test { node: binary("==", path.optional(), some), faults: path.faults.clone() });
     }
+    let is_computed = ty == Ty::Double && matches!(val, Val::Node { .. });
     let (node, faults): (Node, Faults) = match val {
         Val::Path(path) => (path.or(other), path.faults.clone()),
         Val::Optional { node, faults, .. } => {
@@ -117,6 +118,9 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
     };
     let node = match c {
         Value::Bool(b) => crate::cel::build::is(node, *b),
+        // The checker takes no whole number for another one.
+        Value::Int(n) if is_computed => binary("==", node, constant(Value::Float(*n as f64))),
+        Value::Float(_) if is_computed => binary("==", node, constant(c.clone())),
         c => binary("==", node, literal(c)),
     };
     Ok(Test { node, faults })

@@ -43,7 +43,9 @@ fn always_reads(node: &Node, path: &str) -> bool {
         },
         Kind::Call { function, target: Some(target), args } => match &**function {
             "orValue" => false,
-            "all" | "exists" | "filter" | "map" | "exists_one" | "transformMap" | "optMap" => of(target),
+            "all" | "exists" | "filter" | "map" | "exists_one" | "transformMap" | "optMap" | "sortBy" => {
+                of(target)
+            }
             _ => of(target) || args.iter().any(of),
         },
         Kind::List { items, .. } => items.iter().any(of),

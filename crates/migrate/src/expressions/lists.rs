@@ -277,7 +277,7 @@ fn of_item<'c>(
 }
 
 /// A tree with an expression in the place of a name.
-fn renamed(node: &Node, var: &str, by: &Node) -> Node {
+pub fn renamed(node: &Node, var: &str, by: &Node) -> Node {
     super::shared::mapped(node, &|node| match &node.kind {
         Kind::Ident(name) if **name == *var => Some(by.clone()),
         // A loop with a variable of this name has another one.

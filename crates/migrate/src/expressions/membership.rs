@@ -69,7 +69,16 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
         return Ok(Test::constant(false));
     }
     let there = not_null(key, scope)?;
-    let found = scalar_in(&super::lists::known_unless_failing(key), right, may_be_wild(key, scope), scope)?;
+    let wild = may_be_wild(key, scope);
+    let known = super::lists::known_unless_failing(key);
+    let found = match right {
+        // A text is a pattern for a scalar, but a scalar is none for it.
+        Val::Const(Value::Str(s)) => {
+            let (node, faults) = scalar(&known, scope)?;
+            Test { node: in_text(&node, &ty_of(key), s, wild, false), faults }
+        }
+        right => scalar_in(&known, right, wild, scope)?,
+    };
     let test = if member.negated { found.negated() } else { found };
     let test = match (member.negated, is_list(right)) {
         // Nothing is in a list that is null, and nothing is not in it.
@@ -104,7 +113,8 @@ fn is_wild_word(node: &Node) -> bool {
     match (&**function, target, &args[..]) {
         ("upperAscii" | "lowerAscii" | "split", Some(target), _) => is_wild_word(target) || is_free(target),
         ("_[_]" | "_[?_]", None, [list, _]) => is_wild_word(list),
-        ("value", Some(target), _) => is_wild_word(target),
+        ("value" | "orValue", Some(target), _) => is_wild_word(target),
+        ("_?_:_", None, [_, then, _]) => is_wild_word(then),
         _ => false,
     }
 }
@@ -145,7 +155,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
         }
         Val::Const(Value::Str(s)) => {
             let (node, faults) = scalar(key, scope)?;
-            Ok(Test { node: in_text(&node, &ty_of(key), s, wild), faults })
+            Ok(Test { node: in_text(&node, &ty_of(key), s, wild, true), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
         // Each item may have wildcards of its own.
@@ -337,12 +347,36 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
     }
 }
 
-/// Whether a value matches a text: as a wildcard pattern, or in a range.
-fn in_text(node: &Node, ty: &Ty, s: &str, wild: bool) -> Node {
-    match Range::parse(s).filter(|range| !range.negated) {
-        Some(_) => leaf::test(&Leaf::new(Value::from(s)), node, ty),
-        None => word_in(node, ty, &[Value::from(s)], wild),
+/// Whether a value matches a text: as a wildcard pattern, in a range, or in the list that the text is one of. `wild`: it may be any text; `is_item`: it is
+/// an item of a list, which is a pattern for the text, too.
+fn in_text(node: &Node, ty: &Ty, s: &str, wild: bool, is_item: bool) -> Node {
+    if Range::parse(s).is_some_and(|range| !range.negated) {
+        return leaf::test(&Leaf::new(Value::from(s)), node, ty);
     }
+    match texts_of_list(s) {
+        Some(words) if is_item => {
+            let words: Vec<Value> = words.into_iter().map(Value::Str).collect();
+            word_in(node, ty, &words, wild)
+        }
+        // For a scalar its items are no patterns.
+        Some(mut words) => {
+            if wild {
+                words.push(s.into());
+            }
+            let own = leaf::as_text(node, ty);
+            match &words[..] {
+                [only] => equals(own, text(only)),
+                words => call("@in", vec![own, crate::cel::build::texts(words.iter().map(|word| &**word))]),
+            }
+        }
+        None => word_in(node, ty, &[Value::from(s)], wild && is_item),
+    }
+}
+
+/// The texts of a list that is written as JSON in a text.
+fn texts_of_list(s: &str) -> Option<Vec<Str>> {
+    let own = s.trim().starts_with('[').then(|| ephor_document::decode_json(s).ok())??;
+    own.as_list()?.iter().map(|item| item.as_str().map(Str::from)).collect()
 }
 
 fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {

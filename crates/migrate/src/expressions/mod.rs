@@ -127,6 +127,8 @@ pub struct Converted {
     pub validations: Vec<Validation>,
     /// Variables of messages that no expression reads without failing: the messages are without them.
     pub left_out: Vec<Str>,
+    /// Context entries whose default covers data that cannot be read, which fail in CEL.
+    pub unanswered: Vec<Origin>,
 }
 
 /// A construct that cannot be said in CEL.

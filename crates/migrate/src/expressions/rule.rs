@@ -164,7 +164,8 @@ fn finished(
             origin: rule.origin.clone(),
         });
     }
-    Converted { conditions, variables, validations: out, left_out: scope.left_out.clone() }
+    let (left_out, unanswered) = (scope.left_out.clone(), scope.unanswered.clone());
+    Converted { conditions, variables, validations: out, left_out, unanswered }
 }
 
 /// The second where the first holds: a failure of the first is one of the whole.

@@ -50,6 +50,8 @@ pub struct Scope<'c> {
     pub wild: bool,
     /// Variables of messages that are left out.
     pub left_out: Vec<Str>,
+    /// Context entries whose default covers data that cannot be read.
+    pub unanswered: Vec<Origin>,
 }
 
 /// Rules that nest deeper are refused.
@@ -71,6 +73,7 @@ impl<'c> Scope<'c> {
             data: None,
             bindings: Vec::new(),
             left_out: Vec::new(),
+            unanswered: Vec::new(),
         }
     }
 

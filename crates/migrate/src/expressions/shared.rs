@@ -86,7 +86,7 @@ fn closed(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
         args.len() > 1
             && matches!(
                 function,
-                "all" | "exists" | "exists_one" | "filter" | "map" | "transformMap" | "optMap"
+                "all" | "exists" | "exists_one" | "filter" | "map" | "transformMap" | "optMap" | "sortBy"
             )
     };
     match &node.kind {

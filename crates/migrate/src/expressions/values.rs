@@ -245,7 +245,10 @@ fn keyed(val: &Val, key_of: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// An item by its position; none where there is no such item.
-fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+///
+/// # Errors
+/// It cannot be read.
+pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let positioned = |node: Node, size: Node| match at < 0 {
         true => {
             call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))])

@@ -153,6 +153,11 @@ impl Place {
 
     /// The value of a list, or none of its items.
     pub fn or_empty(&self) -> String {
+        self.or("[]")
+    }
+
+    /// The value, or another one where it is missing.
+    pub fn or(&self, other: &str) -> String {
         match self.steps.iter().position(|(_, is_there)| !is_there) {
             None => self.value(),
             Some(first) => {
@@ -165,7 +170,7 @@ impl Place {
                         (false, false) => text.push_str(&format!("[?{}]", literal(key))),
                     }
                 }
-                format!("{text}.orValue([])")
+                format!("{text}.orValue({other})")
             }
         }
     }

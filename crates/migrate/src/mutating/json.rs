@@ -1,7 +1,9 @@
 //! JSON patches (`patchesJson6902`) → expressions that give the same operations.
 //!
-//! In: the operations as written. Out: an expression a operation. Two things are done for the author there: parents that `add` needs are created,
-//! and what `remove` does not find is left alone; here they are guards. Semantics: `docs/mutate.md`.
+//! In: the operations as written. Out: an expression for each operation. Two things are done for the author there: parents that `add` needs are created,
+//! and what `remove` does not find is left alone; here they are guards. `move` fails on both sides where there is nothing at its path; so does `copy` as an addition of
+//! what is read, where an API server would copy null. A `test`
+//! is a condition of the whole patch: of the object as it was, so that no operation before it may change what it reads. Semantics: `docs/mutate.md`.
 
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
@@ -66,97 +68,204 @@ fn set_text(place: &Place, text: &str) -> Result<String, Refusal> {
     }
 }
 
+/// What a patch becomes.
+#[derive(Debug, Default)]
+pub struct Converted {
+    /// An expression for each operation that changes something.
+    pub operations: Vec<String>,
+    /// What must hold of the object for all of them.
+    pub tests: Vec<String>,
+}
+
 /// The expressions of a patch.
 ///
 /// # Errors
 /// An operation that is none, or one that has no counterpart.
 pub fn expressions(
     patch: &str,
-    object: &Place,
+    (object, is_loop): (&Place, bool),
     types: &Types,
     origin: &Origin,
     fill: Fill<'_>,
     positions: Positions<'_>,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Converted, Refusal> {
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
     let written = ephor_document::yaml_value(patch).ok();
     let operations = written.as_ref().and_then(Value::as_list);
     let operations = operations.ok_or_else(|| refuse("a JSON patch that is no list".into()))?;
-    operations.iter().map(|one| operation(one, object, types, fill, positions, &refuse)).collect()
+    let patch = Patch { object, is_loop, types, fill, positions, refuse: &refuse };
+    let mut out = Converted::default();
+    for (at, one) in operations.iter().enumerate() {
+        if one.text_at(&["op"]) == "test" {
+            out.tests.push(patch.test(one, operations.get(..at).unwrap_or_default())?);
+        } else {
+            out.operations.push(patch.operation(one)?);
+        }
+    }
+    Ok(out)
 }
 
-fn operation(
-    one: &Value,
-    object: &Place,
-    types: &Types,
-    fill: Fill<'_>,
-    positions: Positions<'_>,
-    refuse: &dyn Fn(String) -> Refusal,
-) -> Result<String, Refusal> {
-    let no = |what: &str| Err(refuse(what.to_string()));
-    let (path, op) = (one.text_at(&["path"]), one.text_at(&["op"]));
-    if op.contains("{{") {
-        return no("a variable in the operation of a JSON patch");
+/// A patch, and what its operations are written with.
+struct Patch<'p> {
+    object: &'p Place,
+    /// Whether operations see the object as it was before all of them.
+    is_loop: bool,
+    types: &'p Types,
+    fill: Fill<'p>,
+    positions: Positions<'p>,
+    refuse: &'p dyn Fn(String) -> Refusal,
+}
+
+/// Where a path leads.
+enum Led {
+    /// To a place.
+    To(Place),
+    /// To a member of it whose key is a variable.
+    Keyed(Place, String),
+}
+
+impl Patch<'_> {
+    fn no<T>(&self, what: &str) -> Result<T, Refusal> {
+        Err((self.refuse)(what.to_string()))
     }
-    let mut keys: Vec<String> =
-        path.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect();
-    let value = one.get("value").cloned().unwrap_or_default();
-    if keys.is_empty() || keys.iter().any(String::is_empty) {
-        return no("a path of a JSON patch without keys");
+
+    /// The keys of a path, and whether it is the end of a list.
+    fn keys(&self, path: &str) -> Result<(Vec<String>, bool), Refusal> {
+        let mut keys: Vec<String> =
+            path.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect();
+        if keys.is_empty() || keys.iter().any(String::is_empty) {
+            return self.no("a path of a JSON patch without keys");
+        }
+        let appends = keys.last().is_some_and(|key| key == "-");
+        if appends {
+            keys.pop();
+        }
+        if keys.iter().any(|key| key == "-") {
+            return self.no("a path of a JSON patch that leads through a new item");
+        }
+        Ok((keys, appends))
     }
-    let appends = keys.last().is_some_and(|key| key == "-");
-    if appends {
-        keys.pop();
-    }
-    if keys.iter().any(|key| key == "-") {
-        return no("a path of a JSON patch that leads through a new item");
-    }
-    let mut place = object.clone();
-    let last = keys.len().saturating_sub(1);
-    for (at, key) in keys.iter().enumerate() {
-        place = match positions(&place, key)? {
-            // What an item is added to is created by its position; a list that must be there has a first one.
-            Some(item) if item.exists.is_some() && op == "add" && !place.is_required() => {
-                return no("an addition at a position that a list may not have");
-            }
-            Some(item) => item,
-            None if key.contains("{{") && at == last && op == "add" && !appends => {
-                return keyed(&place, key, &value, fill);
-            }
-            None if key.contains("{{") => return no("a variable in the path of a JSON patch"),
-            None => place.key(key, types),
-        };
-    }
-    // The value that is read fails then, too.
-    let reads_itself =
-        op == "replace" && value.any_text(&|text| text.contains(&format!("request.object{}", dotted(&keys))));
-    let exists = place.exists.take().filter(|_| !reads_itself);
-    let changed = (|| match op {
-        "add" if appends => {
-            let append = patch("add", &joined(&place.path(), "/-"), Some(&value), fill)?;
-            Ok(match place.is_there() {
-                None => format!("[{append}]"),
-                Some(test) => {
-                    format!("{test} ? [{append}] : {}", set(&place, &Value::list(vec![value]), fill)?)
+
+    fn led(&self, keys: &[String], op: &str, appends: bool) -> Result<Led, Refusal> {
+        let mut place = self.object.clone();
+        let last = keys.len().saturating_sub(1);
+        for (at, key) in keys.iter().enumerate() {
+            place = match (self.positions)(&place, key)? {
+                // What an item is added to is created by its position; a list that must be there has a first one.
+                Some(item) if item.exists.is_some() && op == "add" && !place.is_required() => {
+                    return self.no("an addition at a position that a list may not have");
                 }
-            })
+                Some(item) => item,
+                None if key.contains("{{") && at == last && op == "add" && !appends => {
+                    return Ok(Led::Keyed(place, key.clone()));
+                }
+                None if key.contains("{{") => return self.no("a variable in the path of a JSON patch"),
+                None => place.key(key, self.types),
+            };
         }
-        "add" => set(&place, &value, fill),
-        // There a value that is missing is an error, here it would be added.
-        "replace" => {
-            let own = patch("replace", &place.path(), Some(&value), fill)?;
-            Ok(match place.is_there().filter(|_| !reads_itself) {
-                None => format!("[{own}]"),
-                Some(test) => format!("{test} ? [{own}] : []"),
-            })
+        Ok(Led::To(place))
+    }
+
+    /// A path that leads to a place without variables.
+    fn plain(&self, path: &str, op: &str) -> Result<(Place, bool), Refusal> {
+        let (keys, appends) = self.keys(path)?;
+        match self.led(&keys, op, appends)? {
+            Led::To(place) => Ok((place, appends)),
+            Led::Keyed(..) => self.no("a variable in the path of a JSON patch"),
         }
-        "remove" => Ok(remove(&place)),
-        other => Err(refuse(format!("the operation `{other}` of a JSON patch"))),
-    })()?;
-    Ok(match exists {
-        Some(test) => format!("{test} ? ({changed}) : []"),
-        None => changed,
-    })
+    }
+
+    fn operation(&self, one: &Value) -> Result<String, Refusal> {
+        let (path, op) = (one.text_at(&["path"]), one.text_at(&["op"]));
+        if op.contains("{{") {
+            return self.no("a variable in the operation of a JSON patch");
+        }
+        if matches!(op, "copy" | "move") {
+            let (from, takes_new) = self.plain(one.text_at(&["from"]), op)?;
+            if takes_new {
+                return self.no("a path of a JSON patch that leads through a new item");
+            }
+            let (place, appends) = self.plain(path, op)?;
+            let to = if appends { joined(&place.path(), "/-") } else { place.path() };
+            if op == "copy" && !self.is_loop {
+                return Ok(format!("[JSONPatch{{op: 'add', path: {to}, value: {}}}]", from.value()));
+            }
+            return Ok(format!("[JSONPatch{{op: '{op}', from: {}, path: {to}}}]", from.path()));
+        }
+        let fill = self.fill;
+        let value = one.get("value").cloned().unwrap_or_default();
+        let (keys, appends) = self.keys(path)?;
+        let mut place = match self.led(&keys, op, appends)? {
+            Led::To(place) => place,
+            Led::Keyed(place, key) => return keyed(&place, &key, &value, fill),
+        };
+        // The value that is read fails then, too.
+        let reads_itself = op == "replace"
+            && value.any_text(&|text| text.contains(&format!("request.object{}", dotted(&keys))));
+        let exists = place.exists.take().filter(|_| !reads_itself);
+        let changed = match op {
+            "add" if appends => {
+                let append = patch("add", &joined(&place.path(), "/-"), Some(&value), fill)?;
+                match place.is_there() {
+                    None => format!("[{append}]"),
+                    Some(test) => {
+                        format!("{test} ? [{append}] : {}", set(&place, &Value::list(vec![value]), fill)?)
+                    }
+                }
+            }
+            "add" => set(&place, &value, fill)?,
+            // There a value that is missing is an error, here it would be added.
+            "replace" => {
+                let own = patch("replace", &place.path(), Some(&value), fill)?;
+                match place.is_there().filter(|_| !reads_itself) {
+                    None => format!("[{own}]"),
+                    Some(test) => format!("{test} ? [{own}] : []"),
+                }
+            }
+            "remove" => remove(&place),
+            other => return self.no(&format!("the operation `{other}` of a JSON patch")),
+        };
+        Ok(match exists {
+            Some(test) => format!("{test} ? ({changed}) : []"),
+            None => changed,
+        })
+    }
+
+    /// What a test says of the object, whatever the operations before it.
+    fn test(&self, one: &Value, before: &[Value]) -> Result<String, Refusal> {
+        let path = one.text_at(&["path"]);
+        let (place, appends) = self.plain(path, "test")?;
+        let value = one.get("value").cloned().unwrap_or_default();
+        if appends || matches!(value, Value::Null | Value::List(_) | Value::Map(_)) {
+            return self.no("a test of a JSON patch of a list, an object or what is not there");
+        }
+        let changes = |other: &Value| {
+            let touches = |key: &str| other.get(key).and_then(Value::as_str).is_some_and(|at| meet(at, path));
+            other.text_at(&["op"]) != "test" && (touches("path") || touches("from"))
+        };
+        if before.iter().any(changes) {
+            return self.no("a test of a JSON patch of what an operation before it may change");
+        }
+        let constant = constant(&value, self.fill)?;
+        let same = format!("{} == {constant}", place.value());
+        let is_text = value.as_str().is_some_and(|text| !text.is_empty() && !text.contains("{{"));
+        Ok(match place.is_there() {
+            None => same,
+            // What is missing is no text either.
+            Some(_) if is_text && place.exists.is_none() => format!("{} == {constant}", place.or("''")),
+            Some(test) => format!("{test} && {same}"),
+        })
+    }
+}
+
+/// Whether one of two paths may lead through what the other one leads to. Items of a list change their positions.
+fn meet(a: &str, b: &str) -> bool {
+    let of = |path: &str| -> Vec<String> {
+        let is_key = |key: &&str| *key != "-" && key.parse::<i64>().is_err() && !key.contains("{{");
+        path.split('/').skip(1).take_while(is_key).map(String::from).collect()
+    };
+    let (a, b) = (of(a), of(b));
+    a.iter().zip(&b).all(|(a, b)| a == b)
 }
 
 /// Keys as a query reads them: `.spec.rules[0].host`.

@@ -122,9 +122,13 @@ impl Writer<'_> {
                 }
             }
         };
-        let all = json::expressions(patch, self.object, &self.context.types, &origin, &fill, &positions)?;
+        let found =
+            json::expressions(patch, (self.object, true), &self.context.types, &origin, &fill, &positions)?;
+        if !found.tests.is_empty() {
+            return Err(no("the operation `test` of a JSON patch in a loop"));
+        }
         let mut out = Vec::new();
-        for one in all {
+        for one in found.operations {
             match one.starts_with('[') {
                 true => out.push(one),
                 false => out.push(format!("({one})")),

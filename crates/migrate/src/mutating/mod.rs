@@ -18,7 +18,7 @@ use ephor_cel::library::general;
 use ephor_cel::syntax::parse;
 
 use crate::cel::{WIDTH, print};
-use crate::constraints::{Condition, Matching, conditions, constraints};
+use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
 use crate::expressions::{Context, Converted, Refusal, convert, value};
 use crate::ir::Rule;
@@ -75,11 +75,14 @@ pub fn draft(
     context: &Context,
 ) -> Result<Draft, Refusal> {
     let written = source.written(at, rule);
-    let (mutations, pattern) = changes(source, at, rule, body, &found.kinds, context)?;
-    let converted = preconditions(&written, pattern, at, context)?;
+    let changes = changes(source, at, rule, body, &found.kinds, context)?;
+    let converted = preconditions(&written, changes.pattern, at, context)?;
+    let mut conditions = own_conditions(&converted);
+    changes.tests.into_iter().for_each(|one| add_condition(&mut conditions, one));
+    let mutations = changes.mutations;
     Ok(Draft {
         rules: vec![(at, rule.name.to_string())],
-        conditions: own_conditions(&converted),
+        conditions,
         variables: own_variables(&converted),
         mutations,
         ..Draft::default()
@@ -112,7 +115,17 @@ pub fn own_variables(converted: &Converted) -> Vec<Variable> {
     converted.variables.iter().map(one).collect()
 }
 
-/// The mutations of a rule, and the pattern that an object of the kinds must match for them.
+/// The changes of a rule.
+struct Changes {
+    /// The mutations.
+    mutations: Vec<Mutation>,
+    /// The pattern that an object must match for them.
+    pattern: Option<Value>,
+    /// What else must hold of it.
+    tests: Vec<Condition>,
+}
+
+/// The mutations of a rule for objects of the kinds.
 fn changes(
     source: &Source<'_>,
     at: usize,
@@ -120,7 +133,7 @@ fn changes(
     body: &Body,
     kinds: &[[Str; 3]],
     context: &Context,
-) -> Result<(Vec<Mutation>, Option<Value>), Refusal> {
+) -> Result<Changes, Refusal> {
     let written = source.written(at, rule);
     let origin = rule.origin.key("mutate");
     let refuse =
@@ -129,7 +142,7 @@ fn changes(
     let Some(kind) = kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
     let types = &source.options.types;
     let object = Place::object(kind, types);
-    let (mut mutations, mut pattern) = (Vec::new(), None);
+    let (mut mutations, mut pattern, mut tests) = (Vec::new(), None, Vec::new());
     let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
     let mut add = |is_json: bool, expression: &str, place: &str| {
         comments.push(format!("# from {}", source.original.short_place(place)));
@@ -190,14 +203,16 @@ fn changes(
         let origin = origin.key("patchesJson6902");
         let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
         let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
-        for text in json::expressions(patch, &object, types, &origin, &fill, &positions)? {
-            add(true, &text, &origin.path);
-        }
+        let found = json::expressions(patch, (&object, false), types, &origin, &fill, &positions)?;
+        found.operations.iter().for_each(|text| add(true, text, &origin.path));
+        let condition =
+            |text: &String| Condition { name: "test".into(), expression: laid_out(text), is_verbatim: false };
+        tests = found.tests.iter().map(condition).collect();
     }
     if mutations.is_empty() {
         return refuse("a mutation that changes nothing", "");
     }
-    Ok((mutations, pattern))
+    Ok(Changes { mutations, pattern, tests })
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.

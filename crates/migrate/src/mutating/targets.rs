@@ -18,7 +18,7 @@ use crate::policy::{Note, Source};
 use crate::text::{Map, Node};
 use crate::value::{Map as Fields, Str, Value};
 
-use super::{changes, laid_out, own_conditions, own_variables, preconditions};
+use super::{Changes, changes, laid_out, own_conditions, own_variables, preconditions};
 
 /// The objects that are changed because of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub fn drafts(
         let trigger = Trigger { kinds: context.kinds.clone(), bindings: own.bindings.to_vec() };
         let kinds = matching.kinds.clone();
         let of_target = Context { kinds: kinds.clone(), trigger: Some(trigger), ..context.clone() };
-        let (mutations, pattern) = changes(source, at, rule, body, &kinds, &of_target)?;
+        let Changes { mutations, pattern, tests } = changes(source, at, rule, body, &kinds, &of_target)?;
         let mut conditions = matching.conditions.clone();
         if let Some(admit) = &own.admit {
             let expression = laid_out(&holds(admit, rule, None, &of_target)?);
@@ -75,7 +75,9 @@ pub fn drafts(
             );
         }
         let bare = without_preconditions(&written);
-        for condition in own_conditions(&preconditions(&bare, pattern, at, &of_target)?) {
+        for condition in
+            own_conditions(&preconditions(&bare, pattern, at, &of_target)?).into_iter().chain(tests)
+        {
             add_condition(&mut conditions, condition);
         }
         let texts = mutations.iter().map(|m| &m.expression).chain(conditions.iter().map(|c| &c.expression));

@@ -146,6 +146,29 @@ object.spec.nodeName == 'b'",
 }
 
 #[test]
+fn a_text_is_a_pattern_for_a_scalar_or_a_list_and_the_scalar_is_none_for_it() {
+    let condition = |operator: &str, value: &str| {
+        format!("{{key: '{{{{ request.object.data.mode }}}}', operator: {operator}, value: {value}}}")
+    };
+    for (operator, value, expected) in [
+        ("AnyIn", "'r*'", "!object.data.mode.startsWith('r')"),
+        ("AllNotIn", "ro", "object.data.mode == 'ro'"),
+        ("AnyIn", "[ro]", "!(object.data.mode in ['ro', '*'])"),
+        // As a pattern the text matches itself.
+        ("AnyIn", r#"'["ro", "rw"]'"#, r#"!(object.data.mode in ['ro', 'rw', '["ro", "rw"]'])"#),
+    ] {
+        assert_eq!(deny(&["ConfigMap"], &condition(operator, value)), expected, "{operator} {value}");
+    }
+    assert_eq!(
+        deny(
+            &["Pod"],
+            r#"{key: '{{ request.object.spec.containers[].name }}', operator: AnyIn, value: '["a", "b*"]'}"#
+        ),
+        "!object.spec.containers.exists(container, container.name == 'a' || container.name.startsWith('b'))"
+    );
+}
+
+#[test]
 fn a_part_of_a_text_may_be_a_star() {
     all_are_written(&[(
         "Pod",

@@ -418,3 +418,31 @@ spec:
     let controllers = ["kind: MutatingPolicy", "template: Object.spec.template{", "labels: {"];
     has(&file.migrated(), &controllers);
 }
+
+#[test]
+fn kinds_that_no_request_has_are_named() {
+    let (_, word, _) = migrated(&rule("PodExecOptions", "    validate: {deny: {}}\n"));
+    assert_eq!(
+        word,
+        "refused: the kind `PodExecOptions` of what is sent to subresources, which no request has"
+    );
+    let (text, _, notes) = migrated(&rule("Pod/exec, PodExecOptions", "    validate: {deny: {}}\n"));
+    has(&text, &["resources: [pods/exec]"]);
+    assert!(notes.iter().any(|note| note.starts_with("`PodExecOptions` selects nothing")), "{notes:?}");
+}
+
+#[test]
+fn tests_of_json_patches_are_conditions_of_what_nothing_before_them_changes() {
+    let patch = |operations: &str| {
+        migrated(&rule("ConfigMap", &format!("    mutate:\n      patchesJson6902: |-\n{operations}")))
+    };
+    let (text, word, _) = patch(
+        "        - {op: add, path: /metadata/labels/b, value: x}\n        - {op: test, path: /metadata/labels/a, value: one}\n",
+    );
+    assert!(word.starts_with("tested"), "{word}");
+    has(&text, &["- name: test\n      expression: object.metadata.?labels.?a.orValue('') == 'one'"]);
+    let (_, word, _) = patch(
+        "        - {op: remove, path: /metadata/labels}\n        - {op: test, path: /metadata/labels/a, value: one}\n",
+    );
+    assert_eq!(word, "refused: a test of a JSON patch of what an operation before it may change");
+}

@@ -5,6 +5,7 @@ mod functions;
 mod golden;
 mod kinds;
 mod merges;
+mod ordered;
 mod pod_security;
 mod policies;
 mod printing;

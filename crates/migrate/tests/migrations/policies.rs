@@ -225,6 +225,12 @@ spec:
     assert!(text.contains("  policyRefs:\n    - name: p\n      kind: ValidatingPolicy\n"), "{text}");
     let (_, words) = migrated(exception, &Options::default());
     assert!(words[0].starts_with("refused: an exception from the policy `p`"), "{words:?}");
+    let controls = format!("{both}  podSecurity: [{{controlName: Host Ports}}]\n");
+    let (_, words) = migrated(&controls, &Options::default());
+    assert!(
+        words[1].starts_with("refused: an exception from the Pod Security control `Host Ports` alone"),
+        "{words:?}"
+    );
 }
 
 #[test]

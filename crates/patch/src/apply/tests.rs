@@ -173,3 +173,19 @@ fn errors_have_the_texts_of_the_library() {
         assert_eq!(patched(document, &patch).unwrap_err(), text, "{operation}");
     }
 }
+
+#[test]
+fn a_test_of_an_api_server_whose_path_leads_nowhere_is_a_failure() {
+    let of = |path: &str| {
+        let document = yaml_value("{labels: {a: b}, list: [x]}").unwrap();
+        let patch = decode(&format!("- {{op: test, path: {path}, value: b}}")).unwrap();
+        super::apply_exactly(&document, patch.operations.first().unwrap()).map_err(|e| e.to_string())
+    };
+    assert!(of("/labels/a").unwrap().is_some());
+    assert_eq!(of("/labels/c").unwrap(), None);
+    assert_eq!(
+        of("/other/c").unwrap_err(),
+        "test operation does not apply: is missing path: /other/c: missing value"
+    );
+    assert!(of("/list/3").unwrap_err().starts_with("error in test for path: '/list/3'"));
+}

@@ -68,7 +68,7 @@ fn length_or_none(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// A list that is read as it stands, so that a missing one fails.
-fn strict_source(of: &Val) -> Val {
+pub(super) fn strict_source(of: &Val) -> Val {
     match of {
         Val::Loop(own) => {
             let source = match &own.source {

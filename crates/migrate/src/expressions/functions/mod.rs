@@ -4,6 +4,9 @@
 //! well. Semantics: `docs/functions.md`.
 
 mod collections;
+mod objects;
+mod sorting;
+mod times;
 mod words;
 
 use crate::cel::build::{binary, call as function, equals, method, name, text};
@@ -81,6 +84,14 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
                 method(crate::cel::build::name("regex"), "replace", vec![of, text(pattern), text(&by)]);
             Ok(Val::Node { node, ty: Ty::Text, faults })
         }
+        ("regex_replace_all_literal", [Val::Const(Value::Str(pattern)), of, Val::Const(Value::Str(by))]) => {
+            scope.needs_kyverno("replacing by a regular expression")?;
+            let (of, faults) = as_text(&strict(of), scope)?;
+            let by = by.replace('\\', r"\\");
+            let node =
+                method(crate::cel::build::name("regex"), "replace", vec![of, text(pattern), text(&by)]);
+            Ok(Val::Node { node, ty: Ty::Text, faults })
+        }
         ("random", [of]) => {
             scope.needs_kyverno("a random text")?;
             let (of, faults) = as_text(&strict(of), scope)?;
@@ -126,31 +137,10 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             Ok(Val::Node { node: method(self::name("yaml"), "parse", vec![node]), ty: Ty::Any, faults })
         }
         ("add" | "subtract" | "multiply" | "divide" | "modulo", [a, b]) => arithmetic(name, a, b, scope),
-        ("time_now_utc" | "time_now", _) => {
-            scope.needs_kyverno("the current time")?;
-            // As text it has whole seconds.
-            let now = method(self::name("time"), "now", Vec::new());
-            let second = function("duration", vec![text("1s")]);
-            let now = method(self::name("time"), "truncate", vec![now, second]);
-            Ok(Val::Node { node: function("string", vec![now]), ty: Ty::Text, faults: Faults::new() })
-        }
-        ("time_after" | "time_before", [a, b]) => {
-            let sign = if name == "time_after" { ">" } else { "<" };
-            let (a, mut faults) = time(a, scope)?;
-            let (b, more) = time(b, scope)?;
-            faults.extend(more);
-            Ok(Val::of_test(Test { node: binary(sign, a, b), faults }))
-        }
-        ("time_between", [at, from, to]) => {
-            let (at, mut faults) = time(at, scope)?;
-            let (from, more) = time(from, scope)?;
-            faults.extend(more);
-            let (to, more) = time(to, scope)?;
-            faults.extend(more);
-            let inside = vec![binary(">", at.clone(), from), binary("<", at, to)];
-            Ok(Val::of_test(Test { node: crate::cel::build::all(inside), faults }))
-        }
-        ("lookup", [of, Val::Const(Value::Str(key))]) => super::values::member(of, key, scope),
+        ("lookup", [of, at]) => objects::lookup(of, at, scope),
+        ("object_from_lists", [keys, of]) => objects::from_lists(keys, of, scope),
+        ("abs" | "ceil" | "floor", [of]) => sorting::rounded(name, of, scope),
+        ("to_boolean", [of]) => words::to_boolean(of, scope),
         ("trim_prefix", [of, Val::Const(Value::Str(prefix))]) => {
             let (node, faults) = as_text(&strict(of), scope)?;
             let rest = method(
@@ -179,15 +169,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             let (node, faults) = as_text(&strict(of), scope)?;
             Ok(Val::Node { node: method(self::name("x509"), "decode", vec![node]), ty: Ty::Any, faults })
         }
-        ("time_since", [Val::Const(Value::Str(layout)), from, Val::Const(Value::Str(to))])
-            if layout.is_empty() && to.is_empty() =>
-        {
-            scope.needs_kyverno("the current time")?;
-            let (from, faults) = as_text(&strict(from), scope)?;
-            let since =
-                binary("-", method(self::name("time"), "now", Vec::new()), function("timestamp", vec![from]));
-            Ok(Val::Node { node: since, ty: Ty::Duration, faults })
-        }
+        (name, args) if name.starts_with("time_") => times::of_times(name, args, scope),
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
 }
@@ -222,22 +204,11 @@ pub fn higher(
                 values: false,
             })))
         }
+        ("sort_by", [of, Expr::Lambda { body, .. }])
+        | ("min_by", [of, Expr::Lambda { body, .. }])
+        | ("max_by", [of, Expr::Lambda { body, .. }]) => sorting::by_key(name, of, body, locals, scope),
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
-}
-
-/// The current time as text.
-const NOW: &str = "string(time.truncate(time.now(), duration('1s')))";
-
-/// A time of RFC 3339; the current one as it is.
-fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
-    if let Val::Node { node, faults, .. } = val
-        && crate::cel::print(node, usize::MAX) == NOW
-    {
-        return Ok((method(name("time"), "now", Vec::new()), faults.clone()));
-    }
-    let (node, faults) = as_text(&strict(val), scope)?;
-    Ok((function("timestamp", vec![node]), faults))
 }
 
 /// A missing argument is null, which functions refuse: it is read as it stands.

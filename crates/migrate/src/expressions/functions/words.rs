@@ -2,7 +2,9 @@
 //!
 //! In: the arguments of a function. Out: its value. Semantics: `docs/functions.md`.
 
-use crate::cel::build::{all, any, binary, call, choose, int, list, method, name, or_value, over, text};
+use crate::cel::build::{
+    all, any, binary, boolean, call, choose, index, int, list, method, name, object, or_value, over, text,
+};
 use crate::cel_tree::Node;
 use crate::value::Value;
 
@@ -36,6 +38,14 @@ pub(super) fn to_number(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
         false => node,
     };
     Ok(Val::Optional { node, ty: Ty::Double, faults, rescued: None })
+}
+
+/// `to_boolean`: of no other text than these two, in any case.
+pub(super) fn to_boolean(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let (own, faults) = as_text(&strict(of), scope)?;
+    let both = ["true", "false"].map(|word| (text(word), boolean(word == "true")));
+    let node = index(object(both.to_vec()), method(own, "lowerAscii", Vec::new()));
+    Ok(Val::Node { node, ty: Ty::Bool, faults })
 }
 
 /// `truncate`: no more than so many characters.
