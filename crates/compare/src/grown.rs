@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn items_that_repeat_a_name_are_others() {
         let [a, b, c] = ["{name: a}", "{name: b, port: 1}", "{name: c, port: 1}"].map(yaml);
-        assert_eq!(repeated(&[a.clone()], &b), 0);
-        assert_ne!(repeated(&[b.clone()], &c), 0);
-        assert_ne!(repeated(&[a.clone()], &a), repeated(&[b], &c));
+        assert_eq!(repeated(std::slice::from_ref(&a), &b), 0);
+        assert_ne!(repeated(std::slice::from_ref(&b), &c), 0);
+        assert_ne!(repeated(std::slice::from_ref(&a), &a), repeated(&[b], &c));
     }
 }
