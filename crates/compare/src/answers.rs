@@ -187,12 +187,9 @@ impl Domain<'_> {
         };
         // An API server shows some alike.
         let mut all: Vec<Choice> = Vec::new();
-        let mut known: HashMap<Option<Value>, usize> = HashMap::new();
+        let mut known = Fewest::default();
         for choice in found.into_iter().filter_map(of) {
-            // Of those the one with the fewest items stands for all, once it is there.
-            let fewest = known.entry(choice.value.clone()).or_insert(usize::MAX);
-            if choice.items < *fewest {
-                *fewest = choice.items;
+            if known.is_new(&choice) {
                 all.push(choice);
             }
         }
@@ -242,6 +239,19 @@ impl Domain<'_> {
             all = self.product(all, part, &choices, &[]);
         }
         all
+    }
+}
+
+/// Values that are known, each with the fewest items that it was found with: so found it stands for the same with more.
+#[derive(Default)]
+struct Fewest(HashMap<Option<Value>, usize>);
+
+impl Fewest {
+    fn is_new(&mut self, choice: &Choice) -> bool {
+        let fewest = self.0.entry(choice.value.clone()).or_insert(usize::MAX);
+        let is_new = choice.items < *fewest;
+        *fewest = choice.items.min(*fewest);
+        is_new
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looking at objects: what a unit says of each, and whether others cover it.
 //!
 //! In: a unit, units of the other side, objects. Out: those on which the unit is not covered ([`Uncovered`]). Where nothing can be proved
-//! a part of the objects is looked at, and variations of those that decide.
+//! a part of the objects is looked at, and variations of those that decide, each once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -178,9 +178,8 @@ mod tests {
     #[test]
     fn items_that_repeat_a_name_are_others() {
         let [a, b, c] = ["{name: a}", "{name: b, port: 1}", "{name: c, port: 1}"].map(yaml);
-        let alone = std::slice::from_ref;
-        assert_eq!(repeated(alone(&a), &b), 0);
-        assert_ne!(repeated(alone(&b), &c), 0);
-        assert_ne!(repeated(alone(&a), &a), repeated(alone(&b), &c));
+        assert_eq!(repeated(std::slice::from_ref(&a), &b), 0);
+        assert_ne!(repeated(std::slice::from_ref(&b), &c), 0);
+        assert_ne!(repeated(std::slice::from_ref(&a), &a), repeated(&[b], &c));
     }
 }
