@@ -346,8 +346,8 @@ impl Classes {
     }
 }
 
-/// What something empty becomes by adding members of classes until nothing new is said; `said`: what is said of something that was
-/// made of another by a member of a class; `longer`: something with one more member of a class, nothing where there is none, `None` where
+/// What something empty becomes by adding members of classes until nothing new is said; `said`: what is said of something with
+/// one more member of a class, from what is said of both; `longer`: something with one more member of a class, nothing where there is none, `None` where
 /// that is not known. `None`: there are too many.
 fn closed<'s, T: Clone, C>(
     said_of_empty: Said,

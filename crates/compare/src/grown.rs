@@ -5,7 +5,7 @@
 //! of which its loops say the same. What units say differs in few ways for each of them, and in many for all together. What is put together holds as much as
 //! `classes` takes for granted in any case: there lists of which the loops of a unit say the same stand for each other where no other unit is looked at.
 //!
-//! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it made of both, and on whether the item repeats a name; where
+//! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it shows of both, and on whether the item repeats a name; where
 //! units do not say the same of it, or it lacks a field of an item, which is named by its position, the list is evaluated.
 
 use std::collections::{BTreeMap, HashMap};
@@ -122,8 +122,8 @@ impl Grown {
     }
 }
 
-/// Which of the fields by which an API server tells items apart an item has in common with one before it, one bit each; the last for
-/// items that are the same.
+/// Which of the fields that API servers take for the key of an item have the same value in an item before it, one bit each; the last for items
+/// that are the same.
 pub(crate) fn repeated(before: &[Value], last: &Value) -> u32 {
     let has = |key: &str| {
         let own = last.get(key);
