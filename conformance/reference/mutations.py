@@ -93,11 +93,6 @@ class Changer(Writer):
                                                                 "value": self.one(WILDCARDS[:-1])}]}
         return self.classic({"mutate": {"foreach": [loop]}}, self.before())
 
-    def literal(self, value):
-        if isinstance(value, dict):
-            return None
-        return json.dumps(value).replace('"', "'")
-
     def configured(self):
         where = self.one(["labels", "annotations"])
         texts = ", ".join(f"'{self.one(TEXTS[:3])}': '{self.one(TEXTS)}'" for _ in range(1))

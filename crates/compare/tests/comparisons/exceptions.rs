@@ -4,8 +4,13 @@ use ephor_compare::Answer;
 
 use super::{checking, compared, requiring};
 
-/// A rule about names, with an exception for what is selected so.
+/// A rule about names of ConfigMaps, with an exception for what is selected so.
 fn excepted(filter: &str, rest: &str) -> String {
+    excepted_of("ConfigMap", filter, rest)
+}
+
+/// The same of other kinds.
+fn excepted_of(kinds: &str, filter: &str, rest: &str) -> String {
     format!(
         "{}---
 apiVersion: kyverno.io/v2
@@ -15,7 +20,7 @@ spec:
   exceptions: [{{policyName: p, ruleNames: [r]}}]
   match: {{any: [{{{filter}}}]}}
 {rest}",
-        checking("ConfigMap", "pattern: {metadata: {name: 'b*'}}")
+        checking(kinds, "pattern: {metadata: {name: 'b*'}}")
     )
 }
 
@@ -66,19 +71,8 @@ spec:
 
 #[test]
 fn an_exception_for_one_kind_is_none_for_others() {
-    let of = |kinds: &str, excepted: &str| {
-        format!(
-            "{}---
-apiVersion: kyverno.io/v2
-kind: PolicyException
-metadata: {{name: e, namespace: default}}
-spec:
-  exceptions: [{{policyName: p, ruleNames: [r]}}]
-  match: {{any: [{{resources: {{kinds: [{excepted}]}}}}]}}
-",
-            checking(kinds, "pattern: {metadata: {name: 'b*'}}")
-        )
-    };
+    let of =
+        |kinds: &str, excepted: &str| excepted_of(kinds, &format!("resources: {{kinds: [{excepted}]}}"), "");
     let found =
         compared(&of("DaemonSet, Deployment", "Deployment"), &of("DaemonSet, Deployment", "DaemonSet"));
     assert_eq!(found.answer, Answer::Differs);
