@@ -109,7 +109,7 @@ pub fn computed(policy: &Value, selection: Selection<'_>) -> Vec<Computed> {
     let rules = written_rules(policy);
     let controllers = controllers(policy, rules);
     let list = match selection {
-        Selection::ForKind(kind) if controllers.contains(kind) => BTreeSet::from([kind]),
+        Selection::ForKind(kind) if kind != "none" && controllers.contains(kind) => BTreeSet::from([kind]),
         Selection::ForKind(_) => BTreeSet::new(),
         Selection::All if controllers.len() == 1 && controllers.contains("none") => BTreeSet::new(),
         Selection::All => controllers,
@@ -134,6 +134,11 @@ pub fn computed(policy: &Value, selection: Selection<'_>) -> Vec<Computed> {
 /// The rules as written.
 pub fn written_rules(policy: &Value) -> &[Value] {
     policy.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or(&[])
+}
+
+/// Whether a kind is a controller of pods that is known.
+pub fn is_controller(kind: &str) -> bool {
+    CONTROLLERS.iter().any(|(name, _)| *name == kind)
 }
 
 /// The controllers that the annotation, or its absence, selects; empty when generation is off.
@@ -172,7 +177,7 @@ fn filter_permits(filter: &Value) -> bool {
 fn names_a_pod_kind(rule: &Value) -> bool {
     filters(rule)
         .flat_map(kinds_of)
-        .any(|kind| kind == "Pod" || CONTROLLERS.iter().any(|(name, _)| *name == kind))
+        .any(|kind| kind == "Pod" || is_controller(kind))
 }
 
 fn generate(rule: &Value, list: &BTreeSet<&str>) -> Vec<(Value, &'static Wrapping)> {

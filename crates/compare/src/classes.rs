@@ -8,10 +8,12 @@
 //! The same holds of the loops of each unit alone. So what all loops say of a longer list is put together from what those of each unit
 //! said of another one that grew out of a list, and by an item, of which they said the same (`grown`); only what is new is evaluated.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use crate::analysis::reads::Step;
 use crate::engine::Request;
@@ -65,8 +67,8 @@ enum Shown {
     As(Value, Option<String>),
 }
 
-/// A kind of objects, whether they are new where this counts, a field, and what is in it.
-type Place = ([Str; 3], bool, List, Value);
+/// A kind of objects, whether they are new where this counts, and a field.
+type Place = ([Str; 3], bool, List);
 
 /// What is known of what is in a field.
 #[derive(Default)]
@@ -74,32 +76,54 @@ struct Known {
     /// How an API server shows it.
     shown: Option<Shown>,
     /// What loops of an environment say of it, by where they are: they live as long as it is looked at.
-    said: HashMap<usize, Option<Verdict>>,
+    said: HashMap<usize, Option<Verdict>, RandomState>,
 }
+
+/// What is known of each value of a field.
+type Values = Rc<RefCell<HashMap<Value, Rc<RefCell<Known>>, RandomState>>>;
 
 /// What API servers show and loops say, each found once.
 #[derive(Default)]
 pub(crate) struct Memory {
-    known: RefCell<HashMap<Place, Known>>,
+    known: RefCell<HashMap<Place, Values>>,
+    count: Cell<usize>,
 }
 
 impl Memory {
     /// Another environment is looked at, with loops of its own.
     pub fn next_environment(&self) {
-        self.known.borrow_mut().values_mut().for_each(|known| known.said.clear());
-    }
-
-    /// What is known of a place; it is taken out until it is put back.
-    fn take(&self, place: &Place) -> Known {
-        self.known.borrow_mut().remove(place).unwrap_or_default()
-    }
-
-    fn put(&self, place: Place, known: Known) {
-        let mut all = self.known.borrow_mut();
-        if all.len() < MOST_SHOWN {
-            all.insert(place, known);
+        for values in self.known.borrow().values() {
+            values.borrow().values().for_each(|known| known.borrow_mut().said.clear());
         }
     }
+
+    /// What is known of the values of a field.
+    fn values(&self, place: Place) -> Values {
+        Rc::clone(self.known.borrow_mut().entry(place).or_default())
+    }
+
+    /// What is known of a value.
+    fn of(&self, values: &Values, value: &Value) -> Rc<RefCell<Known>> {
+        if let Some(known) = values.borrow().get(value) {
+            return Rc::clone(known);
+        }
+        let new: Rc<RefCell<Known>> = Rc::default();
+        if self.count.get() < MOST_SHOWN {
+            self.count.set(self.count.get() + 1);
+            values.borrow_mut().insert(value.clone(), Rc::clone(&new));
+        }
+        new
+    }
+}
+
+/// What is asked about the lists or maps of a field.
+struct About<'c> {
+    field: &'c [Step],
+    loops: &'c [Arc<Loop>],
+    /// The object that an API server is sent with it.
+    base: Option<Value>,
+    /// What is known of them.
+    values: Values,
 }
 
 /// Lists whose items are looked at by loops alone.
@@ -177,8 +201,8 @@ impl Classes {
         {
             return None;
         }
-        let base = self.base(field);
-        let said = |items: &[Value]| self.said(field, loops, base.as_ref(), &Value::list(items.to_vec()));
+        let about = self.about(field, loops);
+        let said = |items: &[Value]| self.said(&about, &Value::list(items.to_vec()));
         let empty = said(&[])?;
         let mut classes: BTreeMap<Said, Value> = BTreeMap::new();
         for item in items {
@@ -203,8 +227,8 @@ impl Classes {
         if entries.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
             return None;
         }
-        let base = self.base(field);
-        let said = |map: &Map| self.said(field, loops, base.as_ref(), &Value::Map(map.clone()));
+        let about = self.about(field, loops);
+        let said = |map: &Map| self.said(&about, &Value::Map(map.clone()));
         let empty = said(&Map::new())?;
         // Of each name the first entry of those about which all loops say the same.
         let mut classes: BTreeMap<Said, BTreeMap<&Str, &Value>> = BTreeMap::new();
@@ -248,36 +272,40 @@ impl Classes {
         Some(mended(&object).unwrap_or(object))
     }
 
-    /// What is said of a list; `base`: the object that an API server is sent with it.
-    fn said(&self, field: &[Step], loops: &[Arc<Loop>], base: Option<&Value>, items: &Value) -> Option<Said> {
-        let is_empty = match items {
-            Value::Map(map) => map.is_empty(),
-            items => items.as_list().is_some_and(<[Value]>::is_empty),
-        };
-        let (as_written, shown) = self.known(field, items, |known, own| {
-            let as_written = own.each(field, loops, items, known)?;
-            Some((as_written, known.shown.get_or_insert_with(|| own.shown(field, items, base)).clone()))
-        })?;
-        let (in_clusters, refused) = match shown {
-            Shown::Unknown => (as_written.clone(), None),
-            Shown::As(shown, refused) if shown == *items => (as_written.clone(), refused),
-            Shown::As(shown, refused) => {
-                (self.known(field, &shown, |known, own| own.each(field, loops, &shown, known))?, refused)
-            }
-        };
-        Some(Said { is_empty, as_written, in_clusters, refused })
-    }
-
-    fn known<T>(&self, field: &[Step], items: &Value, find: impl FnOnce(&mut Known, &Self) -> T) -> T {
+    /// What is asked about the lists or maps of a field.
+    fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> About<'c> {
         // What is written into objects is another matter in new ones.
         let is_written =
             matches!(field.first(), Some(Step::Key(key)) if matches!(&**key, "status" | "metadata"));
         let is_new = !is_written || self.environment.operation == "CREATE";
-        let place = (self.environment.object.clone(), is_new, field.to_vec(), items.clone());
-        let mut known = self.memory.take(&place);
-        let found = find(&mut known, self);
-        self.memory.put(place, known);
-        found
+        let values = self.memory.values((self.environment.object.clone(), is_new, field.to_vec()));
+        About { field, loops, base: self.base(field), values }
+    }
+
+    /// What is said of a list or map.
+    fn said(&self, about: &About<'_>, items: &Value) -> Option<Said> {
+        let is_empty = match items {
+            Value::Map(map) => map.is_empty(),
+            items => items.as_list().is_some_and(<[Value]>::is_empty),
+        };
+        let (as_written, shown) = {
+            let known = self.memory.of(&about.values, items);
+            let mut known = known.borrow_mut();
+            let as_written = self.each(about, items, &mut known)?;
+            let shown =
+                known.shown.get_or_insert_with(|| self.shown(about.field, items, about.base.as_ref()));
+            (as_written, shown.clone())
+        };
+        let (in_clusters, refused) = match shown {
+            Shown::Unknown => (as_written.clone(), None),
+            Shown::As(shown, refused) if shown == *items => (as_written.clone(), refused),
+            Shown::As(shown, refused) => {
+                let known = self.memory.of(&about.values, &shown);
+                let mut known = known.borrow_mut();
+                (self.each(about, &shown, &mut known)?, refused)
+            }
+        };
+        Some(Said { is_empty, as_written, in_clusters, refused })
     }
 
     /// How an API server shows what is in a field.
@@ -294,7 +322,7 @@ impl Classes {
             Seen::Refused(_) => String::new(),
             // No text of its class is admitted, while one with the same answers may be.
             Seen::NoPattern => "*".to_string(),
-            Seen::Without(path) => path,
+            Seen::Without(path) => without_positions(&path),
         };
         let shown = as_if_admitted(&self.environment, &case);
         let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
@@ -304,8 +332,7 @@ impl Classes {
     /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
     fn each<'l>(
         &self,
-        field: &[Step],
-        loops: &'l [Arc<Loop>],
+        &About { field, loops, .. }: &About<'l>,
         items: &Value,
         known: &mut Known,
     ) -> Option<Vec<Verdict>> {
@@ -400,6 +427,14 @@ fn is_forbidden(refusal: &Refusal, field: &[Step]) -> bool {
     refusal.reason == Reason::Forbidden && refusal.path == path
 }
 
+/// A path without the positions of items: any item may lack the field.
+fn without_positions(path: &str) -> String {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.filter_map(|part| Some(part.split_once(']')?.1));
+    std::iter::once(first).chain(rest).collect::<Vec<_>>().join("[]")
+}
+
 /// What is at the end of some steps, or something empty like what was put there.
 fn found_at(object: &Value, field: &[Step], like: &Value) -> Value {
     let none = || match like {
@@ -458,8 +493,9 @@ mod tests {
         let same = |item: &Value, _: usize| item.clone();
         let lists = classes.lists(&field, &items, &same)?;
         let loops = &classes.lists[&field];
+        let about = classes.about(&field, loops);
         let said = |list: &[Value]| {
-            classes.each(&field, loops, &Value::list(list.to_vec()), &mut Known::default()).unwrap()
+            classes.each(&about, &Value::list(list.to_vec()), &mut Known::default()).unwrap()
         };
         let mut known: BTreeSet<Vec<Verdict>> =
             lists.iter().map(|list| said(list.as_list().unwrap())).collect();

@@ -61,8 +61,7 @@ impl Grown {
         repeats: u32,
         find: impl FnOnce() -> Option<Said>,
     ) -> Option<Said> {
-        let is_placed = |said: &Said| said.refused.as_ref().is_some_and(|path| !path.is_empty());
-        if self.units < 2 || is_placed(before) || is_placed(alone) {
+        if self.units < 2 {
             return find();
         }
         let (before, alone) = (self.numbers(before), self.numbers(alone));
@@ -73,10 +72,8 @@ impl Grown {
             return Some(said);
         }
         let found = find()?;
-        if !is_placed(&found) {
-            for (unit, key) in keys.into_iter().enumerate() {
-                self.known.insert(key, (self.part(&found, unit), found.refused.clone()));
-            }
+        for (unit, key) in keys.into_iter().enumerate() {
+            self.known.insert(key, (self.part(&found, unit), found.refused.clone()));
         }
         Some(found)
     }

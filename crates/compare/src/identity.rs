@@ -192,9 +192,12 @@ impl Writer {
             }
             Tree::Text(text) => {
                 let is_variable = text.contains("{{") || text.contains("request.");
-                self.looks_at_operation |= text == "operation" || (is_variable && text.contains("operation"));
-                self.looks |= ENVIRONMENT.contains(&text.as_str())
-                    || (is_variable && ENVIRONMENT.iter().any(|word| text.contains(word)));
+                let has = |wanted: &str| {
+                    let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                    text == wanted || (is_variable && words.any(|word| word == wanted))
+                };
+                self.looks_at_operation |= has("operation");
+                self.looks |= ENVIRONMENT.iter().any(|word| has(word));
                 let text = self.names.without(text);
                 let _ = write!(self.text, "{text:?}");
             }

@@ -54,6 +54,7 @@ mod names;
 mod nearness;
 mod numbers;
 mod observer;
+mod operation;
 mod order;
 mod outside;
 mod pairs;

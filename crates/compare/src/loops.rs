@@ -182,7 +182,7 @@ fn leads_to(tree: &Tree, path: &mut List, lists: &[List]) -> bool {
 }
 
 /// A rule that applies to every object and has only this check.
-fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
+pub(crate) fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
     let Body::Validate { message, .. } = &rule.body else { return policy.clone() };
     let everything = Filter { has_resource: true, ..Filter::default() };
     let expressions = rule.expressions.as_ref().map(|shared| {

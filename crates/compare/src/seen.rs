@@ -47,6 +47,18 @@ pub(crate) fn without_answers(object: &Value) -> Value {
     taken_out(object, &mut Vec::new(), &mut Vec::new())
 }
 
+/// Whether a value has answers from outside, as deep as they are taken out.
+fn has_answers(value: &Value, depth: usize) -> bool {
+    depth <= DEEPEST
+        && match value {
+            Value::Map(map) => {
+                map.iter().any(|(key, below)| **key == *INPUTS || has_answers(below, depth + 1))
+            }
+            Value::List(items) => items.iter().any(|item| has_answers(item, depth + 1)),
+            _ => false,
+        }
+}
+
 /// Takes the answers from outside out of a value, with the ways to where they were.
 fn taken_out(value: &Value, at: &mut Vec<PathPart>, out: &mut Vec<(Vec<PathPart>, Value)>) -> Value {
     if at.len() > DEEPEST {
@@ -104,11 +116,11 @@ pub(crate) fn with_answers<E>(
     object: &Value,
     show: impl FnOnce(&Value) -> Option<Result<Value, E>>,
 ) -> Option<Result<Value, E>> {
-    let mut answers = Vec::new();
-    let own = taken_out(object, &mut Vec::new(), &mut answers);
-    if answers.is_empty() {
+    if !has_answers(object, 0) {
         return show(object);
     }
+    let mut answers = Vec::new();
+    let own = taken_out(object, &mut Vec::new(), &mut answers);
     let with = |shown: Value| answers.iter().fold(shown, |shown, (at, answer)| put_back(&shown, at, answer));
     show(&own).map(|shown| shown.map(with))
 }

@@ -26,9 +26,6 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
         for unit in units {
             let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_kind)?;
             looks_at_operation |= identity.looks_at_operation;
-            if !unit.is_all_read {
-                return None;
-            }
             reads.merge(&unit.reads);
             own.push(&identity.text);
         }

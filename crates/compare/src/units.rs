@@ -40,6 +40,7 @@ use super::guessed::guessed;
 use super::identity::{Identity, identity};
 use super::items::{Items, Shapes};
 use super::kind::of_kind;
+use super::operation::OfOperation;
 use super::loops::Loops;
 use super::outside;
 use super::predicates::Predicates;
@@ -97,6 +98,7 @@ impl Unit {
 pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
     let set = side.engine.set();
     let mut all = Vec::new();
+    let mut operation = OfOperation::new(environment);
     for policy in set.policies() {
         let rules = policy.rules_for(&environment.resource.kind);
         // Updates of objects that are violations already are a class of their own (`Comparison::existing`).
@@ -106,6 +108,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
                 let rule = Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() };
+                let rule = operation.decided(policy, rule);
                 // Where objects go away there is no new one.
                 let is_there = environment.operation != "DELETE";
                 Arc::new(if is_there { of_kind(rule, &environment.object[2]) } else { rule })

@@ -59,6 +59,9 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
             out.remove(&field.name);
             continue;
         }
+        if matches!(&field.ty, Type::Leaf(leaf) if !matches!(leaf, Leaf::Quantity)) && !v.is_null() {
+            continue;
+        }
         let mut complete = value(v, &field.ty, types, depth + 1);
         if &*def.name == "batch/v1.JobTemplateSpec" && &*field.name == "spec" {
             complete = undecided(v, &complete);

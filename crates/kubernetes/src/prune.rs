@@ -9,9 +9,34 @@ const MAX_DEPTH: usize = 512;
 /// The object without the fields that its kind does not know.
 pub fn pruned(object: &Value, def: &TypeDef, types: &Types) -> Value {
     match object {
-        Value::Map(m) => Value::Map(fields(m, def, types, 0)),
+        Value::Map(m) if !has_all(m, def, types, 0) => Value::Map(fields(m, def, types, 0)),
         other => other.clone(),
     }
+}
+
+/// Whether a kind has all fields of an object: then nothing is made anew.
+fn has_all(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> bool {
+    let is_known = |(k, v): (&crate::value::Str, &Value)| {
+        def.field(k).is_some_and(|field| has_all_inside(v, &field.ty, types, depth + 1))
+    };
+    m.iter().all(is_known)
+}
+
+fn has_all_inside(v: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
+    depth > MAX_DEPTH
+        || match (ty, v) {
+            (Type::Named(name, _), Value::Map(m)) => match types.named(name) {
+                Some(def) if def.leaf.is_none() => has_all(m, def, types, depth),
+                _ => true,
+            },
+            (Type::List(_, item), Value::List(items)) => {
+                items.iter().all(|v| has_all_inside(v, item, types, depth + 1))
+            }
+            (Type::Map(inner, _), Value::Map(m)) => {
+                m.values().all(|v| has_all_inside(v, inner, types, depth + 1))
+            }
+            _ => true,
+        }
 }
 
 fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::api::autogen::{Computed, Selection, computed, controllers, is_controller, written_rules};
 use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::ir::expressions::Source;
@@ -93,7 +93,8 @@ pub fn condition_of_requests(text: &str) -> Source {
 }
 
 /// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
-/// every controller that it is for, so one of them does not match another one's objects.
+/// every controller that it is for, so one of them does not match another one's objects. A kind that is no controller has a rule of its own,
+/// which names it.
 fn by_kind(
     doc: &Value,
     base: &[Arc<Rule>],
@@ -103,7 +104,9 @@ fn by_kind(
     let kinds = controllers(doc, written_rules(doc));
     let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
-    for group in [cron, others] {
+    let (known, unknown): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|kind| is_controller(kind));
+    let alone = unknown.into_iter().map(|kind| vec![kind]);
+    for group in [cron, known].into_iter().chain(alone) {
         let Some(first) = group.first() else { continue };
         let computed = computed(doc, Selection::ForKind(first));
         if computed.len() == base.len() && computed.iter().all(|c| c.generated.is_none()) {
@@ -113,7 +116,8 @@ fn by_kind(
             .iter()
             .map(|c| match (c.generated, base.get(c.written)) {
                 (None, Some(rule)) => rule.clone(),
-                _ => finished(shared(c, all)),
+                _ if is_controller(first) => finished(shared(c, all)),
+                _ => finished(c),
             })
             .collect();
         by_kind.push(KindRules { kinds: group.into_iter().map(Str::from).collect(), rules });

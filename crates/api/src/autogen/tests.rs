@@ -88,6 +88,11 @@ fn one_kind_gets_only_its_own_rules() {
     ] {
         assert_eq!(computed(&deployment_only, Selection::ForKind(kind)), expected, "{kind}");
     }
+    // A kind of this name has none, whatever else the annotation names.
+    for annotation in ["none", "none,Foo"] {
+        let named = policy(Some(annotation), ON_PODS);
+        assert_eq!(computed(&named, Selection::ForKind("none")), ["r"], "{annotation}");
+    }
     let all = policy(None, ON_PODS);
     assert_eq!(computed(&all, Selection::ForKind("CronJob")), ["r", "autogen-cronjob-r"]);
     assert_eq!(computed(&all, Selection::ForKind("Job")), ["r", "autogen-r"]);

@@ -1,0 +1,134 @@
+//! Conditions about the operation alone, which is known.
+//!
+//! In: a rule, and an environment. Out: the rule, in which a condition such as `{{ request.operation }}`, `AnyIn`, `[CREATE, UPDATE]` is one
+//! that always holds, or never: what the engine says of it. So a rule says the same of creations and updates, and these are looked at once (`signature`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::analysis::tree::Tree;
+use crate::ir::check::{Check, ForEach};
+use crate::ir::condition::Operator;
+use crate::ir::rule::Body;
+use crate::ir::{Condition, Conditions, Expr, Origin, Policy, Rule, Template};
+use crate::policies::policy_set::PolicySet;
+use crate::value::Value;
+
+use super::environment::Environment;
+use super::identity::written;
+use super::loops::alone;
+use super::outside;
+use super::side::{Verdict, judge};
+use super::surroundings::{Case, request};
+
+/// Deeper expressions are not looked into.
+const DEEPEST: usize = 16;
+
+/// What conditions about the operation say in an environment, each evaluated once.
+pub(crate) struct OfOperation<'e> {
+    environment: &'e Environment,
+    known: HashMap<String, Option<bool>>,
+}
+
+impl<'e> OfOperation<'e> {
+    pub fn new(environment: &'e Environment) -> Self {
+        OfOperation { environment, known: HashMap::new() }
+    }
+
+    /// A rule of a policy in which conditions about the operation alone are decided.
+    pub fn decided(&mut self, policy: &Policy, rule: Rule) -> Rule {
+        let admit = rule.admit.as_ref().map(|own| self.conditions((policy, &rule), own));
+        let body = match &rule.body {
+            Body::Validate { check, message } => {
+                Body::Validate { check: self.check((policy, &rule), check), message: message.clone() }
+            }
+            other => other.clone(),
+        };
+        Rule { admit, body, ..rule }
+    }
+
+    fn check(&mut self, of: (&Policy, &Rule), check: &Check) -> Check {
+        match check {
+            Check::Deny(all) => Check::Deny(self.conditions(of, all)),
+            Check::ForEach(loops) => {
+                let mut each = |l: &ForEach| ForEach {
+                    admit: l.admit.as_ref().map(|own| self.conditions(of, own)),
+                    check: self.check(of, &l.check),
+                    ..l.clone()
+                };
+                Check::ForEach(loops.iter().map(&mut each).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn conditions(&mut self, of: (&Policy, &Rule), own: &Conditions) -> Conditions {
+        let mut each = |all: &[Condition]| all.iter().map(|one| self.condition(of, one)).collect();
+        Conditions { any: own.any.as_deref().map(&mut each), all: each(&own.all), ..own.clone() }
+    }
+
+    fn condition(&mut self, of: (&Policy, &Rule), one: &Condition) -> Condition {
+        let sides = || [&one.key, &one.value].into_iter();
+        if sides().all(is_constant) || !sides().all(|side| is_constant(side) || is_operation(side)) {
+            return one.clone();
+        }
+        let Some(text) = Tree::of(one).map(|tree| written(&tree)) else { return one.clone() };
+        let holds = match self.known.get(&text) {
+            Some(known) => *known,
+            None => {
+                let holds = self.holds(of, one);
+                self.known.insert(text, holds);
+                holds
+            }
+        };
+        let Some(holds) = holds else { return one.clone() };
+        let [key, value] = [true, holds].map(|side| Template::Const(Value::Bool(side)));
+        Condition { key, operator: Some(Operator::Equals), value, ..one.clone() }.with_prepared()
+    }
+
+    /// Whether a condition holds; `None` where it fails.
+    fn holds(&self, (policy, rule): (&Policy, &Rule), one: &Condition) -> Option<bool> {
+        let all = Conditions { origin: Origin::default(), any: None, all: [one.clone()].into(), flat: false };
+        let alone = alone(policy, rule, Check::Deny(all));
+        let policy = Policy { by_kind: Vec::new(), rule_count: 1, namespace: None, ..alone };
+        let engine = outside::engine(PolicySet::new(vec![Arc::new(policy)], Vec::new()));
+        let object = Value::map([
+            ("apiVersion", Value::from(&*self.environment.api_version())),
+            ("kind", Value::Str(self.environment.object[2].clone())),
+            ("metadata", Value::map([("name", Value::from("a"))])),
+        ]);
+        let case = Case { object, old: None, around: Arc::default() };
+        match judge(&engine, &request(self.environment, &case)?).verdict {
+            Verdict::Fail => Some(true),
+            Verdict::Pass => Some(false),
+            _ => None,
+        }
+    }
+}
+
+fn is_constant(side: &Template) -> bool {
+    matches!(side, Template::Const(_))
+}
+
+/// Whether a side depends on the operation of a request, and on nothing else.
+fn is_operation(side: &Template) -> bool {
+    let Template::Whole(hole) = side else { return false };
+    let query = &hole.query;
+    query.needs.is_empty()
+        && query.on_delete.is_none()
+        && query.expr.as_ref().is_ok_and(|expr| of_operation(expr, 0))
+}
+
+fn of_operation(expr: &Expr, depth: usize) -> bool {
+    let both = |sides: &[Expr; 2]| sides.iter().all(|side| of_operation(side, depth + 1));
+    depth < DEEPEST
+        && match expr {
+            Expr::Const(_) => true,
+            Expr::Path { base, keys, .. } => {
+                matches!(**base, Expr::Root) && keys.iter().map(|key| &**key).eq(["request", "operation"])
+            }
+            Expr::Rescue { expr, .. } | Expr::Not(expr) => of_operation(expr, depth + 1),
+            Expr::Or(sides) | Expr::And(sides) | Expr::Compare { sides, .. } => both(sides),
+            _ => false,
+        }
+}
