@@ -175,9 +175,7 @@ fn filter_permits(filter: &Value) -> bool {
 
 /// Only the literal names count here: a policy whose only kind is `v1/Pod` gets no generated rules.
 fn names_a_pod_kind(rule: &Value) -> bool {
-    filters(rule)
-        .flat_map(kinds_of)
-        .any(|kind| kind == "Pod" || is_controller(kind))
+    filters(rule).flat_map(kinds_of).any(|kind| kind == "Pod" || is_controller(kind))
 }
 
 fn generate(rule: &Value, list: &BTreeSet<&str>) -> Vec<(Value, &'static Wrapping)> {

@@ -102,6 +102,12 @@ const MOST_CASES: usize = 40_000;
 /// How many units of the other side are taken together.
 const TOGETHER: usize = 32;
 
+/// To one unit of the other side at most so many others are added.
+const MOST_ADDED: usize = 6;
+
+/// The unit to be added is chosen by so many objects in clusters and in files.
+const SOME_LEFT: usize = 8;
+
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
 
@@ -274,6 +280,26 @@ pub(crate) struct Uncovered {
     pub near_refused: Option<(Reads, Pool)>,
 }
 
+/// Some of the objects on which units do not cover one.
+struct Near {
+    /// How many there are.
+    count: usize,
+    /// Whether some exist in clusters.
+    is_in_clusters: bool,
+    cases: Vec<Case>,
+}
+
+impl Near {
+    fn of(found: &Uncovered) -> Near {
+        let all = || found.in_clusters.iter().take(SOME_LEFT).chain(found.in_files.iter().take(SOME_LEFT));
+        Near {
+            count: found.in_clusters.len() + found.in_files.len(),
+            is_in_clusters: !found.in_clusters.is_empty(),
+            cases: all().cloned().collect(),
+        }
+    }
+}
+
 impl Run<'_> {
     fn environment(&mut self, environment: &Environment) {
         if self.is_late() {
@@ -332,17 +358,12 @@ impl Run<'_> {
         // What reads nothing that others read may still be covered by several of them.
         let close = near.iter().filter(|(_, overlap)| !is_near || *overlap > 0);
         let close: Vec<&Unit> = close.map(|(one, _)| *one).take(TOGETHER).collect();
-        let singles = near.iter().take(3).map(|(one, _)| vec![*one]);
-        let mut partners: Vec<Vec<&Unit>> = singles.collect();
-        if close.len() > 1 {
-            // What cannot be proved is looked at once.
-            if open(reads, &unit.predicates).is_some() {
-                partners.clear();
-            }
-            partners.push(close);
-        }
-        if partners.is_empty() {
-            partners.push(Vec::new());
+        let mut partners: Vec<Vec<&Unit>> = near.iter().take(3).map(|(one, _)| vec![*one]).collect();
+        // What cannot be proved is looked at once.
+        let is_open = open(reads, &unit.predicates).is_some();
+        let is_whole = partners.is_empty() || (is_open && close.len() > 1);
+        if is_whole {
+            partners = vec![close.clone()];
         }
         let is_shown = self.is_shown(environment, (unit, at));
         if is_shown {
@@ -350,24 +371,59 @@ impl Run<'_> {
         }
         let most = if is_shown { FEW_OBJECTS } else { self.options.objects };
         let mut attempts = Attempts::default();
-        let mut refused: Vec<(&Vec<&Unit>, Uncovered)> = Vec::new();
-        for others in &partners {
-            let found = self.cover(environment, (unit, at), others, most);
+        let mut refused: Vec<(Vec<&Unit>, Uncovered)> = Vec::new();
+        let mut is_decided = false;
+        let mut best: Option<(Vec<&Unit>, Near)> = None;
+        for others in partners {
+            let found = self.cover(environment, (unit, at), &others, most);
+            let left = Near::of(&found);
+            if best.as_ref().is_none_or(|(_, known)| left.count < known.count) {
+                best = Some((others.clone(), left));
+            }
             if found.near_refused.is_some() {
                 refused.push((others, found));
             } else if self.is_decided(environment, at, found, &mut attempts) {
-                refused.clear();
+                is_decided = true;
                 break;
             }
         }
+        // What one does not cover another may: it is looked for among those that are violated where the first is not.
+        let mut is_open = is_open || is_shown;
+        let mut is_alone = false;
+        for _ in 0..MOST_ADDED {
+            let Some((others, left)) = best.take().filter(|_| !is_decided && !is_open) else { break };
+            let Some(next) = self.next(environment, (unit, at), &near, &others, &left) else {
+                // What no unit covers no others cover.
+                is_alone = !left.is_in_clusters;
+                break;
+            };
+            let together: Vec<&Unit> = others.iter().copied().chain([next]).collect();
+            let found = self.cover(environment, (unit, at), &together, most);
+            is_open = found.open.is_some();
+            best = Some((together.clone(), Near::of(&found)));
+            if found.near_refused.is_some() {
+                refused.push((together, found));
+            } else {
+                is_decided = self.is_decided(environment, at, found, &mut attempts);
+            }
+        }
+        if !is_decided && !is_alone && !is_shown && close.len() > 1 && !is_whole {
+            let found = self.cover(environment, (unit, at), &close, most);
+            if found.near_refused.is_some() {
+                refused.push((close, found));
+            } else {
+                is_decided = self.is_decided(environment, at, found, &mut attempts);
+            }
+        }
         // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
-        for (others, mut found) in refused {
+        refused.sort_by_key(|(_, found)| found.in_files.len());
+        for (others, mut found) in refused.into_iter().take(if is_decided { 0 } else { 3 }) {
             if let Some((reads, mut pool)) = found.near_refused.take() {
                 if self.is_known_to_differ(at) {
                     pool.few = pool.few.min(FEWEST);
                 }
                 if !is_shown {
-                    self.explore((environment, (unit, at), others), &reads, pool, &mut found);
+                    self.explore((environment, (unit, at), &others), &reads, pool, &mut found);
                 }
             }
             if self.is_decided(environment, at, found, &mut attempts) {
@@ -387,6 +443,29 @@ impl Run<'_> {
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
+    }
+
+    /// The nearest of the units that cover most of the objects on which others do not cover one.
+    fn next<'u>(
+        &mut self,
+        environment: &Environment,
+        from: (&Unit, usize),
+        near: &[(&'u Unit, usize)],
+        others: &[&Unit],
+        left: &Near,
+    ) -> Option<&'u Unit> {
+        let is_new = |one: &&Unit| !others.iter().any(|known| std::ptr::eq(*known, *one));
+        let mut best: Option<(usize, &'u Unit)> = None;
+        for one in near.iter().map(|(one, _)| *one).filter(is_new).take(TOGETHER) {
+            let mut count = 0;
+            for case in &left.cases {
+                count += usize::from(self.judged(environment, from, &[one], case, false).is_covered);
+            }
+            if count > best.map_or(0, |(most, _)| most) {
+                best = Some((count, one));
+            }
+        }
+        best.map(|(_, one)| one)
     }
 
     /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.

@@ -37,11 +37,11 @@ pub(crate) struct Pool {
 }
 
 /// What a unit says of an object, and what others say.
-struct Judged {
+pub(crate) struct Judged {
     own: Verdict,
     others: Verdict,
     /// Whether it is no violation, or others are violated as gravely.
-    is_covered: bool,
+    pub is_covered: bool,
 }
 
 /// What units said of the cases that were looked at: what they say of one of them again is the same.
@@ -174,7 +174,7 @@ impl Run<'_> {
     }
 
     /// What a unit of the side `at` says of an object, and what the others say; `all`: even when it is no violation.
-    fn judged(
+    pub(crate) fn judged(
         &mut self,
         environment: &Environment,
         (unit, at): (&Unit, usize),

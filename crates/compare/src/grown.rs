@@ -6,7 +6,7 @@
 //! `classes` takes for granted in any case: there lists of which the loops of a unit say the same stand for each other where no other unit is looked at.
 //!
 //! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it shows of both, and on whether the item repeats a name; where
-//! units do not say the same of it, or it lacks a field of an item, which is named by its position, the list is evaluated.
+//! units do not say the same of it the list is evaluated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -167,9 +167,9 @@ mod tests {
         };
         assert!(of([Pass, Pass], Some(None)).is_some() && of([Fail, Fail], Some(Some(""))).is_some());
         assert_eq!(of([Fail, Pass], None), None);
-        // A field that is missing is named by the position of the item.
-        assert!(of([Pass, Fail], Some(Some("spec.containers[1].name"))).is_some());
-        assert_eq!(of([Pass, Fail], None), None);
+        let lacks = Some("spec.containers[].name");
+        assert!(of([Pass, Fail], Some(lacks)).is_some());
+        assert_eq!(of([Pass, Fail], None).unwrap().refused.as_deref(), lacks);
     }
 
     #[test]
