@@ -132,3 +132,45 @@ fn of_operation(expr: &Expr, depth: usize) -> bool {
             _ => false,
         }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::environment::environments;
+    use super::*;
+    use crate::compare_tests::{classic, side};
+
+    /// The conditions of a policy about ConfigMaps in requests of an operation, as constants where they are decided.
+    fn decided(conditions: &str, operation: &str) -> Vec<Option<bool>> {
+        let side =
+            side(&classic("ConfigMap", &format!("{{message: m, deny: {{conditions: {{{conditions}}}}}}}")));
+        let (all, _) = environments([&side, &side]);
+        let environment = all.iter().find(|one| one.operation == operation).unwrap();
+        let policy = &side.engine.set().policies()[0];
+        let rule = OfOperation::new(environment).decided(policy, (*policy.rules[0]).clone());
+        let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { panic!("no deny") };
+        let of = |one: &Condition| match (&one.key, &one.value) {
+            (Template::Const(Value::Bool(true)), Template::Const(Value::Bool(holds))) => Some(*holds),
+            _ => None,
+        };
+        conditions.any.iter().flatten().chain(&conditions.all).map(of).collect()
+    }
+
+    #[test]
+    fn conditions_about_the_operation_are_decided() {
+        let any = "any: [{key: '{{ request.operation }}', operator: AnyIn, value: [CREATE, UPDATE]}]";
+        assert_eq!(decided(any, "CREATE"), [Some(true)]);
+        assert_eq!(decided(any, "DELETE"), [Some(false)]);
+        let all = "all: [{key: \"{{ request.operation || 'BACKGROUND' }}\", operator: NotEquals, value: UPDATE}, \
+                   {key: \"{{ request.operation == 'CREATE' }}\", operator: Equals, value: true}]";
+        assert_eq!(decided(all, "CREATE"), [Some(true), Some(true)]);
+        assert_eq!(decided(all, "UPDATE"), [Some(false), Some(false)]);
+    }
+
+    #[test]
+    fn conditions_about_anything_else_stay() {
+        for key in ["request.object.data.a", "request.operation || request.object.data.a", "request.name"] {
+            let all = format!("all: [{{key: '{{{{ {key} }}}}', operator: Equals, value: CREATE}}]");
+            assert_eq!(decided(&all, "CREATE"), [None], "{key}");
+        }
+    }
+}
