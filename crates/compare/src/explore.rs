@@ -12,7 +12,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, before_ephemeral, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, before_ephemeral, is_of_all, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -78,7 +78,8 @@ impl Run<'_> {
             let seen = known.of(case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
             if known.len() < NEAR {
-                let object = mended(&case.object).unwrap_or_else(|| case.object.clone());
+                let object = mended(&case.object, among.0.operation == "CREATE")
+                    .unwrap_or_else(|| case.object.clone());
                 known.push(Parts::new(case.with_object(object)));
             }
         }
@@ -145,9 +146,14 @@ impl Run<'_> {
             Seen::As(_) => found.in_clusters.push(case),
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
+            Seen::Refused(Some(refusal))
+                if is_of_all(environment, &refusal) && is_read(reads, &refusal.path) =>
+            {
+                found.in_files.push(case);
+            }
             Seen::NoPattern => found.in_files.push(case),
             Seen::Without(_) | Seen::Refused(_) => {
-                if let Some(object) = mended(&case.object) {
+                if let Some(object) = mended(&case.object, environment.operation == "CREATE") {
                     let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered

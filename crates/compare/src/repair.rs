@@ -8,7 +8,7 @@ mod elsewhere;
 use std::collections::BTreeSet;
 
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{Reason, admitted, kind_of, listed};
+use crate::kubernetes::admitted::{Reason, admitted, admitted_in_update, kind_of, listed};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::place::{Path, PathPart, follow, parse};
 use crate::value::{Str, Value};
@@ -18,9 +18,10 @@ use super::variation::with;
 /// So many faults are mended at most.
 const MOST: usize = 12;
 
-/// The object with what an API server requires; `None` when that is not enough, or nothing is known of its kind.
-pub(crate) fn mended(object: &Value) -> Option<Value> {
+/// The object with what an API server requires when it is created, or updated; `None` when that is not enough, or nothing is known of its kind.
+pub(crate) fn mended(object: &Value, is_new: bool) -> Option<Value> {
     let kind = kind_of(object)?;
+    let admitted = if is_new { admitted } else { admitted_in_update };
     let mut object = object.clone();
     for at in 0..MOST {
         let refusal = match admitted(&kind, &object)? {
@@ -228,7 +229,7 @@ mod tests {
     fn names_that_are_missing_or_repeat_are_filled_in() {
         let service =
             yaml("{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{}, {port: 32000}]}}");
-        let mended = mended(&service).unwrap();
+        let mended = mended(&service, true).unwrap();
         let ports = mended.get("spec").and_then(|spec| spec.get("ports")).and_then(Value::as_list).unwrap();
         let names: Vec<&str> = ports.iter().filter_map(|port| port.get("name")?.as_str()).collect();
         assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
@@ -241,7 +242,7 @@ mod tests {
             let text = format!(
                 "{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{selector: {selector}, template: {{metadata: {{labels: {labels}}}, spec: {{containers: [{{name: a, image: a}}]}}}}}}}}"
             );
-            let spec = mended(&yaml(&text)).unwrap().get("spec").cloned().unwrap();
+            let spec = mended(&yaml(&text), true).unwrap().get("spec").cloned().unwrap();
             let labels = spec.at(&["template", "metadata", "labels"]).map(crate::value::print::json).unwrap();
             (spec.get("selector").map(crate::value::print::json).unwrap(), labels)
         };
@@ -260,6 +261,6 @@ mod tests {
     #[test]
     fn what_has_another_fault_stays_refused() {
         let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}], restartPolicy: 3}}";
-        assert_eq!(mended(&yaml(pod)), None);
+        assert_eq!(mended(&yaml(pod), true), None);
     }
 }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
-use crate::kubernetes::admitted::{CHOSEN, Reason, Refusal, admitted, completed_as_if_admitted, kind_of};
+use crate::kubernetes::admitted::{
+    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, is_never_set, kind_of,
+};
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -130,7 +132,9 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     let mut seen = Vec::new();
     for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
         let (own, written) = without_written(environment, object, at > 0);
-        match kind_of(&own).and_then(|kind| with_answers(&own, |own| admitted(&kind, own))) {
+        let is_new = at == 0 && environment.operation == "CREATE";
+        let show = if is_new { admitted } else { admitted_in_update };
+        match kind_of(&own).and_then(|kind| with_answers(&own, |own| show(&kind, own))) {
             None => return of_unknown(object),
             Some(Ok(shown)) => seen.push(with_written(shown, written)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
@@ -147,6 +151,16 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
         (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
         _ => Seen::Unknown,
     }
+}
+
+/// Whether an API server refuses all objects that have the field which it refuses, whatever else they have.
+pub(crate) fn is_of_all(environment: &Environment, refusal: &Refusal) -> bool {
+    let path = parse(&refusal.path);
+    let keys = path.iter().filter_map(|step| match step {
+        PathPart::Key(key) => Some(&**key),
+        PathPart::Index(_) => None,
+    });
+    refusal.reason == Reason::Forbidden && is_never_set(&environment.object, &keys.collect::<Vec<_>>())
 }
 
 /// Whether an API server may admit an object of whose kind nothing is known: where it is, is the name of a namespace, and it has one itself.
@@ -223,7 +237,9 @@ pub(crate) fn is_written(reads: &Reads) -> bool {
             tree.whole || tree.names || tree.items.is_some() || tree.get(key).is_some()
         };
         let of_metadata = || tree.get("metadata").is_some_and(|own| CHOSEN.iter().any(|key| is_in(own, key)));
-        is_in(tree, "status") || of_metadata()
+        // They are added to pods that are there, by requests of their own.
+        let of_spec = || tree.get("spec").is_some_and(|own| is_in(own, "ephemeralContainers"));
+        is_in(tree, "status") || of_metadata() || of_spec()
     })
 }
 

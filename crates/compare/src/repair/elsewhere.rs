@@ -91,7 +91,7 @@ mod tests {
             ephor_document::yaml_value(&text).unwrap()
         };
         let of = |object: &Value, path: &[&str]| {
-            crate::value::print::json(mended(object).unwrap().at(path).unwrap())
+            crate::value::print::json(mended(object, true).unwrap().at(path).unwrap())
         };
         let mounts = "volumeMounts: [{name: x, mountPath: /x, mountPropagation: Bidirectional}]";
         assert_eq!(of(&pod(mounts, ""), &["spec", "volumes"]), r#"[{"emptyDir":{},"name":"x"}]"#);

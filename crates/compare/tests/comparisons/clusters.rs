@@ -187,3 +187,54 @@ spec:
     };
     assert_eq!(compared(&of("=="), &of("!=")).answer, Answer::Differs);
 }
+
+#[test]
+fn ephemeral_containers_are_in_pods_that_are_there_and_in_no_others() {
+    let policy = |operations: &str, lists: &[&str]| {
+        let all: Vec<String> = lists.iter().map(|list| format!("{list}: [{{image: '!*:latest'}}]")).collect();
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
+spec:
+  rules:
+  - name: r
+    match: {{any: [{{resources: {{kinds: [Pod]{operations}}}}}]}}
+    validate: {{message: m, pattern: {{spec: {{{}}}}}}}
+",
+            all.join(", ")
+        )
+    };
+    let both = ["containers", "=(ephemeralContainers)"];
+    let found = compared(&policy("", &both), &policy("", &both[..1]));
+    assert_eq!(found.answer, Answer::Differs);
+    let in_clusters = found.differences.iter().filter(|d| d.universe == Universe::Cluster);
+    let shown: Vec<(String, &str)> = in_clusters
+        .map(|d| {
+            let added = d.object.at(&["spec", "ephemeralContainers"]).and_then(|all| all.as_list()).unwrap();
+            (d.environment.name(), added[0].text_at(&["image"]))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [("Pod UPDATE".into(), ":latest"), ("Pod/ephemeralcontainers UPDATE".into(), ":latest")]
+    );
+    // Pods are not created with them.
+    let creations = ", operations: [CREATE]";
+    let found = compared(&policy(creations, &both), &policy(creations, &both[..1]));
+    assert_eq!(found.answer, Answer::Proved);
+    assert!(found.differences.iter().all(|d| d.universe == Universe::Files), "{:?}", found.differences);
+}
+
+#[test]
+fn templates_of_pods_have_no_ephemeral_containers() {
+    let policy = |with: &str| {
+        let pod = format!("{{containers: [{{name: '?*'}}]{with}}}");
+        checking("Deployment", &format!("pattern: {{spec: {{template: {{spec: {pod}}}}}}}"))
+    };
+    let found = compared(
+        &policy(""),
+        &policy(", =(ephemeralContainers): [{=(securityContext): {privileged: false}}]"),
+    );
+    assert_eq!(found.answer, Answer::Proved);
+}

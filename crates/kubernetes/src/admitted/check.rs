@@ -89,16 +89,17 @@ fn parts(v: &Value, ty: &Type, types: &Types, path: &str, depth: usize, leaf: Of
     }
 }
 
-/// Whether the server stores an object, as it is after decoding.
-pub fn check(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Checked {
+/// Whether the server stores an object, as it is after decoding; `is_new`: when it is created.
+pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), is_new: bool) -> Checked {
     let Value::Map(m) = object else { return Err(Refusal::new("", Reason::Type)) };
-    let walk = Walk { types };
+    let walk = Walk { types, is_new };
     walk.object(m, def, "", 0)?;
     kinds::check(kind, m)
 }
 
 struct Walk<'t> {
     types: &'t Types,
+    is_new: bool,
 }
 
 impl Walk<'_> {
@@ -119,7 +120,9 @@ impl Walk<'_> {
                 (None, Some(_)) => return refuse(path, &field.name, Reason::NotRecorded),
             };
             let at = join(path, &field.name);
-            for rule in of_field {
+            // Ephemeral containers are added to pods that are there.
+            let is_added = !self.is_new && depth == 1 && at == "spec.ephemeralContainers";
+            for rule in of_field.iter().filter(|_| !is_added) {
                 of_value(rule, v, m, &field.name).map_err(|reason| Refusal::new(at.clone(), reason))?;
             }
             if let Some(v) = v {

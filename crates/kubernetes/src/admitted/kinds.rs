@@ -32,6 +32,9 @@ pub fn sent(kind: &str, object: &Value) -> Checked {
     let Some(spec) = object.at(spec_path(kind)).filter(|_| !spec_path(kind).is_empty()) else {
         return Ok(());
     };
+    if kind == "Pod" {
+        pods::sent(object)?;
+    }
     let path = spec_path(kind).join(".");
     if spec.get("overhead").is_some() {
         return refuse(&path, "overhead", Reason::NotRecorded);

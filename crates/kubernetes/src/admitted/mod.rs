@@ -94,7 +94,20 @@ impl Refusal {
 pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
     let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
-    Some(created(kind, object, def, types))
+    Some(stored_and_shown(kind, object, (def, types), true))
+}
+
+/// The object as admission sees it when one that is there is updated, or why the API server refuses it: pods may have ephemeral containers, which only
+/// updates of `pods/ephemeralcontainers` add. Whether the update may change what it changes is not looked at.
+pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+    let types = Types::built_in();
+    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    Some(stored_and_shown(kind, object, (def, types), false))
+}
+
+/// Whether no object has a field when it is created, whatever else it has: for a path of fields, with or without positions of items.
+pub fn is_never_set(kind: &[Str; 3], path: &[&str]) -> bool {
+    smallest::holder(kind, path).is_some_and(|(def, field)| table::is_absent(&def, field))
 }
 
 /// Group, version and kind that an object names; `None` when it names none.
@@ -113,9 +126,14 @@ pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value
     Some(encode::shown(&stored, def, types))
 }
 
-fn created(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Result<Value, Refusal> {
+fn stored_and_shown(
+    kind: &[Str; 3],
+    object: &Value,
+    (def, types): (&TypeDef, &Types),
+    is_new: bool,
+) -> Result<Value, Refusal> {
     let stored = stored(kind, object, def, types)?;
-    check::check(kind, &stored, def, types)?;
+    check::check(kind, &stored, (def, types), is_new)?;
     Ok(encode::shown(&stored, def, types))
 }
 

@@ -61,7 +61,50 @@ pub fn check(kind: &str, spec: &Map, path: &str, claims: &[&str]) -> Checked {
             host_ports.push(key);
         }
     }
+    for (i, container) in items(spec, "ephemeralContainers") {
+        let at = join(path, &format!("ephemeralContainers[{i}]"));
+        let name = text(container, "name");
+        if names.contains(&name) {
+            return refuse(&at, "name", Reason::Duplicate);
+        }
+        names.push(name);
+        ephemeral(spec, claims, container, &at)?;
+    }
     volumes(spec, path)
+}
+
+/// Checks a container that is added to a pod.
+fn ephemeral(spec: &Map, claims: &[&str], container: &Map, at: &str) -> Checked {
+    let target = text(container, "targetContainerName");
+    if !target.is_empty() && !items(spec, "containers").any(|(_, one)| text(one, "name") == target) {
+        return refuse(at, "targetContainerName", Reason::Invalid);
+    }
+    for (i, mount) in items(container, "volumeMounts") {
+        for field in ["subPath", "subPathExpr"] {
+            if is_set(mount, field) {
+                return refuse(at, &format!("volumeMounts[{i}].{field}"), Reason::Forbidden);
+            }
+        }
+    }
+    mounts(spec, claims, container, at)
+}
+
+/// What is seen only in the ephemeral containers of a pod as they are sent: empty values count as set.
+pub fn sent(pod: &Value) -> Checked {
+    let all = pod.at(&["spec", "ephemeralContainers"]).and_then(Value::as_list).unwrap_or_default();
+    for (i, container) in all.iter().enumerate() {
+        let at = format!("spec.ephemeralContainers[{i}]");
+        for field in ["ports", "resizePolicy"] {
+            if container.get(field).is_some_and(|value| !value.is_null()) {
+                return refuse(&at, field, Reason::Forbidden);
+            }
+        }
+        let resources = container.get("resources").and_then(Value::as_map);
+        if resources.is_some_and(|own| own.values().any(|value| !value.is_null())) {
+            return refuse(&at, "resources", Reason::Forbidden);
+        }
+    }
+    Ok(())
 }
 
 fn restart(kind: &str, spec: &Map, path: &str) -> Checked {

@@ -138,6 +138,12 @@ pub fn one_of(name: &str) -> &'static [&'static str] {
     group.map_or(&[], |words| words)
 }
 
+/// Whether no object of a type has a field when it is created.
+pub fn is_absent(name: &str, field: &str) -> bool {
+    let of_field = rules(name).and_then(|rules| rules.of(field));
+    of_field.is_some_and(|rules| rules.iter().any(|rule| matches!(rule, Rule::Absent)))
+}
+
 /// Whether objects of a type are recorded.
 pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)

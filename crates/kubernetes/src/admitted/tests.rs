@@ -182,3 +182,74 @@ fn what_stands_in_place_of_fields_is_admitted() {
         }
     }
 }
+
+#[test]
+fn pods_that_are_there_may_have_ephemeral_containers_and_new_ones_may_not() {
+    let pod = |container: &str| {
+        read(&format!(
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"a","image":"a"}}],
+            "volumes":[{{"name":"v","emptyDir":{{}}}}],"ephemeralContainers":[{container}]}}}}"#
+        ))
+    };
+    let kind = kind_of(&pod("")).unwrap();
+    let plain = r#"{"name":"e","image":"b"}"#;
+    assert_eq!(answer(&pod(plain)), Err("spec.ephemeralContainers: forbidden".into()));
+    let updated = |container: &str| {
+        let shown = admitted_in_update(&kind, &pod(container)).unwrap().map_err(|r| r.to_string())?;
+        let all = shown.at(&["spec", "ephemeralContainers"]).and_then(Value::as_list).unwrap().to_vec();
+        Ok::<Value, String>(all[0].clone())
+    };
+    let wanted = read(
+        r#"{"name":"e","image":"b","resources":{},"terminationMessagePath":"/dev/termination-log",
+        "terminationMessagePolicy":"File","imagePullPolicy":"Always"}"#,
+    );
+    assert!(updated(plain).unwrap().json_eq(&wanted));
+    // As kube-apiserver 1.36.3 answers when they are added.
+    for (with, refused) in [
+        ("", None),
+        (r#","targetContainerName":"a""#, None),
+        (r#","targetContainerName":"z""#, Some("targetContainerName: invalid")),
+        (r#","ports":[]"#, Some("ports: forbidden")),
+        (r#","resources":{}"#, None),
+        (r#","resources":{"limits":{}}"#, Some("resources: forbidden")),
+        (r#","livenessProbe":{"httpGet":{"port":1}}"#, Some("livenessProbe: forbidden")),
+        (r#","lifecycle":{}"#, Some("lifecycle: forbidden")),
+        (r#","restartPolicy":"Always""#, Some("restartPolicy: forbidden")),
+        (r#","imagePullPolicy":"X""#, Some("imagePullPolicy: not a supported value")),
+        (r#","securityContext":{"privileged":true}"#, None),
+        (r#","volumeMounts":[{"name":"v","mountPath":"/a"}]"#, None),
+        (
+            r#","volumeMounts":[{"name":"v","mountPath":"/a","subPath":"x"}]"#,
+            Some("volumeMounts[0].subPath: forbidden"),
+        ),
+        (r#","volumeMounts":[{"name":"w","mountPath":"/a"}]"#, Some("volumeMounts[0].name: invalid")),
+        (r#","env":[{"name":""}]"#, Some("env[0].name: required")),
+    ] {
+        let found = updated(&format!(r#"{{"name":"e","image":"b"{with}}}"#));
+        let wanted = refused.map(|text| format!("spec.ephemeralContainers[0].{text}"));
+        assert_eq!(found.err(), wanted, "{with}");
+    }
+    for (container, refused) in [
+        (r#"{"image":"b"}"#, "[0].name: required"),
+        (r#"{"name":"e"}"#, "[0].image: required"),
+        (r#"{"name":"a","image":"b"}"#, "[0].name: duplicate"),
+        (r#"{"name":"e","image":"b"},{"name":"e","image":"b"}"#, "[1].name: duplicate"),
+    ] {
+        assert_eq!(updated(container), Err(format!("spec.ephemeralContainers{refused}")), "{container}");
+    }
+}
+
+#[test]
+fn fields_that_no_new_object_has_are_known() {
+    let kind = |version: &str, kind: &str| {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        [group.into(), version.into(), kind.into()]
+    };
+    assert!(is_never_set(&kind("v1", "Pod"), &["spec", "ephemeralContainers"]));
+    let template = ["spec", "template", "spec", "ephemeralContainers"];
+    assert!(is_never_set(&kind("apps/v1", "Deployment"), &template));
+    assert!(is_never_set(&kind("v1", "Pod"), &["spec", "ephemeralContainers", "[]", "ports"]));
+    assert!(!is_never_set(&kind("v1", "Pod"), &["spec", "containers", "[]", "ports"]));
+    assert!(!is_never_set(&kind("v1", "Pod"), &["spec", "hostUsers"]));
+    assert!(!is_never_set(&kind("example.com/v1", "Any"), &["spec"]));
+}
