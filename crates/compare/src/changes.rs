@@ -43,7 +43,7 @@ use super::items::Count;
 use super::marked::{Marker, is_counted};
 use super::predicates::Predicates;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, is_of_all, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, is_of_none, is_read, seen_in_clusters};
 use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
@@ -180,9 +180,7 @@ impl Run<'_> {
             Seen::NoPattern => return Ok(true),
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => return Ok(true),
-            Seen::Refused(Some(refusal))
-                if is_of_all(environment, &refusal) && is_read(reads, &refusal.path) =>
-            {
+            Seen::Without(_) | Seen::Refused(_) if is_of_none(environment, &case.object, reads) => {
                 return Ok(true);
             }
             Seen::Without(_) | Seen::Refused(_) => {}

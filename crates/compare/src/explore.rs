@@ -12,7 +12,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, before_ephemeral, is_of_all, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, before_ephemeral, is_of_none, is_read, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -146,9 +146,7 @@ impl Run<'_> {
             Seen::As(_) => found.in_clusters.push(case),
             // Only the absence of a field that is read is a class of its own.
             Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
-            Seen::Refused(Some(refusal))
-                if is_of_all(environment, &refusal) && is_read(reads, &refusal.path) =>
-            {
+            Seen::Without(_) | Seen::Refused(_) if is_of_none(environment, &case.object, reads) => {
                 found.in_files.push(case);
             }
             Seen::NoPattern => found.in_files.push(case),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Tree};
 use crate::kubernetes::admitted::{
-    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, is_never_set, kind_of,
+    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, kind_of, never_set,
 };
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
@@ -153,14 +153,10 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     }
 }
 
-/// Whether an API server refuses all objects that have the field which it refuses, whatever else they have.
-pub(crate) fn is_of_all(environment: &Environment, refusal: &Refusal) -> bool {
-    let path = parse(&refusal.path);
-    let keys = path.iter().filter_map(|step| match step {
-        PathPart::Key(key) => Some(&**key),
-        PathPart::Index(_) => None,
-    });
-    refusal.reason == Reason::Forbidden && is_never_set(&environment.object, &keys.collect::<Vec<_>>())
+/// Whether an object has a field that rules read, so that policies distinguish its absence, and for which an API server refuses it whatever else it has.
+pub(crate) fn is_of_none(environment: &Environment, object: &Value, reads: &Reads) -> bool {
+    let is_new = environment.operation == "CREATE";
+    never_set(&environment.object, object, is_new).iter().any(|field| is_read(reads, field))
 }
 
 /// Whether an API server may admit an object of whose kind nothing is known: where it is, is the name of a namespace, and it has one itself.

@@ -97,6 +97,13 @@ pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), 
     kinds::check(kind, m)
 }
 
+/// The paths of fields that no object has.
+pub fn never_set(object: &Value, (def, types): (&TypeDef, &Types), is_new: bool, out: &mut Vec<String>) {
+    let Value::Map(m) = object else { return };
+    let walk = Walk { types, is_new };
+    walk.never_set(m, def, "", 0, out);
+}
+
 struct Walk<'t> {
     types: &'t Types,
     is_new: bool,
@@ -120,8 +127,7 @@ impl Walk<'_> {
                 (None, Some(_)) => return refuse(path, &field.name, Reason::NotRecorded),
             };
             let at = join(path, &field.name);
-            // Ephemeral containers are added to pods that are there.
-            let is_added = !self.is_new && depth == 1 && at == "spec.ephemeralContainers";
+            let is_added = self.is_added(&at, depth);
             for rule in of_field.iter().filter(|_| !is_added) {
                 of_value(rule, v, m, &field.name).map_err(|reason| Refusal::new(at.clone(), reason))?;
             }
@@ -133,6 +139,38 @@ impl Walk<'_> {
             of_object(rule, m, path)?;
         }
         local::check(&def.name, m, path)
+    }
+
+    /// Whether a field is one of ephemeral containers, which are added to pods that are there.
+    fn is_added(&self, path: &str, depth: usize) -> bool {
+        !self.is_new && depth == 1 && path == "spec.ephemeralContainers"
+    }
+
+    fn never_set(&self, m: &Map, def: &TypeDef, path: &str, depth: usize, out: &mut Vec<String>) {
+        for (key, v) in m.iter().filter(|(key, v)| is_set(m, key) && !v.is_null()) {
+            let Some(field) = def.field(key).filter(|_| depth < MAX_DEPTH) else { continue };
+            let at = join(path, key);
+            if table::is_absent(&def.name, key) && !self.is_added(&at, depth) {
+                out.push(at.clone());
+            }
+            self.never_set_in(v, &field.ty, &at, depth + 1, out);
+        }
+    }
+
+    fn never_set_in(&self, v: &Value, ty: &Type, path: &str, depth: usize, out: &mut Vec<String>) {
+        match (ty, v) {
+            (Type::Named(name, _), Value::Map(m)) => {
+                if let Some(def) = self.types.named(name) {
+                    self.never_set(m, def, path, depth, out);
+                }
+            }
+            (Type::List(_, item), Value::List(items)) => {
+                for (i, v) in items.iter().enumerate() {
+                    self.never_set_in(v, item, &format!("{path}[{i}]"), depth + 1, out);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn value(&self, v: &Value, ty: &Type, path: &str, depth: usize) -> Checked {

@@ -105,9 +105,14 @@ pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Valu
     Some(stored_and_shown(kind, object, (def, types), false))
 }
 
-/// Whether no object has a field when it is created, whatever else it has: for a path of fields, with or without positions of items.
-pub fn is_never_set(kind: &[Str; 3], path: &[&str]) -> bool {
-    smallest::holder(kind, path).is_some_and(|(def, field)| table::is_absent(&def, field))
+/// The fields of an object for which an API server refuses it whatever else it has, as paths with positions of items: new objects have none of them;
+/// `is_new`: whether it is created.
+pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
+    let types = Types::built_in();
+    let Some(def) = types.of_kind(kind).filter(|def| table::has_rules(&def.name)) else { return Vec::new() };
+    let mut found = Vec::new();
+    check::never_set(object, (def, types), is_new, &mut found);
+    found
 }
 
 /// Group, version and kind that an object names; `None` when it names none.

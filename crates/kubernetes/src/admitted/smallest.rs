@@ -77,26 +77,6 @@ pub fn required_item(kind: &[Str; 3], path: &[&str]) -> Option<Value> {
     }
 }
 
-/// The name of the type that has the last field of a path, and this field.
-pub fn holder<'p>(kind: &[Str; 3], path: &[&'p str]) -> Option<(Str, &'p str)> {
-    let types = Types::built_in();
-    let def = types.of_kind(kind)?;
-    let is_field = |step: &&&str| !matches!(**step, "[]" | "*") && step.parse::<usize>().is_err();
-    let steps: Vec<&str> = path.iter().filter(is_field).copied().collect();
-    let (last, above) = steps.split_last()?;
-    if above.is_empty() {
-        return Some((def.name.clone(), last));
-    }
-    let mut ty = type_at(def, above, types)?;
-    loop {
-        ty = match ty {
-            Type::List(_, item) => *item,
-            Type::Named(name, _) => return Some((name, last)),
-            _ => return None,
-        };
-    }
-}
-
 /// The type of a path; lists are entered.
 fn type_at(def: &TypeDef, steps: &[&str], types: &Types) -> Option<Type> {
     let (first, rest) = steps.split_first()?;

@@ -241,15 +241,16 @@ fn pods_that_are_there_may_have_ephemeral_containers_and_new_ones_may_not() {
 
 #[test]
 fn fields_that_no_new_object_has_are_known() {
-    let kind = |version: &str, kind: &str| {
-        let (group, version) = version.split_once('/').unwrap_or(("", version));
-        [group.into(), version.into(), kind.into()]
+    let of = |object: &str, is_new: bool| {
+        let object = read(object);
+        never_set(&kind_of(&object).unwrap(), &object, is_new)
     };
-    assert!(is_never_set(&kind("v1", "Pod"), &["spec", "ephemeralContainers"]));
-    let template = ["spec", "template", "spec", "ephemeralContainers"];
-    assert!(is_never_set(&kind("apps/v1", "Deployment"), &template));
-    assert!(is_never_set(&kind("v1", "Pod"), &["spec", "ephemeralContainers", "[]", "ports"]));
-    assert!(!is_never_set(&kind("v1", "Pod"), &["spec", "containers", "[]", "ports"]));
-    assert!(!is_never_set(&kind("v1", "Pod"), &["spec", "hostUsers"]));
-    assert!(!is_never_set(&kind("example.com/v1", "Any"), &["spec"]));
+    let pod = r#"{"apiVersion":"v1","kind":"Pod","spec":{"hostUsers":true,"containers":[{"ports":[{}]}],
+        "ephemeralContainers":[{"name":"a","ports":[{}]}]}}"#;
+    assert_eq!(of(pod, true), ["spec.ephemeralContainers", "spec.ephemeralContainers[0].ports"]);
+    assert_eq!(of(pod, false), ["spec.ephemeralContainers[0].ports"]);
+    let template = r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"ephemeralContainers":[{}]}}}}"#;
+    assert_eq!(of(template, false), ["spec.template.spec.ephemeralContainers"]);
+    assert!(of(r#"{"apiVersion":"v1","kind":"Pod","spec":{"ephemeralContainers":[]}}"#, true).is_empty());
+    assert!(of(r#"{"apiVersion":"example.com/v1","kind":"Any","spec":{"a":1}}"#, true).is_empty());
 }
