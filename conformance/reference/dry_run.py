@@ -43,11 +43,16 @@ def sent(api, one):
         code, answer = api.create(obj)
     else:
         before = one["oldObject"] or obj
-        if subresource:
+        added = before["kind"] == "Pod" and before["spec"].get("ephemeralContainers")
+        if added:
             before = {**before, "spec": {key: value for key, value in before["spec"].items() if key != "ephemeralContainers"}}
         code, answer = api.send("POST", api.path(obj), before)
+        path = f"{api.path(obj)}/{obj['metadata']['name']}"
+        if code == 201 and added and not subresource:
+            answer["spec"]["ephemeralContainers"] = added
+            code, answer = api.send("PUT", f"{path}/ephemeralcontainers", answer)
+            code = 201 if code == 200 else code
         if code == 201:
-            path = f"{api.path(obj)}/{obj['metadata']['name']}"
             # What is there has what the server filled in, as `kubectl apply` leaves it.
             method = "PUT" if one["oldObject"] or subresource else "PATCH"
             code, answer = api.send(method, f"{path}{subresource and '/'}{subresource}?dryRun=All", obj)

@@ -86,6 +86,7 @@ fn ephemeral(spec: &Map, claims: &[&str], container: &Map, at: &str) -> Checked 
             }
         }
     }
+    of_container(spec, container, at, false)?;
     mounts(spec, claims, container, at)
 }
 
@@ -186,7 +187,8 @@ fn network(spec: &Map, path: &str) -> Checked {
 fn windows(spec: &Map, path: &str) -> Checked {
     let os = part(spec, &["os", "name"]).and_then(Value::as_str).unwrap_or_default();
     let option = |holder: &Map| part(holder, &["securityContext", "windowsOptions"]).cloned();
-    let all = containers(spec, path);
+    let mut all = containers(spec, path);
+    all.extend(items(spec, "ephemeralContainers").map(|(_, one)| (path.to_owned(), one, false)));
     let host = |o: &Option<Value>| o.as_ref().and_then(|o| o.get("hostProcess")).and_then(Value::as_bool);
     let of_pod = option(spec);
     let has_options = of_pod.is_some() || all.iter().any(|(_, c, _)| option(c).is_some());

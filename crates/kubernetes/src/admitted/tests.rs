@@ -229,6 +229,8 @@ fn pods_that_are_there_may_have_ephemeral_containers_and_new_ones_may_not() {
         let wanted = refused.map(|text| format!("spec.ephemeralContainers[0].{text}"));
         assert_eq!(found.err(), wanted, "{with}");
     }
+    let of_host = r#"{"name":"e","image":"b","securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
+    assert_eq!(updated(of_host), Err("spec.securityContext.windowsOptions.hostProcess: invalid".into()));
     for (container, refused) in [
         (r#"{"image":"b"}"#, "[0].name: required"),
         (r#"{"name":"e"}"#, "[0].image: required"),
