@@ -230,9 +230,10 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
         }
         Expr::Const(Value::List(list)) if list.is_empty() => Given::Empty,
         Expr::Const(Value::Map(map)) if map.is_empty() => Given::Empty,
-        // The names of the entries of a map, or objects with their names and values.
+        // The names of the entries of a map, their values, or objects with both.
         Expr::Call { function, args }
-            if function.operation() == Some(Operation::Keys) || function.name == "items" =>
+            if function.operation() == Some(Operation::Keys)
+                || matches!(function.name, "items" | "values") =>
         {
             match &**args {
                 [map, names @ ..] if names.iter().all(|name| matches!(name, Expr::Const(_))) => {
