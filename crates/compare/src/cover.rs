@@ -23,7 +23,6 @@ use super::domain::{Domain, SOME};
 use super::environment::{Environment, environments};
 use super::explore::Pool;
 use super::inputs::has_inputs;
-use super::nearness::nearest;
 use super::observer::Observer;
 use super::predicates::Predicates;
 use super::results::same;
@@ -99,20 +98,8 @@ const SOME_ITEMS: usize = 4;
 /// More objects with what surrounds them are not looked at for one unit, unless these are more alone.
 const MOST_CASES: usize = 40_000;
 
-/// How many units of the other side are taken together.
-const TOGETHER: usize = 32;
-
-/// To one unit of the other side at most so many others are added.
-const MOST_ADDED: usize = 6;
-
-/// The unit to be added is chosen by so many objects in clusters and in files.
-const SOME_LEFT: usize = 8;
-
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
-
-/// The best of so many objects on which sides differ is shown.
-const ENOUGH: usize = 8;
 
 /// Where nothing can be proved, one object of so many is evaluated, and fewer by the other factors for the next kinds and operations,
 /// and for all others.
@@ -121,14 +108,11 @@ const SPARSE: [usize; 3] = [20, 4, 10];
 /// For so many kinds and operations the second of these factors counts.
 const NEXT: usize = 3;
 
-/// So many objects are looked at for a unit of a rule of which a difference is shown already.
-const FEW_OBJECTS: usize = 400;
-
 /// So many objects are looked at where nothing can be proved, roughly.
 const MOST_EXPLORED: usize = 120_000;
 
 /// A unit has so many of them in any case.
-const FEWEST: usize = 40;
+pub(crate) const FEWEST: usize = 40;
 
 /// More units share the objects that these have.
 const FEW_UNITS: usize = 3;
@@ -256,15 +240,6 @@ pub(crate) struct Run<'s> {
     pub effects: [BTreeSet<Effect>; 2],
 }
 
-/// What is known of a unit after others were looked at.
-#[derive(Default)]
-struct Attempts {
-    /// Whether it is covered, and why that is no proof.
-    covered: Option<Option<String>>,
-    /// Whether the sides differ on an object in clusters that violates it.
-    is_real: bool,
-}
-
 /// On which objects units do not cover one.
 #[derive(Default)]
 pub(crate) struct Uncovered {
@@ -278,26 +253,6 @@ pub(crate) struct Uncovered {
     pub open_in_clusters: Option<String>,
     /// What is read, and where to look, when an API server refuses all of the objects on which they do not.
     pub near_refused: Option<(Reads, Pool)>,
-}
-
-/// Some of the objects on which units do not cover one.
-struct Near {
-    /// How many there are.
-    count: usize,
-    /// Whether some exist in clusters.
-    is_in_clusters: bool,
-    cases: Vec<Case>,
-}
-
-impl Near {
-    fn of(found: &Uncovered) -> Near {
-        let all = || found.in_clusters.iter().take(SOME_LEFT).chain(found.in_files.iter().take(SOME_LEFT));
-        Near {
-            count: found.in_clusters.len() + found.in_files.len(),
-            is_in_clusters: !found.in_clusters.is_empty(),
-            cases: all().cloned().collect(),
-        }
-    }
 }
 
 impl Run<'_> {
@@ -346,165 +301,8 @@ impl Run<'_> {
         }
     }
 
-    /// Looks whether a unit of the side `at` is covered by units of the other.
-    fn unit(&mut self, environment: &Environment, unit: &Unit, others: &[Unit], at: usize) {
-        if self.is_late() {
-            self.reasons.insert(TIME_LIMIT.into());
-            return;
-        }
-        let reads = &unit.reads;
-        let near = nearest(unit, others);
-        let is_near = near.iter().any(|(_, overlap)| *overlap > 0);
-        // What reads nothing that others read may still be covered by several of them.
-        let close = near.iter().filter(|(_, overlap)| !is_near || *overlap > 0);
-        let close: Vec<&Unit> = close.map(|(one, _)| *one).take(TOGETHER).collect();
-        let mut partners: Vec<Vec<&Unit>> = near.iter().take(3).map(|(one, _)| vec![*one]).collect();
-        // What cannot be proved is looked at once.
-        let is_open = open(reads, &unit.predicates).is_some();
-        let is_whole = partners.is_empty() || (is_open && close.len() > 1);
-        if is_whole {
-            partners = vec![close.clone()];
-        }
-        let is_shown = self.is_shown(environment, (unit, at));
-        if is_shown {
-            partners.truncate(1);
-        }
-        let most = if is_shown { FEW_OBJECTS } else { self.options.objects };
-        let mut attempts = Attempts::default();
-        let mut refused: Vec<(Vec<&Unit>, Uncovered)> = Vec::new();
-        let mut is_decided = false;
-        let mut best: Option<(Vec<&Unit>, Near)> = None;
-        for others in partners {
-            let found = self.cover(environment, (unit, at), &others, most);
-            let left = Near::of(&found);
-            if best.as_ref().is_none_or(|(_, known)| left.count < known.count) {
-                best = Some((others.clone(), left));
-            }
-            if found.near_refused.is_some() {
-                refused.push((others, found));
-            } else if self.is_decided(environment, at, found, &mut attempts) {
-                is_decided = true;
-                break;
-            }
-        }
-        // What one does not cover another may: it is looked for among those that are violated where the first is not.
-        let mut is_open = is_open || is_shown;
-        let mut is_alone = false;
-        for _ in 0..MOST_ADDED {
-            let Some((others, left)) = best.take().filter(|_| !is_decided && !is_open) else { break };
-            let Some(next) = self.next(environment, (unit, at), &near, &others, &left) else {
-                // What no unit covers no others cover.
-                is_alone = !left.is_in_clusters;
-                break;
-            };
-            let together: Vec<&Unit> = others.iter().copied().chain([next]).collect();
-            let found = self.cover(environment, (unit, at), &together, most);
-            is_open = found.open.is_some();
-            best = Some((together.clone(), Near::of(&found)));
-            if found.near_refused.is_some() {
-                refused.push((together, found));
-            } else {
-                is_decided = self.is_decided(environment, at, found, &mut attempts);
-            }
-        }
-        if !is_decided && !is_alone && !is_shown && close.len() > 1 && !is_whole {
-            let found = self.cover(environment, (unit, at), &close, most);
-            if found.near_refused.is_some() {
-                refused.push((close, found));
-            } else {
-                is_decided = self.is_decided(environment, at, found, &mut attempts);
-            }
-        }
-        // Objects near those that an API server refuses are looked for where no unit is known to cover this one.
-        refused.sort_by_key(|(_, found)| found.in_files.len());
-        for (others, mut found) in refused.into_iter().take(if is_decided { 0 } else { 3 }) {
-            if let Some((reads, mut pool)) = found.near_refused.take() {
-                if self.is_known_to_differ(at) {
-                    pool.few = pool.few.min(FEWEST);
-                }
-                if !is_shown {
-                    self.explore((environment, (unit, at), &others), &reads, pool, &mut found);
-                }
-            }
-            if self.is_decided(environment, at, found, &mut attempts) {
-                break;
-            }
-        }
-        let Attempts { covered, is_real } = attempts;
-        match covered {
-            Some(None) => {}
-            Some(Some(why)) => {
-                self.reasons.insert(why);
-            }
-            None if is_real => {}
-            None => {
-                let side = if at == 0 { "old" } else { "new" };
-                self.reasons
-                    .insert(format!("a rule of the {side} side is covered by several of the other together"));
-            }
-        }
-    }
-
-    /// The nearest of the units that cover most of the objects on which others do not cover one.
-    fn next<'u>(
-        &mut self,
-        environment: &Environment,
-        from: (&Unit, usize),
-        near: &[(&'u Unit, usize)],
-        others: &[&Unit],
-        left: &Near,
-    ) -> Option<&'u Unit> {
-        let is_new = |one: &&Unit| !others.iter().any(|known| std::ptr::eq(*known, *one));
-        let mut best: Option<(usize, &'u Unit)> = None;
-        for one in near.iter().map(|(one, _)| *one).filter(is_new).take(TOGETHER) {
-            let mut count = 0;
-            for case in &left.cases {
-                count += usize::from(self.judged(environment, from, &[one], case, false).is_covered);
-            }
-            if count > best.map_or(0, |(most, _)| most) {
-                best = Some((count, one));
-            }
-        }
-        best.map(|(_, one)| one)
-    }
-
-    /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.
-    fn is_decided(
-        &mut self,
-        environment: &Environment,
-        at: usize,
-        found: Uncovered,
-        so_far: &mut Attempts,
-    ) -> bool {
-        let why = found.open.or(found.open_in_clusters);
-        if found.in_clusters.is_empty() && so_far.covered.as_ref().is_none_or(Option::is_some) {
-            so_far.covered = Some(why);
-        }
-        if found.in_clusters.is_empty() && found.in_files.is_empty() {
-            return true;
-        }
-        let is_real = self.witnesses(environment, at, found.in_clusters);
-        so_far.is_real |= is_real;
-        // What differs in files says nothing of clusters.
-        self.witnesses(environment, at, found.in_files);
-        is_real
-    }
-
-    /// Whether the sides differ in clusters on one of these objects, on which a unit of the side `at` is violated. Several are looked at: the
-    /// best of them is shown.
-    fn witnesses(&mut self, environment: &Environment, at: usize, cases: Vec<Case>) -> bool {
-        let mut real = 0;
-        for case in cases.into_iter().take(MOST_WITNESSES / 2) {
-            real += usize::from(self.witness(environment, case).is_real[at]);
-            if real >= ENOUGH {
-                break;
-            }
-        }
-        real > 0
-    }
-
     /// On which of at most so many objects others do not cover a unit.
-    fn cover(
+    pub(crate) fn cover(
         &mut self,
         environment: &Environment,
         from: (&Unit, usize),

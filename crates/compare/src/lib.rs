@@ -58,6 +58,7 @@ mod operation;
 mod order;
 mod outside;
 mod pairs;
+mod partners;
 mod parts;
 mod predicates;
 mod questions;
