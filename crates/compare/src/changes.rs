@@ -189,8 +189,7 @@ impl Run<'_> {
             return Ok(true);
         }
         let is_same = |case: &Case| self.differ(environment, case).is_none();
-        let repaired =
-            mended(&case.object, environment.operation == "CREATE").map(|object| case.with_object(object));
+        let repaired = mended(&case.object, environment.is_creation()).map(|object| case.with_object(object));
         let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
             Seen::As(seen) => Some(seen),
             _ => None,

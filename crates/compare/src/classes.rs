@@ -269,7 +269,7 @@ impl Classes {
             }
         }
         // Names of two items may be the same.
-        Some(mended(&object, self.environment.operation == "CREATE").unwrap_or(object))
+        Some(mended(&object, self.environment.is_creation()).unwrap_or(object))
     }
 
     /// What is asked about the lists or maps of a field.
@@ -278,7 +278,7 @@ impl Classes {
         let is_key = |at: usize, keys: &[&str]| matches!(field.get(at), Some(Step::Key(key)) if keys.contains(&&**key));
         let is_written = is_key(0, &["status", "metadata"])
             || (is_key(0, &["spec"]) && is_key(1, &["ephemeralContainers"]));
-        let is_new = !is_written || self.environment.operation == "CREATE";
+        let is_new = !is_written || self.environment.is_creation();
         let values = self.memory.values((self.environment.object.clone(), is_new, field.to_vec()));
         About { field, loops, base: self.base(field), values }
     }

@@ -68,6 +68,11 @@ impl Environment {
         format!("{}{slash}{} {}", self.resource.kind, self.subresource, self.operation)
     }
 
+    /// Whether the object is a new one.
+    pub(crate) fn is_creation(&self) -> bool {
+        self.operation == "CREATE"
+    }
+
     /// Whether the object that is sent is one of the resource.
     pub(crate) fn is_of_resource(&self) -> bool {
         let resource = &self.resource;

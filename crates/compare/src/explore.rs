@@ -78,8 +78,8 @@ impl Run<'_> {
             let seen = known.of(case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
             if known.len() < NEAR {
-                let object = mended(&case.object, among.0.operation == "CREATE")
-                    .unwrap_or_else(|| case.object.clone());
+                let object =
+                    mended(&case.object, among.0.is_creation()).unwrap_or_else(|| case.object.clone());
                 known.push(Parts::new(case.with_object(object)));
             }
         }
@@ -151,7 +151,7 @@ impl Run<'_> {
             }
             Seen::NoPattern => found.in_files.push(case),
             Seen::Without(_) | Seen::Refused(_) => {
-                if let Some(object) = mended(&case.object, environment.operation == "CREATE") {
+                if let Some(object) = mended(&case.object, environment.is_creation()) {
                     let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered

@@ -132,7 +132,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     let mut seen = Vec::new();
     for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
         let (own, written) = without_written(environment, object, at > 0);
-        let is_new = at == 0 && environment.operation == "CREATE";
+        let is_new = at == 0 && environment.is_creation();
         let show = if is_new { admitted } else { admitted_in_update };
         match kind_of(&own).and_then(|kind| with_answers(&own, |own| show(&kind, own))) {
             None => return of_unknown(object),
@@ -155,7 +155,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
 
 /// Whether an object has a field that rules read, so that policies distinguish its absence, and for which an API server refuses it whatever else it has.
 pub(crate) fn is_of_none(environment: &Environment, object: &Value, reads: &Reads) -> bool {
-    let is_new = environment.operation == "CREATE";
+    let is_new = environment.is_creation();
     never_set(&environment.object, object, is_new).iter().any(|field| is_read(reads, field))
 }
 
@@ -195,7 +195,7 @@ type Written = (Option<Value>, Vec<(Str, Value)>);
 /// An object without what API servers and controllers write, and this. New objects have none of it that counts: an API server
 /// writes it afresh.
 fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (Value, Written) {
-    let Some(map) = object.as_map().filter(|_| is_old || environment.operation != "CREATE") else {
+    let Some(map) = object.as_map().filter(|_| is_old || !environment.is_creation()) else {
         return (object.clone(), Written::default());
     };
     let mut map = map.clone();
