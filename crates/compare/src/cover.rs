@@ -465,20 +465,36 @@ pub(crate) fn cases(
         false => vec![None],
     };
     let most = objects.len().max(before.len()).max(MOST_CASES);
-    let mut all: Vec<Case> = Vec::new();
-    for around in around {
-        for old in &before {
-            for object in &objects {
-                if all.len() >= most {
-                    domain.open.get_or_insert_with(|| "too many combinations of objects".into());
-                    return all;
-                }
-                let old = old.as_ref().map(|old| identified(old, object));
-                all.push(Case { object: object.clone(), old, around: Arc::clone(around) });
-            }
-        }
+    let total = objects.len().saturating_mul(before.len()).saturating_mul(around.len());
+    if total > most {
+        domain.open.get_or_insert_with(|| "too many combinations of objects".into());
     }
-    all
+    let case = |at: usize| {
+        let object = objects.get(at % objects.len())?;
+        let rest = at / objects.len();
+        let old = before.get(rest % before.len())?.as_ref().map(|old| identified(old, object));
+        Some(Case { object: object.clone(), old, around: Arc::clone(around.get(rest / before.len())?) })
+    };
+    spread(total, most).filter_map(case).collect()
+}
+
+/// So many of some numbers, in their order where these are all, else from everywhere.
+fn spread(total: usize, most: usize) -> impl Iterator<Item = usize> {
+    let are_coprime = |step: &usize| {
+        let (mut a, mut b) = (total, *step);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    // About the golden section of them: what is near each other comes far apart.
+    let golden = total / 1_000 * 618 + total % 1_000 * 618 / 1_000;
+    let step = if total <= most { 1 } else { (golden.max(1)..).find(are_coprime).unwrap_or(1) };
+    (0..total.min(most)).scan(0, move |at, _| {
+        let here = *at;
+        *at = (*at + step) % total.max(1);
+        Some(here)
+    })
 }
 
 /// Takes a field of the metadata out of what is read; whether it was read.
@@ -510,4 +526,21 @@ fn is_same_text(old: &Side, new: &Side, environments: &[Environment]) -> Option<
 /// Why classes of values do not say all.
 pub(crate) fn open(reads: &Reads, tested: &Predicates) -> Option<String> {
     tested.open.clone().or_else(|| reads.external.then(|| "external data".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_of_many_are_from_everywhere_and_each_is_taken_once() {
+        assert_eq!(spread(5, 9).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(0, 9).count(), 0);
+        for total in [100, 1_000, 65_536, 99_991] {
+            let found: BTreeSet<usize> = spread(total, 90).collect();
+            assert_eq!(found.len(), 90, "{total}");
+            let tenths: BTreeSet<usize> = found.iter().map(|at| at * 10 / total).collect();
+            assert_eq!(tenths.len(), 10, "{total}");
+        }
+    }
 }
