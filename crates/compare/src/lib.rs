@@ -57,6 +57,7 @@ mod observer;
 mod operation;
 mod order;
 mod outside;
+mod overlap;
 mod pairs;
 mod partners;
 mod parts;

@@ -2,13 +2,16 @@
 //!
 //! In: two loads, and what a mapping says. Out: pairs, each with one or several policies a side. With one policy on each side these
 //! two are a pair whatever their names. Else, in this order: what the mapping names, what the annotation `ephor.dev/replaces` of new policies
-//! names, policies of one name, and policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is so similar.
+//! names, policies of one name, policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is so similar, and policies that look at
+//! the same fields (`overlap`).
 //! A policy without a partner is a pair with one side: it was removed, or it is new.
 
 use std::collections::BTreeSet;
 
 use crate::policies::load::{LoadedPolicy, Policies};
 use crate::value::Value;
+
+use super::overlap::overlapping;
 
 /// The annotation of a policy that names those that it replaces, separated by commas.
 pub const REPLACES: &str = "ephor.dev/replaces";
@@ -26,6 +29,8 @@ pub enum PairedBy {
     Name,
     /// Their names are similar.
     SimilarName,
+    /// They look at the same fields.
+    Overlap,
     /// There is no other side.
     Nothing,
 }
@@ -123,15 +128,25 @@ pub fn pairs(old: &Policies, new: &Policies, mapping: &Mapping) -> Result<Vec<Pa
             groups.join(name, name, PairedBy::Name);
         }
     }
-    let free = |names: &Names, is_old: bool| -> Vec<String> {
+    let free = |groups: &Groups, names: &Names, is_old: bool| -> Vec<String> {
         let taken = |name: &String| match is_old {
             true => groups.of_old(name).is_some(),
             false => groups.of_new(name).is_some(),
         };
         names.all.iter().filter(|name| !taken(name)).cloned().collect()
     };
-    for (from, to) in similar(&free(&before, true), &free(&after, false)) {
+    for (from, to) in similar(&free(&groups, &before, true), &free(&groups, &after, false)) {
         groups.join(&from, &to, PairedBy::SimilarName);
+    }
+    let [left, right] = [(old, &before, true), (new, &after, false)].map(|(load, names, is_old)| {
+        let free = free(&groups, names, is_old);
+        let loads = free.iter().filter_map(|name| own(load, std::slice::from_ref(name))).collect::<Vec<_>>();
+        (free, loads)
+    });
+    for (from, to) in overlapping(&left.1, &right.1) {
+        if let (Some(from), Some(to)) = (left.0.get(from), right.0.get(to)) {
+            groups.join(from, to, PairedBy::Overlap);
+        }
     }
     Ok(groups.pairs((old, &before), (new, &after)))
 }

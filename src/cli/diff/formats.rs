@@ -72,6 +72,7 @@ fn paired_by(by: PairedBy) -> &'static str {
         PairedBy::Annotation => "annotation",
         PairedBy::Name => "name",
         PairedBy::SimilarName => "similarName",
+        PairedBy::Overlap => "overlap",
         PairedBy::Nothing => "nothing",
     }
 }
