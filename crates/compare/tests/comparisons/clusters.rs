@@ -238,3 +238,13 @@ fn templates_of_pods_have_no_ephemeral_containers() {
     );
     assert_eq!(found.answer, Answer::Proved);
 }
+
+#[test]
+fn fields_of_which_nothing_is_recorded_prove_nothing() {
+    let policy = |with: &str| checking("Job", &format!("pattern: {{spec: {{template: '?*'{with}}}}}"));
+    let found = compared(
+        &policy(""),
+        &policy(", =(podFailurePolicy): {rules: [{action: FailJob, =(onExitCodes): {operator: In}}]}"),
+    );
+    assert_ne!(found.answer, Answer::Proved);
+}

@@ -150,7 +150,7 @@ impl Walk<'_> {
         for (key, v) in m.iter().filter(|(key, v)| is_set(m, key) && !v.is_null()) {
             let Some(field) = def.field(key).filter(|_| depth < MAX_DEPTH) else { continue };
             let at = join(path, key);
-            if table::is_absent(&def.name, key) && !self.is_added(&at, depth) {
+            if table::is_never(&def.name, key) && !self.is_added(&at, depth) {
                 out.push(at.clone());
             }
             self.never_set_in(v, &field.ty, &at, depth + 1, out);
@@ -206,7 +206,7 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
     }
     let Some(v) = v else { return Ok(()) };
     match rule {
-        Rule::Absent => Err(Reason::Forbidden),
+        Rule::Absent | Rule::Never => Err(Reason::Forbidden),
         Rule::Enum(words) => {
             // A port may be a number or a name; only texts are enumerated.
             ensure(v.as_str().is_some_and(|s| words.contains(&s)), Reason::NotSupported)

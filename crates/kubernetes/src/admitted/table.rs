@@ -2,7 +2,7 @@
 //!
 //! A line with the names of types, and below it a row for each group of fields: names, then rules with `;` between them.
 //! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `expected` (nothing is recorded of
-//! objects without it), `absent`,
+//! objects without it), `absent` (nothing is recorded of objects with it), `never` (no object has it),
 //! `enum A B`, `min N`, `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
 //! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`, `port-or-name`,
 //! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `some-of FIELD…`, `at-most-one FIELD…`,
@@ -23,6 +23,7 @@ pub enum Rule {
     Required,
     Expected,
     Absent,
+    Never,
     Enum(Words),
     Range(i64, i64),
     MaxLength(usize),
@@ -138,10 +139,10 @@ pub fn one_of(name: &str) -> &'static [&'static str] {
     group.map_or(&[], |words| words)
 }
 
-/// Whether no object of a type has a field when it is created.
-pub fn is_absent(name: &str, field: &str) -> bool {
+/// Whether no object of a type has a field.
+pub fn is_never(name: &str, field: &str) -> bool {
     let of_field = rules(name).and_then(|rules| rules.of(field));
-    of_field.is_some_and(|rules| rules.iter().any(|rule| matches!(rule, Rule::Absent)))
+    of_field.is_some_and(|rules| rules.iter().any(|rule| matches!(rule, Rule::Never)))
 }
 
 /// Whether objects of a type are recorded.
@@ -184,6 +185,7 @@ fn rule(text: &'static str) -> Rule {
         "required" => Rule::Required,
         "expected" => Rule::Expected,
         "absent" => Rule::Absent,
+        "never" => Rule::Never,
         "enum" => Rule::Enum(words()),
         "min" => Rule::Range(number(0), i64::MAX),
         "range" => Rule::Range(number(0), number(1)),

@@ -254,5 +254,8 @@ fn fields_that_no_new_object_has_are_known() {
     let template = r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"ephemeralContainers":[{}]}}}}"#;
     assert_eq!(of(template, false), ["spec.template.spec.ephemeralContainers"]);
     assert!(of(r#"{"apiVersion":"v1","kind":"Pod","spec":{"ephemeralContainers":[]}}"#, true).is_empty());
+    // Other objects may have it.
+    let job = r#"{"apiVersion":"batch/v1","kind":"Job","spec":{"podFailurePolicy":{"rules":[{}]}}}"#;
+    assert!(of(job, true).is_empty());
     assert!(of(r#"{"apiVersion":"example.com/v1","kind":"Any","spec":{"a":1}}"#, true).is_empty());
 }
