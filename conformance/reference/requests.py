@@ -9,7 +9,7 @@ variables, exceptions, and several rules. Requests have an operation, both objec
 import copy
 import sys
 
-from expressions import KINDS, TEXTS, Writer, main
+from expressions import CONTAINER, KINDS, POD, TEXTS, Writer, main
 
 USERS = ["alice", "bob", "system:serviceaccount:a:b", "system:serviceaccount:default:a", "developer"]
 GROUPS = ["a", "b", "system:authenticated", "system:masters"]
@@ -35,6 +35,9 @@ KINDS.update({
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", {"metadata": {"name": "text", "labels": "map"}, "spec": {
         "minAvailable": "int or text", "selector": {"matchLabels": "map"}}}),
 })
+# Ephemeral containers are in pods that are there.
+ADDED = {key: value for key, value in CONTAINER.items() if key in ("name", "image", "imagePullPolicy", "command", "securityContext", "env")}
+KINDS["Pod"][2]["spec"] = {**POD, "ephemeralContainers": [ADDED]}
 FIXED_TEXTS = {"policyTypes": ["Ingress", "Egress"], "accessModes": ["ReadWriteOnce", "ReadOnlyMany"], "concurrencyPolicy": ["Allow", "Forbid", "Replace"],
                "schedule": ["* * * * *", "1 * * * *"]}
 
@@ -71,11 +74,16 @@ class Sender(Writer):
             pod["restartPolicy"] = "Never"
         elif self.kind == "Secret":
             made.pop("type", None)
+        elif self.kind == "Pod":
+            for container in spec.get("ephemeralContainers", []):
+                container["name"] = "e" + container["name"]
         return made
 
     def request(self):
         operation = self.one(["CREATE", "UPDATE", "UPDATE", "DELETE"])
         new = self.object()
+        if operation == "CREATE":
+            new.get("spec", {}).pop("ephemeralContainers", None)
         found = {"operation": operation, "object": new, "user": self.user(),
                  "roles": self.pick.sample(ROLES, self.pick.randint(0, 2)), "clusterRoles": self.pick.sample(CLUSTER_ROLES, self.pick.randint(0, 2)),
                  "namespaceLabels": {self.one(TEXTS[:3]): self.one(TEXTS[:3]) for _ in range(self.pick.randint(0, 2))}}
