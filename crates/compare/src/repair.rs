@@ -8,7 +8,7 @@ mod elsewhere;
 use std::collections::BTreeSet;
 
 use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{Reason, admitted, admitted_in_update, kind_of, listed};
+use crate::kubernetes::admitted::{Reason, admitted, admitted_in_update, kind_of, listed, unique_by};
 use crate::kubernetes::schema::{Leaf, Type, TypeDef};
 use crate::value::place::{Path, PathPart, follow, parse};
 use crate::value::{Str, Value};
@@ -174,9 +174,14 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
     let (mut found, _) = follow(object, &path);
     if let Value::List(items) = found {
         let types = Types::built_in();
-        let (_, Type::List(_, item)) = type_at(types, kind, &path)? else { return None };
+        let (holder, Type::List(_, item)) = type_at(types, kind, &path)? else { return None };
         let Type::Named(item, _) = &**item else { return None };
         let def = types.named(item)?;
+        if let Some(PathPart::Key(field)) = path.last()
+            && let Some(all) = distinguished(items, unique_by(&holder.name, field), def)
+        {
+            return Some((path, Value::list(all)));
+        }
         let differs = |key: &str| {
             let of = |item: &Value| item.get(key).map(crate::value::print::json);
             let all: BTreeSet<_> = items.iter().map(of).collect();
@@ -198,6 +203,21 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
     }
     let value = next(found, at)?;
     Some((path, value))
+}
+
+/// Items that differ by some of their fields: where two do not, one has another of the texts that a field may be; `None` where that is not enough.
+fn distinguished(items: &[Value], keys: &[&str], def: &TypeDef) -> Option<Vec<Value>> {
+    let (choice, texts) =
+        keys.iter().map(|key| (*key, listed(&def.name, key))).find(|(_, texts)| texts.len() > 1)?;
+    let mut known: BTreeSet<Vec<Option<String>>> = BTreeSet::new();
+    let mut is_new = |item: &Value| {
+        known.insert(keys.iter().map(|key| item.get(key).map(crate::value::print::json)).collect())
+    };
+    let mut each = |item: &Value| {
+        let others = texts.iter().map(|text| item.with(choice, Value::from(*text)));
+        std::iter::once(item.clone()).chain(others).find(|item| is_new(item))
+    };
+    items.iter().map(&mut each).collect()
 }
 
 /// Fields that identify items of lists.
@@ -256,6 +276,29 @@ mod tests {
             of("DaemonSet", "apps/v1", "{matchLabels: {}}", "{c: d}"),
             both(r#"{"matchLabels":{"c":"d"}}"#, r#"{"c":"d"}"#)
         );
+    }
+
+    #[test]
+    fn items_that_repeat_have_another_text_of_those_that_a_field_may_be() {
+        let each = "{maxSkew: 1, topologyKey: k, whenUnsatisfiable: DoNotSchedule}";
+        let pod = |constraints: &str| {
+            yaml(&format!(
+                "{{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{containers: [{{name: a, image: a}}], topologySpreadConstraints: [{constraints}]}}}}"
+            ))
+        };
+        let found = |constraints: &str| {
+            let pod = mended(&pod(constraints), true).unwrap();
+            let all =
+                pod.at(&["spec", "topologySpreadConstraints"]).and_then(Value::as_list).unwrap().to_vec();
+            let of = |one: &Value| {
+                format!("{} {}", one.text_at(&["topologyKey"]), one.text_at(&["whenUnsatisfiable"]))
+            };
+            all.iter().map(of).collect::<Vec<String>>()
+        };
+        assert_eq!(found(&[each, each].join(", ")), ["k DoNotSchedule", "k ScheduleAnyway"]);
+        // There are two texts, and so two items of one key.
+        let keys: BTreeSet<String> = found(&[each, each, each].join(", ")).into_iter().collect();
+        assert_eq!(keys.len(), 3);
     }
 
     #[test]

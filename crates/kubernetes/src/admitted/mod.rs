@@ -36,7 +36,7 @@ pub use alternatives::{Alternative, Together, alternatives, companions, further,
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
 pub use smallest::{always, required_item, smallest};
-pub use table::{is_in_group, listed, may_be, needed, one_of};
+pub use table::{is_in_group, listed, may_be, needed, one_of, unique_by};
 
 /// Where and why an API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -82,6 +82,16 @@ pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
     found.and_then(|rules| rules.iter().find_map(of)).unwrap_or_default()
 }
 
+/// The fields by which each item of a list differs from the others, where this is so.
+pub fn unique_by(name: &str, field: &str) -> &'static [&'static str] {
+    let found = all().get(name).and_then(|rules| rules.of(field));
+    let keys = |rule: &'static Rule| match rule {
+        Rule::Unique(keys) => Some(&**keys),
+        _ => None,
+    };
+    found.and_then(|rules| rules.iter().find_map(keys)).unwrap_or_default()
+}
+
 /// Whether a field of a type may be a text, or have it among its items, as far as the rules of the field alone say.
 pub fn may_be(name: &str, field: &str, text: &str) -> bool {
     fn admits(rule: &Rule, text: &str) -> bool {
