@@ -116,7 +116,7 @@ impl Memory {
     }
 }
 
-/// What is asked about the lists or maps of a field.
+/// The lists or maps of a field, and what looks at them.
 struct About<'c> {
     field: &'c [Step],
     loops: &'c [Arc<Loop>],
@@ -272,7 +272,7 @@ impl Classes {
         Some(mended(&object, self.environment.is_creation()).unwrap_or(object))
     }
 
-    /// What is asked about the lists or maps of a field.
+    /// The lists or maps of a field, and what looks at them.
     fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> About<'c> {
         // What is written into objects is another matter in new ones.
         let is_key = |at: usize, keys: &[&str]| matches!(field.get(at), Some(Step::Key(key)) if keys.contains(&&**key));

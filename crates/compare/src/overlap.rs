@@ -12,7 +12,7 @@ use super::environment::environments;
 use super::side::Side;
 use super::units::units;
 
-/// Deeper fields are not told apart.
+/// Deeper fields count as one.
 const DEEPEST: usize = 16;
 
 /// The fields at which policies look, by kind.

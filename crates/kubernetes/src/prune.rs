@@ -14,7 +14,7 @@ pub fn pruned(object: &Value, def: &TypeDef, types: &Types) -> Value {
     }
 }
 
-/// Whether a kind has all fields of an object: then nothing is made anew.
+/// Whether a kind has all fields of an object: then it stays as it is.
 fn has_all(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> bool {
     let is_known = |(k, v): (&crate::value::Str, &Value)| {
         def.field(k).is_some_and(|field| has_all_inside(v, &field.ty, types, depth + 1))
