@@ -6,6 +6,11 @@ use ephor_value::print::json;
 use super::{checking, compared};
 
 fn changing(resources: &str, mutate: &str) -> String {
+    policy(resources, &format!("mutate: {mutate}"))
+}
+
+/// A ClusterPolicy without rules for controllers.
+fn policy(resources: &str, body: &str) -> String {
     format!(
         "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -14,7 +19,7 @@ spec:
   rules:
   - name: r
     match: {{any: [{{resources: {{{resources}}}}}]}}
-    mutate: {mutate}
+    {body}
 "
     )
 }
@@ -190,23 +195,13 @@ spec:
 
 #[test]
 fn ephemeral_containers_are_in_pods_that_are_there_and_in_no_others() {
-    let policy = |operations: &str, lists: &[&str]| {
+    let looking = |operations: &str, lists: &[&str]| {
         let all: Vec<String> = lists.iter().map(|list| format!("{list}: [{{image: '!*:latest'}}]")).collect();
-        format!(
-            "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
-spec:
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: [Pod]{operations}}}}}]}}
-    validate: {{message: m, pattern: {{spec: {{{}}}}}}}
-",
-            all.join(", ")
-        )
+        let pattern = format!("{{spec: {{{}}}}}", all.join(", "));
+        policy(&format!("kinds: [Pod]{operations}"), &format!("validate: {{message: m, pattern: {pattern}}}"))
     };
     let both = ["containers", "=(ephemeralContainers)"];
-    let found = compared(&policy("", &both), &policy("", &both[..1]));
+    let found = compared(&looking("", &both), &looking("", &both[..1]));
     assert_eq!(found.answer, Answer::Differs);
     let in_clusters = found.differences.iter().filter(|d| d.universe == Universe::Cluster);
     let shown: Vec<(String, &str)> = in_clusters
@@ -221,7 +216,7 @@ spec:
     );
     // Pods are not created with them.
     let creations = ", operations: [CREATE]";
-    let found = compared(&policy(creations, &both), &policy(creations, &both[..1]));
+    let found = compared(&looking(creations, &both), &looking(creations, &both[..1]));
     assert_eq!(found.answer, Answer::Proved);
     assert!(found.differences.iter().all(|d| d.universe == Universe::Files), "{:?}", found.differences);
 }
