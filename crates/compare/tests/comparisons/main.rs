@@ -11,6 +11,7 @@ mod changes;
 mod clusters;
 mod exceptions;
 mod fields;
+mod guides;
 mod lists;
 mod numbers;
 mod outside;
