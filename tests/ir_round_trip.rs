@@ -226,7 +226,8 @@ fn rules_that_differ_in_any_leaf_are_printed_differently() {
             }
         }
     }
-    assert!(changed > 1_000, "{changed}");
+    // The policies of this repository alone have more than 800 leaves to be changed.
+    assert!(changed > 800, "{changed}");
     assert!(same.is_empty(), "{} of {changed} changes are not printed:\n{}", same.len(), same.join("\n"));
 }
 
