@@ -89,7 +89,7 @@ fn equal_policies_are_proved_and_exit_with_0() {
 }
 
 #[test]
-fn folders_are_paired_by_mapping_annotation_name_and_similar_name() {
+fn folders_are_paired_by_mapping_annotation_name_similar_name_and_what_policies_read() {
     let files = Files::new(&[
         ("old/a.yaml", &classic("a", &["hostPID"])),
         ("old/b.yaml", &classic("b", &["hostIPC", "hostNetwork"])),
@@ -107,6 +107,19 @@ fn folders_are_paired_by_mapping_annotation_name_and_similar_name() {
     let all: Value = serde_json::from_str(&ran.out).expect("JSON");
     let by = |at: usize| all["policies"][at]["pairedBy"].as_str().unwrap_or_default().to_string();
     assert_eq!([by(0), by(1), by(2), by(3)], ["name", "annotation", "similarName", "mapping"]);
+    let ran = files.run(&["diff", "old", "new", "--output-format", "json"]);
+    let all: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(all["policies"][3]["pairedBy"], "overlap", "{}", ran.out);
+}
+
+#[test]
+fn policies_that_look_at_other_fields_have_no_partner() {
+    let files = Files::new(&[
+        ("old/a.yaml", &classic("a", &["hostPID"])),
+        ("old/d.yaml", &classic("d", &["hostIPC"])),
+        ("new/a.yaml", &cel("a", "", "hostPID")),
+        ("new/x.yaml", &cel("x", "", "hostNetwork")),
+    ]);
     let ran = files.run(&["diff", "old", "new"]);
     assert!(
         ran.out.contains("d: only in the old policies") && ran.out.contains("old/d.yaml:4:9"),
@@ -114,9 +127,6 @@ fn folders_are_paired_by_mapping_annotation_name_and_similar_name() {
         ran.out
     );
     assert!(ran.out.contains("x: only in the new policies"), "{}", ran.out);
-    files.write("map.yaml", b"d: gone\n");
-    let ran = files.run(&["diff", "old", "new", "--map", "map.yaml"]);
-    assert_eq!((ran.code, &*ran.err), (Some(2), "Error: map.yaml: no new policy is called `gone`\n"));
 }
 
 #[test]
