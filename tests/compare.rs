@@ -110,6 +110,9 @@ fn folders_are_paired_by_mapping_annotation_name_similar_name_and_what_policies_
     let ran = files.run(&["diff", "old", "new", "--output-format", "json"]);
     let all: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(all["policies"][3]["pairedBy"], "overlap", "{}", ran.out);
+    files.write("map.yaml", b"d: gone\n");
+    let ran = files.run(&["diff", "old", "new", "--map", "map.yaml"]);
+    assert_eq!((ran.code, &*ran.err), (Some(2), "Error: map.yaml: no new policy is called `gone`\n"));
 }
 
 #[test]
