@@ -227,14 +227,15 @@ fn with_written(shown: Value, (status, fields): Written) -> Value {
 }
 
 /// Whether a rule looks at what API servers and controllers write: it is not the same in new objects and in others.
-pub(crate) fn is_written(reads: &Reads) -> bool {
+pub(crate) fn is_written(environment: &Environment, reads: &Reads) -> bool {
+    let is_pod = &*environment.object[2] == "Pod";
     [&reads.object, &reads.shown].into_iter().any(|tree| {
         let is_in = |tree: &Tree, key: &str| {
             tree.whole || tree.names || tree.items.is_some() || tree.get(key).is_some()
         };
         let of_metadata = || tree.get("metadata").is_some_and(|own| CHOSEN.iter().any(|key| is_in(own, key)));
         // They are added to pods that are there, by requests of their own.
-        let of_spec = || tree.get("spec").is_some_and(|own| is_in(own, "ephemeralContainers"));
+        let of_spec = || is_pod && tree.get("spec").is_some_and(|own| is_in(own, "ephemeralContainers"));
         is_in(tree, "status") || of_metadata() || of_spec()
     })
 }

@@ -34,7 +34,7 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
     let is_write = !looks_at_operation
         && matches!(environment.operation, "CREATE" | "UPDATE")
         && reads.old == Tree::default()
-        && !is_written(&reads);
+        && !is_written(environment, &reads);
     let operation = if is_write { "write" } else { environment.operation };
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
     let types = Types::built_in();
