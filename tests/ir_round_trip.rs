@@ -226,8 +226,9 @@ fn rules_that_differ_in_any_leaf_are_printed_differently() {
             }
         }
     }
-    // The policies of this repository alone have more than 800 leaves to be changed.
-    assert!(changed > 800, "{changed}");
+    // The policies of this repository alone have fewer leaves than they have with the public ones.
+    let least = if recorded(&["kyverno-policies"]).is_empty() { 800 } else { 1_000 };
+    assert!(changed > least, "{changed}");
     assert!(same.is_empty(), "{} of {changed} changes are not printed:\n{}", same.len(), same.join("\n"));
 }
 

@@ -43,7 +43,7 @@ use super::items::Count;
 use super::marked::{Marker, is_counted};
 use super::predicates::Predicates;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, is_of_none, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, is_refused_with_its_classes, seen_in_clusters};
 use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
@@ -177,13 +177,10 @@ impl Run<'_> {
     ) -> Result<bool, String> {
         match seen_in_clusters(environment, case) {
             Seen::Unknown | Seen::As(_) => return Ok(false),
-            Seen::NoPattern => return Ok(true),
-            // Only the absence of a field that is read is a class of its own.
-            Seen::Without(field) if is_read(reads, &field) => return Ok(true),
-            Seen::Without(_) | Seen::Refused(_) if is_of_none(environment, &case.object, reads) => {
+            of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
                 return Ok(true);
             }
-            Seen::Without(_) | Seen::Refused(_) => {}
+            Seen::NoPattern | Seen::Without(_) | Seen::Refused(_) => {}
         }
         if is_constant(environment, fields, &case.object) {
             return Ok(true);

@@ -25,7 +25,7 @@ use super::grown::{Grown, repeated};
 use super::loops::Loop;
 use super::range::List;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, is_written_at, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, Surroundings, request};
 use super::units::Unit;
@@ -275,10 +275,7 @@ impl Classes {
     /// The lists or maps of a field, and what looks at them.
     fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> About<'c> {
         // What is written into objects is another matter in new ones.
-        let is_key = |at: usize, keys: &[&str]| matches!(field.get(at), Some(Step::Key(key)) if keys.contains(&&**key));
-        let is_written = is_key(0, &["status", "metadata"])
-            || (is_key(0, &["spec"]) && is_key(1, &["ephemeralContainers"]));
-        let is_new = !is_written || self.environment.is_creation();
+        let is_new = !is_written_at(field) || self.environment.is_creation();
         let values = self.memory.values((self.environment.object.clone(), is_new, field.to_vec()));
         About { field, loops, base: self.base(field), values }
     }
@@ -361,11 +358,7 @@ impl Classes {
 
     /// The request about an object that has only a field and other lists, which are empty.
     fn with_nothing_else(&self, field: &[Step], items: &Value, others: &[&List]) -> Option<Request> {
-        let mut object = Value::map([
-            ("apiVersion", Value::from(&*self.environment.api_version())),
-            ("kind", Value::Str(self.environment.object[2].clone())),
-            ("metadata", Value::map([("name", Value::from("a"))])),
-        ]);
+        let mut object = self.environment.bare_object();
         for list in others {
             object = placed(&object, list, Value::list(Vec::new()));
         }

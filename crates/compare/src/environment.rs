@@ -68,6 +68,15 @@ impl Environment {
         format!("{}{slash}{} {}", self.resource.kind, self.subresource, self.operation)
     }
 
+    /// An object of its kind that has a name and nothing else.
+    pub(crate) fn bare_object(&self) -> Value {
+        Value::map([
+            ("apiVersion", Value::from(&*self.api_version())),
+            ("kind", Value::Str(self.object[2].clone())),
+            ("metadata", Value::map([("name", Value::from("a"))])),
+        ])
+    }
+
     /// Whether the object is a new one.
     pub(crate) fn is_creation(&self) -> bool {
         self.operation == "CREATE"

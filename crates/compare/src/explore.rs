@@ -12,7 +12,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, before_ephemeral, is_of_none, is_read, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, before_ephemeral, is_refused_with_its_classes, seen_in_clusters};
 use super::side::{Verdict, judge};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -139,18 +139,15 @@ impl Run<'_> {
             return seen;
         }
         match seen_in_clusters(environment, &case) {
+            of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
+                found.in_files.push(case);
+            }
             Seen::Unknown => found.in_clusters.push(case),
             Seen::As(as_seen) if self.judged(environment, from, others, &as_seen, false).is_covered => {
                 found.in_files.push(case);
             }
             Seen::As(_) => found.in_clusters.push(case),
-            // Only the absence of a field that is read is a class of its own.
-            Seen::Without(field) if is_read(reads, &field) => found.in_files.push(case),
-            Seen::Without(_) | Seen::Refused(_) if is_of_none(environment, &case.object, reads) => {
-                found.in_files.push(case);
-            }
-            Seen::NoPattern => found.in_files.push(case),
-            Seen::Without(_) | Seen::Refused(_) => {
+            Seen::NoPattern | Seen::Without(_) | Seen::Refused(_) => {
                 if let Some(object) = mended(&case.object, environment.is_creation()) {
                     let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)

@@ -43,7 +43,7 @@ pub(crate) fn identity(
     let rules = policy.rules.iter().map(|rule| {
         let when = selected(&rule.when, environment, &mut looks);
         let unless = selected(&rule.unless, environment, &mut looks);
-        Arc::new(in_order(Rule { when, unless, ..(**rule).clone() }))
+        Arc::new(in_order(&Rule { when, unless, ..(**rule).clone() }))
     });
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;

@@ -32,6 +32,7 @@ mod combine;
 #[cfg(test)]
 mod compare_tests;
 mod computed;
+mod conditions;
 mod cover;
 mod deep;
 mod described;

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::analysis::tree::Tree;
-use crate::ir::check::{Check, ForEach};
+use crate::ir::check::Check;
 use crate::ir::condition::Operator;
-use crate::ir::rule::Body;
 use crate::ir::{Condition, Conditions, Expr, Origin, Policy, Rule, Template};
 use crate::policies::policy_set::PolicySet;
 use crate::value::Value;
 
+use super::conditions::with_conditions;
 use super::environment::Environment;
 use super::identity::written;
 use super::loops::alone;
@@ -36,30 +36,8 @@ impl<'e> OfOperation<'e> {
     }
 
     /// A rule of a policy in which conditions about the operation alone are decided.
-    pub fn decided(&mut self, policy: &Policy, rule: Rule) -> Rule {
-        let admit = rule.admit.as_ref().map(|own| self.conditions((policy, &rule), own));
-        let body = match &rule.body {
-            Body::Validate { check, message } => {
-                Body::Validate { check: self.check((policy, &rule), check), message: message.clone() }
-            }
-            other => other.clone(),
-        };
-        Rule { admit, body, ..rule }
-    }
-
-    fn check(&mut self, of: (&Policy, &Rule), check: &Check) -> Check {
-        match check {
-            Check::Deny(all) => Check::Deny(self.conditions(of, all)),
-            Check::ForEach(loops) => {
-                let mut each = |l: &ForEach| ForEach {
-                    admit: l.admit.as_ref().map(|own| self.conditions(of, own)),
-                    check: self.check(of, &l.check),
-                    ..l.clone()
-                };
-                Check::ForEach(loops.iter().map(&mut each).collect())
-            }
-            other => other.clone(),
-        }
+    pub fn decided(&mut self, policy: &Policy, rule: &Rule) -> Rule {
+        with_conditions(rule, &mut |own| self.conditions((policy, rule), own))
     }
 
     fn conditions(&mut self, of: (&Policy, &Rule), own: &Conditions) -> Conditions {
@@ -92,12 +70,7 @@ impl<'e> OfOperation<'e> {
         let alone = alone(policy, rule, Check::Deny(all));
         let policy = Policy { by_kind: Vec::new(), rule_count: 1, namespace: None, ..alone };
         let engine = outside::engine(PolicySet::new(vec![Arc::new(policy)], Vec::new()));
-        let object = Value::map([
-            ("apiVersion", Value::from(&*self.environment.api_version())),
-            ("kind", Value::Str(self.environment.object[2].clone())),
-            ("metadata", Value::map([("name", Value::from("a"))])),
-        ]);
-        let case = Case { object, old: None, around: Arc::default() };
+        let case = Case { object: self.environment.bare_object(), old: None, around: Arc::default() };
         match judge(&engine, &request(self.environment, &case)?).verdict {
             Verdict::Fail => Some(true),
             Verdict::Pass => Some(false),
@@ -138,6 +111,7 @@ mod tests {
     use super::super::environment::environments;
     use super::*;
     use crate::compare_tests::{classic, side};
+    use crate::ir::rule::Body;
 
     /// The conditions of a policy about ConfigMaps in requests of an operation, as constants where they are decided.
     fn decided(conditions: &str, operation: &str) -> Vec<Option<bool>> {
@@ -146,7 +120,7 @@ mod tests {
         let (all, _) = environments([&side, &side]);
         let environment = all.iter().find(|one| one.operation == operation).unwrap();
         let policy = &side.engine.set().policies()[0];
-        let rule = OfOperation::new(environment).decided(policy, (*policy.rules[0]).clone());
+        let rule = OfOperation::new(environment).decided(policy, &policy.rules[0]);
         let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { panic!("no deny") };
         let of = |one: &Condition| match (&one.key, &one.value) {
             (Template::Const(Value::Bool(true)), Template::Const(Value::Bool(holds))) => Some(*holds),

@@ -10,43 +10,20 @@
 //! failure is seen.
 
 use crate::analysis::tree::Tree;
-use crate::ir::check::{Check, ForEach};
 use crate::ir::optimise::faults::may;
-use crate::ir::rule::Body;
 use crate::ir::template::Query;
 use crate::ir::{Condition, Conditions, Expr, Rule, Template};
 use crate::value::Value;
 
+use super::conditions::with_conditions;
 use super::identity::written;
 
 /// Deeper expressions are not looked into.
 const DEEPEST: usize = 32;
 
 /// A rule with its conditions in order.
-pub(crate) fn in_order(rule: Rule) -> Rule {
-    let admit = rule.admit.as_ref().map(conditions);
-    let body = match &rule.body {
-        Body::Validate { check: own, message } => {
-            Body::Validate { check: check(own), message: message.clone() }
-        }
-        other => other.clone(),
-    };
-    Rule { admit, body, ..rule }
-}
-
-fn check(own: &Check) -> Check {
-    match own {
-        Check::Deny(all) => Check::Deny(conditions(all)),
-        Check::ForEach(loops) => {
-            let of = |l: &ForEach| ForEach {
-                admit: l.admit.as_ref().map(conditions),
-                check: check(&l.check),
-                ..l.clone()
-            };
-            Check::ForEach(loops.iter().map(of).collect())
-        }
-        other => other.clone(),
-    }
+pub(crate) fn in_order(rule: &Rule) -> Rule {
+    with_conditions(rule, &mut conditions)
 }
 
 fn conditions(own: &Conditions) -> Conditions {

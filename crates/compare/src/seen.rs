@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Tree};
+use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::admitted::{
     CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, kind_of, never_set,
 };
@@ -153,10 +153,24 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     }
 }
 
-/// Whether an object has a field that rules read, so that policies distinguish its absence, and for which an API server refuses it whatever else it has.
-pub(crate) fn is_of_none(environment: &Environment, object: &Value, reads: &Reads) -> bool {
-    let is_new = environment.is_creation();
-    never_set(&environment.object, object, is_new).iter().any(|field| is_read(reads, field))
+/// Whether an API server refuses all objects of the classes of one, of which this is seen: that lack a field, or have one, of which rules distinguish
+/// the absence, or that have a text with wildcards.
+pub(crate) fn is_refused_with_its_classes(
+    environment: &Environment,
+    seen: &Seen,
+    object: &Value,
+    reads: &Reads,
+) -> bool {
+    let has_never_set = || {
+        let fields = never_set(&environment.object, object, environment.is_creation());
+        fields.iter().any(|field| is_read(reads, field))
+    };
+    match seen {
+        Seen::NoPattern => true,
+        Seen::Without(field) => is_read(reads, field) || has_never_set(),
+        Seen::Refused(_) => has_never_set(),
+        Seen::As(_) | Seen::Unknown => false,
+    }
 }
 
 /// Whether an API server may admit an object of whose kind nothing is known: where it is, is the name of a namespace, and it has one itself.
@@ -238,6 +252,13 @@ pub(crate) fn is_written(environment: &Environment, reads: &Reads) -> bool {
         let of_spec = || is_pod && tree.get("spec").is_some_and(|own| is_in(own, "ephemeralContainers"));
         is_in(tree, "status") || of_metadata() || of_spec()
     })
+}
+
+/// Whether what API servers and controllers write may be in a field.
+pub(crate) fn is_written_at(field: &[Step]) -> bool {
+    let is_key =
+        |at: usize, keys: &[&str]| matches!(field.get(at), Some(Step::Key(key)) if keys.contains(&&**key));
+    is_key(0, &["status", "metadata"]) || (is_key(0, &["spec"]) && is_key(1, &["ephemeralContainers"]))
 }
 
 /// Whether the text at a path is one that rules may take for a pattern.

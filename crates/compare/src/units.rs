@@ -108,7 +108,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
                 let rule = Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() };
-                let rule = operation.decided(policy, rule);
+                let rule = operation.decided(policy, &rule);
                 // Where objects go away there is no new one.
                 let is_there = environment.operation != "DELETE";
                 Arc::new(if is_there { of_kind(rule, &environment.object[2]) } else { rule })

@@ -84,7 +84,7 @@ pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
 
 /// The fields by which each item of a list differs from the others, where this is so.
 pub fn unique_by(name: &str, field: &str) -> &'static [&'static str] {
-    let found = all().get(name).and_then(|rules| rules.of(field));
+    let found = rules(name).and_then(|rules| rules.of(field));
     let keys = |rule: &'static Rule| match rule {
         Rule::Unique(keys) => Some(&**keys),
         _ => None,
