@@ -6,7 +6,7 @@
 use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
-use crate::expressions::{Context, Converted, Refusal, Target, convert};
+use crate::expressions::{Context, Converted, Refusal, Target, convert_conditions};
 use crate::ir::Origin;
 use crate::original::{Named, Original};
 use crate::policy::{Document, Migrated, Note, Options, To};
@@ -97,7 +97,7 @@ fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refus
         }
     }
     let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
-    let converted = convert(&crate::lower::rule::rule(&computed), context);
+    let converted = convert_conditions(&crate::lower::rule::rule(&computed), context);
     converted.map_err(|refusal| {
         let path = refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions");
         Refusal { place: Origin::new(path.replace("spec.rules[0]", "spec")), ..refusal }

@@ -6,7 +6,7 @@
 use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, as_conditions, conditions};
-use crate::expressions::{Context, Refusal, Target, convert};
+use crate::expressions::{Context, Refusal, Target, convert_conditions};
 use crate::ir::{Exception, Origin};
 use crate::original::{Named, Original};
 use crate::policy::{Document, Migrated, Options, To};
@@ -145,7 +145,7 @@ fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, 
     rule.insert("preconditions", written.clone());
     let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
     let context = Context::new(Target::Kyverno, Vec::new(), options.types.clone());
-    let converted = convert(&crate::lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
+    let converted = convert_conditions(&crate::lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
         place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
         ..refusal
     })?;

@@ -11,7 +11,7 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Refusal, convert, value};
+use crate::expressions::{Context, Refusal, convert_conditions, value};
 use crate::ir::Rule;
 use crate::lower::template::text;
 use crate::original::Named;
@@ -114,7 +114,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
             }
         }
         let computed = Computed { rule: Value::Map(fields), written: at, generated: None };
-        let converted = convert(&crate::lower::rule::rule(&computed), context)?;
+        let converted = convert_conditions(&crate::lower::rule::rule(&computed), context)?;
         draft.conditions = converted
             .conditions
             .into_iter()
@@ -235,9 +235,10 @@ fn object<'v>(data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Value {
         }
     }
     let mut object = Fields::new();
-    for key in ["apiVersion", "kind"] {
-        object.insert(key, part(key).cloned().unwrap_or_default());
-    }
+    object.insert("apiVersion", part("apiVersion").cloned().unwrap_or_default());
+    // Kyverno generates the kind that the data names, where it does.
+    let own = data.get("kind").filter(|kind| !kind.is_empty());
+    object.insert("kind", own.or(part("kind")).cloned().unwrap_or_default());
     object.insert("metadata", Value::Map(metadata));
     for (key, value) in data.as_map().into_iter().flat_map(|m| m.iter()) {
         if !object.contains_key(key) {

@@ -51,15 +51,6 @@ impl Selected {
         }
     }
 
-    /// Whether all are subresources that serve connections alone.
-    pub fn is_connections(&self) -> bool {
-        let connects = |name: &String| {
-            let (_, subresource) = name.split_once('/').unwrap_or_default();
-            matches!(subresource, "exec" | "attach" | "portforward" | "proxy")
-        };
-        !self.resources.is_empty() && self.resources.iter().flat_map(|of| &of.names).all(connects)
-    }
-
     /// Adds what other kinds select.
     pub fn extend(&mut self, other: Selected) {
         other.resources.into_iter().for_each(|of| self.add(of));

@@ -200,13 +200,14 @@ fn found(
             let what = format!("the kind `{kind}` of what is sent to subresources, which no request has");
             return Err(Refusal::new(what, filter.origin.key("kinds"), format!("write `{selector}`")));
         }
-        let operations = operations(filter, &own, default);
         for resources in &own.resources {
-            out.add(ResourceRule {
-                resources: resources.clone(),
-                operations: operations.clone(),
-                is_namespaced: false,
-            });
+            for name in &resources.names {
+                out.add(ResourceRule {
+                    resources: Resources { names: vec![name.clone()], ..resources.clone() },
+                    operations: operations(filter, name, default),
+                    is_namespaced: false,
+                });
+            }
         }
         all.extend(own);
     }
@@ -316,12 +317,17 @@ fn refuse_roles(filter: &Filter) -> Result<(), Refusal> {
     ))
 }
 
-fn operations(filter: &Filter, own: &Selected, default: &[&str]) -> Vec<String> {
+/// The operations of requests for a resource: nothing but connections goes to some subresources, and they may be among others.
+fn operations(filter: &Filter, resource: &str, default: &[&str]) -> Vec<String> {
     if !filter.operations.is_empty() {
         return filter.operations.iter().map(ToString::to_string).collect();
     }
-    let all: &[&str] = if own.is_connections() { &["CONNECT"] } else { default };
-    all.iter().map(ToString::to_string).collect()
+    let all = match resource.split_once('/') {
+        Some((_, "exec" | "attach" | "portforward" | "proxy")) => vec!["CONNECT"],
+        Some((_, "*")) => default.iter().copied().chain(["CONNECT"]).collect(),
+        _ => default.to_vec(),
+    };
+    all.into_iter().map(String::from).collect()
 }
 
 #[cfg(test)]

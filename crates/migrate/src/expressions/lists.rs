@@ -90,6 +90,10 @@ pub fn quantified<'c>(
                 Ok(joined_tests(quantifier, tests))
             }
         },
+        // All of them are read before any is looked at.
+        Val::Tuple(items) if items.len() > 1 && items.iter().any(is_failing) => {
+            quantified(quantifier, &listed(items, scope)?, scope, per_item)
+        }
         Val::Tuple(items) => unrolled(quantifier, items, scope, per_item),
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() => {
@@ -174,9 +178,30 @@ fn unrolled<'c>(
 ) -> Result<Test, Refusal> {
     let mut tests = Vec::new();
     for item in items {
-        tests.push(when_present(quantifier, item, scope, per_item)?);
+        tests.push(match is_failing(item) {
+            true => per_item(item, scope)?,
+            false => when_present(quantifier, item, scope, per_item)?,
+        });
     }
     Ok(joined_tests(quantifier, tests))
+}
+
+/// Whether a variable of a list fails where it is missing: what is written as `["{{ a.b }}"]`, not as `[a.b]` in a query.
+fn is_failing(item: &Val) -> bool {
+    matches!(item, Val::Path(path) if path.fails && !path.is_required() && !path.is_nullable())
+}
+
+/// The list of values that are there, or fail.
+fn listed(items: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let mut faults = Faults::new();
+    let mut nodes = Vec::new();
+    for item in items {
+        let (node, more) = super::forms::plain(item, scope)?;
+        faults.extend(more);
+        nodes.push(node);
+    }
+    let ty = ty_of(&Val::Tuple(items.to_vec()));
+    Ok(Val::Node { node: list(nodes), ty, faults })
 }
 
 /// What is said of a value that counts only when it is there.

@@ -156,7 +156,15 @@ impl Refusal {
 /// # Errors
 /// The first construct that cannot be said in CEL.
 pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
-    rule::convert(rule, context)
+    rule::convert(rule, rule::Readers::Validations, context)
+}
+
+/// The preconditions of a rule that changes, generates or deletes objects, and what a pattern requires: conditions that read no variables.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL.
+pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
+    rule::convert(rule, rule::Readers::None, context)
 }
 
 /// An element of a list of the object, which expressions of a loop are about.

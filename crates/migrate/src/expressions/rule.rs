@@ -49,11 +49,20 @@ pub struct Inside {
     pub item: Val,
 }
 
+/// What may read the variables of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Validations: conditions that need a variable are a part of each.
+    Validations,
+    /// Nothing: what conditions need is written out in them.
+    None,
+}
+
 /// Converts a rule.
 ///
 /// # Errors
 /// A construct that cannot be said.
-pub fn convert(rule: &Rule, cx: &Context) -> Result<Converted, Refusal> {
+pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
     let mut scope = Scope::new(cx, rule.origin.clone());
     scope.bindings = rule.bindings.to_vec();
     if let Some(why) = &rule.broken {
@@ -76,7 +85,7 @@ pub fn convert(rule: &Rule, cx: &Context) -> Result<Converted, Refusal> {
             };
         validations.push((one, text, computed));
     }
-    Ok(finished(rule, admit, validations, &scope))
+    Ok(finished(rule, admit, validations, readers, &scope))
 }
 
 /// The expressions as they are written: shared ones stay under their names where they are long or occur twice.
@@ -84,6 +93,7 @@ fn finished(
     rule: &Rule,
     admit: Test,
     validations: Vec<(Checked, Option<Str>, Option<Node>)>,
+    readers: Readers,
     scope: &Scope<'_>,
 ) -> Converted {
     let (mut admit, admit_faults) = (admit.node, admit.faults);
@@ -93,8 +103,8 @@ fn finished(
     // Conditions stand alone: what they share with validations is written out.
     let mut guard: Option<Node> = None;
     if constant_bool(&admit) != Some(true) {
-        let needs = shared.iter().any(|one| one.keep && reads(&admit, &one.name, &shared));
-        if needs {
+        let needs = || shared.iter().any(|one| one.keep && reads(&admit, &one.name, &shared));
+        if readers == Readers::Validations && needs() {
             guard = Some(admit.clone());
             admit = boolean(true);
         } else {

@@ -20,7 +20,7 @@ use ephor_cel::syntax::parse;
 use crate::cel::{WIDTH, print};
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Converted, Refusal, convert, value};
+use crate::expressions::{Context, Converted, Refusal, convert_conditions, value};
 use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
 use crate::lower::template::text;
@@ -235,7 +235,7 @@ pub fn preconditions(
         rule.insert("validate", Value::map([("message", Value::from("x")), ("pattern", pattern)]));
     }
     let computed = Computed { rule: Value::Map(rule), written: at, generated: None };
-    convert(&crate::lower::rule::rule(&computed), context)
+    convert_conditions(&crate::lower::rule::rule(&computed), context)
 }
 
 /// An expression in lines of the usual width; as it is where it cannot be parsed.
