@@ -5,14 +5,18 @@
 
 use ephor_api::autogen::Computed;
 
-use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
-use crate::expressions::{Context, Converted, Refusal, Target, convert_conditions};
+use crate::constraints::{Condition, Matching, add_condition, conditions, constraints, of_stored};
+use crate::expressions::{Context, Converted, Named as Shared, Refusal, Target, convert_conditions};
 use crate::ir::Origin;
 use crate::original::{Named, Original};
+use crate::parts::{Pair, of_object};
 use crate::policy::{Document, Migrated, Note, Options, To};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
-use crate::value::{Map as Fields, Value};
+use crate::value::{Map as Fields, Str, Value};
+
+/// Objects that exist are compared as new ones.
+const CREATE: &str = "CREATE";
 
 /// What takes the place of a CleanupPolicy or ClusterCleanupPolicy.
 ///
@@ -58,9 +62,6 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let propagation = text("deletionPropagationPolicy");
     spec.push_some("deletionPropagationPolicy", (!propagation.is_empty()).then(|| Node::text(propagation)));
     spec.push("matchConstraints", constraints(&found));
-    let named = |name: &str, expression: &str| {
-        Node::map([("name", Node::text(name)), ("expression", Node::Code(expression.into()))])
-    };
     if !converted.variables.is_empty() {
         let list = converted.variables.iter().map(|v| named(&v.name, &v.expression));
         spec.push("variables", Node::list(list));
@@ -77,10 +78,67 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let notes =
         found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
     Ok(Migrated {
+        pairs: vec![pair(document, &found, &converted.variables, &all)],
         documents: vec![Document { kind, name: name.into(), text: out }],
         notes: notes.collect(),
         ..Migrated::default()
     })
+}
+
+/// Two policies that deny what both delete.
+fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Condition]) -> Pair {
+    let mut found = Matching { conditions: Vec::new(), ..found.clone() };
+    found.rules.iter_mut().for_each(|rule| rule.operations = vec![CREATE.into()]);
+    let spec = document.get("spec").cloned().unwrap_or_default();
+    let mut rule = Fields::new();
+    rule.insert("name", Value::from("cleanup"));
+    for (from, to) in [("match", "match"), ("exclude", "exclude")] {
+        if let Some(value) = spec.get(from) {
+            rule.insert(to, created(value));
+        }
+    }
+    for (from, to) in [("context", "context"), ("conditions", "preconditions")] {
+        if let Some(value) = spec.get(from).filter(|_| spec.get("conditions").is_some()) {
+            rule.insert(to, of_object(value));
+        }
+    }
+    let mut new = Map::default();
+    new.push("validationActions", Node::texts(&["Audit".to_string()]));
+    new.push("matchConstraints", constraints(&found));
+    if !variables.is_empty() {
+        let list = variables.iter().map(|v| named(&v.name, &v.expression));
+        new.push("variables", Node::list(list));
+    }
+    let holds: Vec<String> = all.iter().map(|one| format!("({})", one.expression)).collect();
+    let expression = match holds.is_empty() {
+        true => "false".to_string(),
+        false => format!("!({})", holds.join(" && ")),
+    };
+    let check = Node::map([("expression", Node::Code(expression))]);
+    new.push("validations", Node::list(std::iter::once(check)));
+    Pair::of_deletion(document, Value::Map(rule), new)
+}
+
+/// A block of `match` or `exclude` for objects that are created.
+fn created(block: &Value) -> Value {
+    match block {
+        Value::List(items) => Value::list(items.iter().map(created).collect()),
+        Value::Map(fields) => {
+            let of = |(key, value): (&Str, &Value)| {
+                let value = match &**key {
+                    "resources" => value.with("operations", Value::list(vec![Value::from(CREATE)])),
+                    _ => created(value),
+                };
+                (key.clone(), value)
+            };
+            Value::Map(fields.iter().map(of).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn named(name: &str, expression: &str) -> Node {
+    Node::map([("name", Node::text(name)), ("expression", Node::Code(expression.into()))])
 }
 
 /// The conditions in CEL: those of a rule with the target as its object.
@@ -102,33 +160,6 @@ fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refus
         let path = refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions");
         Refusal { place: Origin::new(path.replace("spec.rules[0]", "spec")), ..refusal }
     })
-}
-
-/// A value in whose variables the target is the object of a request.
-fn of_object(value: &Value) -> Value {
-    match value {
-        Value::Str(text) if text.contains("{{") => {
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-            let mut out = String::new();
-            let mut rest = &**text;
-            while let Some(at) = rest.find("target") {
-                let (before, found) = rest.split_at(at);
-                let after = found.get("target".len()..).unwrap_or_default();
-                let is_whole =
-                    !before.ends_with(is_word) && !after.starts_with(|c: char| is_word(c) && c != '.');
-                out.push_str(before);
-                out.push_str(if is_whole { "request.object" } else { "target" });
-                rest = after;
-            }
-            out.push_str(rest);
-            Value::from(out)
-        }
-        Value::List(items) => Value::list(items.iter().map(of_object).collect()),
-        Value::Map(fields) => {
-            Value::Map(fields.iter().map(|(key, value)| (key.clone(), of_object(value))).collect())
-        }
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

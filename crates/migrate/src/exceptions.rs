@@ -145,10 +145,11 @@ fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, 
     rule.insert("preconditions", written.clone());
     let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
     let context = Context::new(Target::Kyverno, Vec::new(), options.types.clone());
-    let converted = convert_conditions(&crate::lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
-        place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
-        ..refusal
-    })?;
+    let converted =
+        convert_conditions(&crate::lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
+            place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
+            ..refusal
+        })?;
     if !converted.variables.is_empty() {
         return Err(Refusal::new(
             "conditions that share data",

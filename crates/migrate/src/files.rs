@@ -15,12 +15,13 @@ use ephor_sources::files::SourceText;
 use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
+use crate::paired::{joined, prove_pairs, together};
 use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
 use crate::value::Value;
 
 /// The separator of documents.
-const SEPARATOR: &str = "---\n";
+pub(crate) const SEPARATOR: &str = "---\n";
 
 /// What came of a file.
 #[derive(Debug)]
@@ -132,7 +133,7 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
     let id = (read(&["kind"]), read(&["metadata", "name"]));
     let outcome = match value.as_ref() {
         Ok(value) if is_migrated(value) => outcome(name, text, line, options, limits),
-        Ok(value) if is_cleanup(value) => deleting(name, text, line, options),
+        Ok(value) if is_cleanup(value) => deleting(name, text, line, options, limits),
         _ => Outcome::Unchanged,
     };
     let namespace = read(&["metadata", "namespace"]);
@@ -166,7 +167,7 @@ fn original(name: &str, text: &str, line: usize, value: Value) -> Original {
 }
 
 /// What came of a policy that deletes objects.
-fn deleting(name: &str, text: &str, line: usize, options: &Options) -> Outcome {
+fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
     let source = SourceText { name: name.into(), text: text.into() };
     let loaded = argument_for(&[source], Reader::Scan);
     if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
@@ -175,8 +176,8 @@ fn deleting(name: &str, text: &str, line: usize, options: &Options) -> Outcome {
     let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
     match crate::deleting::migrate(&original, options) {
         Ok(migrated) => {
-            let answer = Answer::Incomparable("deletions happen on a schedule".into());
-            Outcome::Moved(Box::new(migrated), Box::new(Ok(Proof::without(answer))))
+            let proof = prove_pairs(name, &migrated.pairs, limits, false);
+            Outcome::Moved(Box::new(migrated), Box::new(proof))
         }
         Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
     }
@@ -312,20 +313,22 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     let reasons = || migrated.not_compared.iter().map(|what| format!("{what} are not compared"));
     let new = new.join(SEPARATOR);
     if [old, &new].iter().any(|text| text.contains("random(")) {
-        return usable(name, old, &new, "random texts are not compared".into());
+        usable(name, old, &new)?;
+        return Ok(Proof::without(Answer::Incomparable("random texts are not compared".into())));
     }
-    if migrated.is_apart {
-        return usable(name, old, &new, reasons().collect::<Vec<_>>().join("; "));
-    }
-    let mut proof = prove(name, old, &new, limits, migrated.leaves_controllers)?;
+    let left = migrated.leaves_controllers;
+    let mut proof = match migrated.is_apart {
+        true => {
+            usable(name, old, &new)?;
+            prove_pairs(name, &migrated.pairs, limits, left)?
+        }
+        false => {
+            let whole = prove(name, old, &new, limits, left)?;
+            together(whole, prove_pairs(name, &migrated.pairs, limits, left)?)
+        }
+    };
     if !migrated.not_compared.is_empty() {
-        proof.answer = match proof.answer {
-            Answer::Proved => Answer::Tested(reasons().collect()),
-            Answer::ProvedRelative(all) | Answer::Tested(all) => {
-                Answer::Tested(all.into_iter().chain(reasons()).collect())
-            }
-            other => other,
-        };
+        proof.answer = joined(proof.answer, Answer::Tested(reasons().collect()));
     }
     Ok(proof)
 }

@@ -28,6 +28,8 @@ mod names;
 mod native;
 mod operations;
 mod original;
+mod paired;
+mod parts;
 mod policy;
 mod proof;
 pub mod text;

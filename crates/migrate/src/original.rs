@@ -139,7 +139,7 @@ impl Original {
     fn expected(&self, named: &Named<'_>) -> Value {
         let mut out = crate::value::Map::new();
         out.insert("name", Value::from(named.name));
-        if let Some(namespace) = named.namespace {
+        if let Some(namespace) = named.namespace.filter(|own| !own.is_empty()) {
             out.insert("namespace", Value::from(namespace));
         }
         let old = self.value.get("metadata").and_then(Value::as_map);
@@ -199,7 +199,7 @@ impl Original {
                 _ => out.extend(moved(&block, fields.indent, 2)),
             }
         }
-        if let Some(namespace) = named.namespace.filter(|_| !has_namespace) {
+        if let Some(namespace) = named.namespace.filter(|own| !has_namespace && !own.is_empty()) {
             out.insert(2.min(out.len()), format!("  namespace: {}", one_line(namespace)));
         }
         if let Some((key, origin)) = named.origin.filter(|_| !has_annotations) {

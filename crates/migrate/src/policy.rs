@@ -20,6 +20,7 @@ use crate::ir::{Origin, Policy, Rule};
 use crate::kubernetes::{Kinds, Types};
 use crate::names::{Names, dns};
 use crate::original::{Named, Original};
+use crate::parts::{self, Pair};
 use crate::proof::LEFT;
 use crate::value::{Str, Value};
 use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
@@ -96,8 +97,10 @@ pub struct Migrated {
     pub leaves_controllers: bool,
     /// What is not compared with the origin.
     pub not_compared: Vec<String>,
-    /// Whether nothing of it is compared.
+    /// Whether nothing of it is compared but its parts.
     pub is_apart: bool,
+    /// The parts that act on other objects than that of a request, as policies about one object.
+    pub(crate) pairs: Vec<Pair>,
     /// The documents in audit mode, with an annotation that names the policy whose decisions they are compared with; none where an audit mode
     /// does not exist, or [`Options::shadows`] is not set.
     pub shadows: Vec<Document>,
@@ -171,6 +174,14 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    let pairs: Vec<Pair> = (0..policy.rules.len())
+        .flat_map(|at| {
+            let is_of = |draft: &&Draft| draft.rules.iter().any(|(own, _)| *own == at);
+            let own: Vec<&Draft> = drafts.iter().filter(is_of).collect();
+            let rule = written_rules(&original.value).get(at).cloned().unwrap_or_default();
+            parts::pairs(&source, &rule, &own)
+        })
+        .collect();
     let drafts = merge(drafts);
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
@@ -178,14 +189,15 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     let targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
     let verified = drafts.iter().filter(|draft| draft.images.is_some()).count();
     let mut out = Migrated { notes, ..Migrated::default() };
-    // Where images are verified nothing is compared without a registry.
+    // Where images are verified no object says what a registry does.
     out.is_apart = verified > 0 || targets == drafts.len();
     if verified > 0 {
         out.not_compared.push("signatures of images".into());
     }
-    if targets > 0 {
-        out.not_compared.push("changes of other objects than that of the request".into());
+    if drafts.iter().any(|draft| draft.targets.as_ref().is_some_and(|targets| targets.expression.is_some())) {
+        out.not_compared.push("targets that depend on the request".into());
     }
+    out.pairs = pairs;
     out.documents = documents(&source, &drafts, &mut out.rules, REPLACES);
     if options.shadows {
         out.shadows = shadows(&source, drafts);
@@ -454,7 +466,7 @@ fn shadows(source: &Source<'_>, mut drafts: Vec<Draft>) -> Vec<Document> {
 
 /// The documents of drafts, with an annotation of this name where they do not have the name of the policy; notes for each rule the policies
 /// that have it.
-fn documents(
+pub(crate) fn documents(
     source: &Source<'_>,
     drafts: &[Draft],
     rules: &mut Vec<(String, Vec<String>)>,

@@ -120,7 +120,7 @@ const MORE: usize = 6;
 pub(crate) const LEFT: &str = "ReplicationController";
 
 /// The policies of a text.
-fn policies(name: &str, text: &str) -> Policies {
+pub(crate) fn policies(name: &str, text: &str) -> Policies {
     argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
 }
 
@@ -241,7 +241,7 @@ fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
 ///
 /// # Errors
 /// A side cannot be used.
-pub fn usable(file: &str, old: &str, new: &str, why: String) -> Result<Proof, SideError> {
+pub fn usable(file: &str, old: &str, new: &str) -> Result<(), SideError> {
     Side::new(policies(file, old), file)?;
     let after = Side::new(policies("migrated", new), "the migrated policy")?;
     // Policies about images report their faults with each request only.
@@ -253,11 +253,11 @@ pub fn usable(file: &str, old: &str, new: &str, why: String) -> Result<Proof, Si
     if let Some(fault) = fault {
         return Err(SideError::Unusable(fault.to_string()));
     }
-    Ok(Proof::without(Answer::Incomparable(why)))
+    Ok(())
 }
 
 /// Counts apart what is no difference in practice.
-fn judged(found: Comparison, old: &Side, selects_deletions: bool) -> Proof {
+pub(crate) fn judged(found: Comparison, old: &Side, selects_deletions: bool) -> Proof {
     let (mut differences, mut in_files, mut deletions) = (Vec::new(), 0, false);
     let mut existing = found.existing.is_some();
     for one in found.differences {

@@ -29,6 +29,17 @@ pub(super) fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
     bare(one) == bare(other)
 }
 
+/// Whether deletions are among requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deletions {
+    /// None.
+    None,
+    /// Some requests are.
+    Some,
+    /// All of them are.
+    Only,
+}
+
 /// How expressions name what a request is about.
 pub(super) struct Subject {
     /// The object; that which goes away in deletions.
@@ -40,13 +51,14 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn of(all: &Selected, has_deletions: bool) -> Subject {
+    pub(super) fn of(all: &Selected, deletions: Deletions) -> Subject {
+        let has_deletions = deletions != Deletions::None;
         let only_namespaces = all.has_namespaces && all.kinds.len() == 1 && !all.is_open;
         Subject {
-            object: if has_deletions {
-                "(request.operation == 'DELETE' ? oldObject : object)"
-            } else {
-                "object"
+            object: match deletions {
+                Deletions::None => "object",
+                Deletions::Some => "(request.operation == 'DELETE' ? oldObject : object)",
+                Deletions::Only => "oldObject",
             },
             namespace: match (all.has_cluster, has_deletions) {
                 _ if only_namespaces && has_deletions => "request.name",

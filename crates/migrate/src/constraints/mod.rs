@@ -16,7 +16,7 @@ use crate::ir::matcher::{Filter, Requirement};
 use crate::ir::{Matcher, Rule};
 use crate::kubernetes::Kinds;
 use crate::value::Str;
-use filters::{Skip, Subject, Writer, can_match, is_same_but_kinds};
+use filters::{Deletions, Skip, Subject, Writer, can_match, is_same_but_kinds};
 use kinds::{Selected, selected};
 
 pub use kinds::Resources;
@@ -144,7 +144,7 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
     };
     let has_namespaces = filters.iter().any(may_be_namespace);
     let all = Selected { has_cluster: true, has_namespaces, is_open: true, ..Selected::default() };
-    let subject = Subject::of(&all, false);
+    let subject = Subject::of(&all, Deletions::None);
     let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
     let mut out = Matching::default();
     match (when, filters.as_slice()) {
@@ -219,7 +219,7 @@ fn found(
     }
     let subject = match is_stored {
         true => Subject::of_stored(&all),
-        false => Subject::of(&all, out.has_deletions()),
+        false => Subject::of(&all, out.deletions()),
     };
     let writer = Writer { subject: &subject, kinds, matched: &all, default };
     match bases.as_slice() {
@@ -265,6 +265,15 @@ impl Matching {
                 rule.resources.names.push("pods/ephemeralcontainers".into());
                 self.is_pods = false;
             }
+        }
+    }
+
+    fn deletions(&self) -> Deletions {
+        let is_only = |rule: &ResourceRule| rule.operations.iter().all(|operation| operation == "DELETE");
+        match self.has_deletions() {
+            true if self.rules.iter().all(is_only) => Deletions::Only,
+            true => Deletions::Some,
+            false => Deletions::None,
         }
     }
 

@@ -23,12 +23,14 @@ use super::{Changes, changes, laid_out, own_conditions, own_variables, precondit
 /// The objects that are changed because of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Targets {
+    /// The position among the targets of the rule.
+    pub at: usize,
     /// An expression that returns them; else they are selected.
-    expression: Option<String>,
+    pub expression: Option<String>,
     /// What selects them.
-    matching: Matching,
+    pub matching: Matching,
     /// What else must hold of them.
-    conditions: Vec<Condition>,
+    pub conditions: Vec<Condition>,
 }
 
 impl Targets {
@@ -59,7 +61,7 @@ pub fn drafts(
     let converted = preconditions(&written, None, at, context)?;
     let list = written.at(&["mutate", "targets"]).and_then(Value::as_list).unwrap_or_default();
     let mut out = Vec::new();
-    for (own, one) in body.targets.iter().flat_map(|all| all.iter()).zip(list) {
+    for (position, (own, one)) in body.targets.iter().flat_map(|all| all.iter()).zip(list).enumerate() {
         let writer = Writer { source, rule, own, written: one, request: context };
         let matching = writer.matching()?;
         let trigger = Trigger { kinds: context.kinds.clone(), bindings: own.bindings.to_vec() };
@@ -99,7 +101,7 @@ pub fn drafts(
             conditions: own_conditions(&converted),
             variables: own_variables(&converted),
             mutations,
-            targets: Some(Targets { expression, matching, conditions }),
+            targets: Some(Targets { at: position, expression, matching, conditions }),
             ..Draft::default()
         });
     }
