@@ -16,24 +16,36 @@ pub fn add(definition: &Value, types: &mut Types) {
         let version = Str::from(version.text_at(&["name"]));
         let name: Str = format!("{group}/{version}.{kind}").into();
         let mut def = object(schema, &name, types, 0);
-        for (field, ty) in [
-            ("apiVersion", Type::Leaf(Leaf::String)),
-            ("kind", Type::Leaf(Leaf::String)),
-            ("metadata", Type::Named("meta/v1.ObjectMeta".into(), Whole::Merged)),
-        ] {
-            def.fields.retain(|f| *f.name != *field);
-            def.fields.push(Field {
-                name: field.into(),
-                required: false,
-                nullable: false,
-                ty,
-                default: None,
-                go: GoNames::default(),
-            });
+        for field in common(false) {
+            def.fields.retain(|own| *own.name != *field.name);
+            def.fields.push(field);
         }
         types.insert(def);
         types.insert_kind([group.clone(), version, kind.clone()], name);
     }
+}
+
+/// The fields of every object.
+fn common(required: bool) -> impl Iterator<Item = Field> {
+    let all = [
+        ("apiVersion", Type::Leaf(Leaf::String)),
+        ("kind", Type::Leaf(Leaf::String)),
+        ("metadata", Type::Named("meta/v1.ObjectMeta".into(), Whole::Merged)),
+    ];
+    all.into_iter().map(move |(field, ty)| Field {
+        name: field.into(),
+        required,
+        nullable: false,
+        ty,
+        default: None,
+        go: GoNames::default(),
+    })
+}
+
+/// The type of objects of a kind without a schema: what every object has, and whatever else.
+pub fn any_object() -> TypeDef {
+    let fields = common(true).collect();
+    TypeDef { name: "object".into(), whole: Whole::Merged, leaf: None, open: true, custom: true, fields }
 }
 
 fn is(schema: &Value, key: &str) -> bool {

@@ -16,7 +16,9 @@ pub mod prune;
 pub mod published;
 pub mod schema;
 
+pub use custom::any_object;
 use ephor_value as value;
 pub use id::{kind_object, resource_object};
 pub use kinds::{Kinds, Resource};
+
 pub use schema::Types;

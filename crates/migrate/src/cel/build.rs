@@ -162,10 +162,40 @@ pub fn over(range: Node, macro_name: &str, var: &str, body: Node) -> Node {
 
 /// `condition ? then : other`
 pub fn choose(condition: Node, then: Node, other: Node) -> Node {
-    match constant_bool(&condition) {
-        Some(true) => then,
-        Some(false) => other,
-        None => call("_?_:_", vec![condition, then, other]),
+    match (constant_bool(&condition), constant_bool(&then), constant_bool(&other)) {
+        (Some(true), ..) => then,
+        (Some(false), ..) => other,
+        (None, Some(true), Some(false)) if is_truth_value(&condition) => condition,
+        (None, Some(false), Some(true)) => not(condition),
+        _ => call("_?_:_", vec![condition, then, other]),
+    }
+}
+
+/// Whether the checker takes an expression for a truth value.
+fn is_truth_value(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Select { test, .. } => *test,
+        Kind::Call { function, .. } => matches!(
+            &**function,
+            "!_" | "_&&_"
+                | "_||_"
+                | "_==_"
+                | "_!=_"
+                | "_<_"
+                | "_<=_"
+                | "_>_"
+                | "_>=_"
+                | "_in_"
+                | "@in"
+                | "all"
+                | "exists"
+                | "hasValue"
+                | "startsWith"
+                | "endsWith"
+                | "matches"
+                | "contains"
+        ),
+        _ => false,
     }
 }
 
@@ -201,6 +231,11 @@ pub fn not(node: Node) -> Node {
             // A list that has no items has none.
             ("_>_", _) if is_some_size(&args) => call("_==_", args),
             ("_==_", _) if is_some_size(&args) => call("_>_", args),
+            // Sizes are whole numbers.
+            ("_>_", _) if is_size(&args) => call("_<=_", args),
+            ("_<_", _) if is_size(&args) => call("_>=_", args),
+            ("_>=_", _) if is_size(&args) => call("_<_", args),
+            ("_<=_", _) if is_size(&args) => call("_>_", args),
             (_, Some(other)) => call(other, args),
             ("_&&_" | "_||_", _) if args.iter().all(|arg| is_negated(arg) || chain(arg)) => {
                 let other = if &*function == "_&&_" { "_||_" } else { "_&&_" };
@@ -223,8 +258,13 @@ pub fn not(node: Node) -> Node {
 
 /// Whether a size is compared with zero.
 fn is_some_size(args: &[Node]) -> bool {
+    is_size(args) && args.last().is_some_and(|right| matches!(right.kind, Kind::Const(Value::Int(0))))
+}
+
+/// Whether a size is compared with a number.
+fn is_size(args: &[Node]) -> bool {
     let [Node { kind: Kind::Call { function, target: Some(_), .. }, .. }, right] = args else { return false };
-    **function == *"size" && matches!(right.kind, Kind::Const(Value::Int(0)))
+    **function == *"size" && matches!(right.kind, Kind::Const(Value::Int(_)))
 }
 
 /// Whether a node is a negation that goes away, or a comparison that turns.
@@ -243,6 +283,7 @@ fn is_shorter_negated(node: &Node) -> bool {
 /// Whether the negation of a node is not longer.
 fn is_negated(node: &Node) -> bool {
     ["!_", "_!=_", "_==_"].iter().any(|function| operands(node, function).is_some())
+        || ["_>_", "_<_", "_>=_", "_<=_"].iter().any(|f| operands(node, f).is_some_and(is_size))
 }
 
 fn chain(node: &Node) -> bool {

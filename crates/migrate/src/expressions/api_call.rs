@@ -4,8 +4,8 @@
 //! fields to read. Semantics: `docs/variables.md`, "apiCall".
 
 use crate::cel::build::{
-    binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, over, select,
-    text,
+    binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, or_value,
+    over, select, select_optional, text,
 };
 use crate::cel_tree::{Entry, Kind, Node};
 use crate::ir::Template;
@@ -205,13 +205,30 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         }
         _ if is_post => return Err(scope.refuse("data for one object of the API", "read the object")),
         [plural] => {
-            let labels = segments.labels.map(|(node, more)| {
-                faults.extend(more);
-                node
-            });
+            let Selectors { labels, fields } = segments.selectors;
+            faults.extend(segments.faults);
             let args = arguments(&api_version, plural.clone(), namespace, labels, scope)?;
             let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
-            fetched(own, "resource", "list", args, ty, faults, scope)
+            if fields.is_empty() {
+                return Ok(fetched(own, "resource", "list", args, ty, faults, scope));
+            }
+            let all = cel_call("dyn", vec![method(name("resource"), "list", args)]);
+            let item = scope.item_name(None);
+            let test = |(path, value): (Vec<String>, Node)| match &path[..] {
+                [metadata, field] if *metadata == "metadata" => {
+                    equals(select(select(name(&item), metadata), field), value)
+                }
+                path => {
+                    let found = path.iter().fold(name(&item), |node, key| select_optional(node, key));
+                    equals(or_value(found, text("")), value)
+                }
+            };
+            let test = crate::cel::build::all(fields.into_iter().map(test).collect());
+            let items = over(select(all, "items"), "filter", &item, test);
+            outside(own, cel_call("dyn", vec![object(vec![(text("items"), items)])]), ty, faults, scope)
+        }
+        _ if !segments.selectors.is_empty() => {
+            return Err(scope.refuse("a query of a path to one object", "leave it out"));
         }
         [plural, name] => {
             let args = arguments(&api_version, plural.clone(), namespace, Some(name.clone()), scope)?;
@@ -253,10 +270,26 @@ fn as_word(node: &Node) -> Option<String> {
     }
 }
 
-/// The parts of a path, and the labels of its query.
+/// The parts of a path, and what its query selects.
 struct Segments {
     path: Vec<(Node, Faults)>,
-    labels: Option<(Node, Faults)>,
+    selectors: Selectors,
+    faults: Faults,
+}
+
+/// What the objects of a list must have.
+#[derive(Default)]
+struct Selectors {
+    /// Labels, as an object.
+    labels: Option<Node>,
+    /// Fields, each with its value.
+    fields: Vec<(Vec<String>, Node)>,
+}
+
+impl Selectors {
+    fn is_empty(&self) -> bool {
+        self.labels.is_none() && self.fields.is_empty()
+    }
 }
 
 fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal> {
@@ -329,12 +362,24 @@ fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal>
     }
     all.extend(current.take());
     let is_empty = tail.iter().all(|part| part.as_ref().is_ok_and(String::is_empty));
-    let labels = if is_empty { None } else { Some((labels(&tail, scope)?, of_tail)) };
-    Ok(Segments { path: all, labels })
+    let selectors = if is_empty { Selectors::default() } else { selectors(&tail, scope)? };
+    Ok(Segments { path: all, selectors, faults: of_tail })
 }
 
-/// `labelSelector=a%3Db` as an object; a variable may be the whole value of a label.
-fn labels(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Node, Refusal> {
+/// Fields by which an API server selects objects, as texts that are empty where they are missing.
+const FIELDS: [&str; 8] = [
+    "metadata.name",
+    "metadata.namespace",
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "status.phase",
+    "type",
+];
+
+/// `labelSelector=a%3Db` and `fieldSelector=metadata.name=a`; a variable may be the whole value of a label or field.
+fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Selectors, Refusal> {
     // Variables stand as a character that no query has.
     const HOLE: char = '\u{0}';
     let written: String = query
@@ -349,21 +394,36 @@ fn labels(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Node, Ref
         scope.refuse(format!("the query `{shown}` of a path"), "filter the list that is read")
     };
     let mut holes = query.iter().filter_map(|part| part.as_ref().err());
-    let selector = written.strip_prefix("labelSelector=").filter(|s| !s.contains('&')).ok_or_else(refused)?;
-    let selector = selector.replace("%3D", "=").replace("%3d", "=").replace("%2C", ",").replace("%2F", "/");
-    let mut pairs = Vec::new();
-    for one in selector.split(',') {
-        let (key, value) = one.split_once('=').ok_or_else(refused)?;
-        let value = value.trim_start_matches('=');
-        if key.ends_with('!') || key.is_empty() || key.contains(HOLE) {
-            return Err(refused());
+    let mut out = Selectors::default();
+    for parameter in written.split('&') {
+        let (kind, selector) = parameter.split_once('=').ok_or_else(refused)?;
+        let selector =
+            selector.replace("%3D", "=").replace("%3d", "=").replace("%2C", ",").replace("%2F", "/");
+        let mut pairs = Vec::new();
+        for one in selector.split(',') {
+            let (key, value) = one.split_once('=').ok_or_else(refused)?;
+            let value = value.trim_start_matches('=');
+            if key.ends_with('!') || key.is_empty() || key.contains(HOLE) {
+                return Err(refused());
+            }
+            let value = match value.contains(HOLE) {
+                true if value.chars().eq([HOLE]) => holes.next().cloned().ok_or_else(refused)?,
+                true => return Err(refused()),
+                false => text(value),
+            };
+            pairs.push((key.to_string(), value));
         }
-        let value = match value.contains(HOLE) {
-            true if value.chars().eq([HOLE]) => holes.next().cloned().ok_or_else(refused)?,
-            true => return Err(refused()),
-            false => text(value),
-        };
-        pairs.push((text(key), value));
+        match kind {
+            "labelSelector" if out.labels.is_none() => {
+                let pairs = pairs.into_iter().map(|(key, value)| (text(&key), value));
+                out.labels = Some(object(pairs.collect()));
+            }
+            "fieldSelector" if pairs.iter().all(|(key, _)| FIELDS.contains(&&**key)) => {
+                let path = |key: &str| key.split('.').map(String::from).collect();
+                out.fields.extend(pairs.into_iter().map(|(key, value)| (path(&key), value)));
+            }
+            _ => return Err(refused()),
+        }
     }
-    Ok(crate::cel::build::object(pairs))
+    Ok(out)
 }

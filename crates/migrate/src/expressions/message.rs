@@ -14,7 +14,7 @@ use super::Refusal;
 use super::forms::ty_of;
 use super::rule::Inside;
 use super::scope::Scope;
-use super::template::{nested, query};
+use super::template::{json, nested, query};
 use super::term::{ABSORBED, Faults, Val, has_of};
 use super::types::Ty;
 
@@ -158,8 +158,10 @@ fn is_readable(faults: &Faults) -> bool {
 
 /// A value as a text that never fails, unless data from outside are missing.
 fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
+    let writes_json = scope.cx.target == super::Target::Kyverno;
     let as_string = |node: Node, ty: &Ty| match ty {
         Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
+        Ty::Object(_) | Ty::Map(_) | Ty::List(_) if writes_json => Some(json(node)),
         Ty::Object(_) | Ty::Map(_) | Ty::List(_) => None,
         Ty::Text => Some(node),
         _ => Some(call("string", vec![node])),
@@ -184,6 +186,10 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 let own = as_string(path.strict(), &path.ty)?;
                 return Some(choose(path.present(), own, text("")));
             }
+            if matches!(path.ty, Ty::Object(_) | Ty::Map(_)) {
+                let own = as_string(path.strict(), &path.ty)?;
+                return Some(choose(path.present(), own, text("")));
+            }
             let default = match path.ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
                 _ => text(""),
@@ -195,6 +201,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             let (node, faults) = super::lists::count(&of.clone().rescued(), scope).ok()?;
             is_readable(&faults).then(|| call("string", vec![node]))
         }
+        Val::Optional { ty: Ty::Object(_) | Ty::Map(_), .. } => None,
         Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
             let default = match ty {
                 Ty::List(_) => crate::cel::build::list(Vec::new()),
@@ -234,9 +241,9 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             }
             _ => None,
         },
-        Val::Loop(_) | Val::Chain(_) | Val::Keys(..) if ty_of(val).item() == Ty::Text => {
+        Val::Loop(_) | Val::Chain(_) | Val::Keys(..) => {
             let (node, faults) = super::lists::built(&val.clone().rescued(), scope).ok()?;
-            if is_readable(&faults) { as_string(node, &Ty::List(Box::new(Ty::Text))) } else { None }
+            if is_readable(&faults) { as_string(node, &ty_of(val)) } else { None }
         }
         _ => None,
     }

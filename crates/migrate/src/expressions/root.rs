@@ -134,6 +134,10 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
                 };
                 return Ok((found, rest));
             }
+            None if scope.cx.target == super::Target::Kyverno => {
+                let ty = Ty::Map(Box::new(Ty::Any));
+                return Ok((Val::Node { node: of("userInfo"), ty, faults: Faults::new() }, rest));
+            }
             None => return Err(scope.refuse("the whole of the user", "use the name or the groups")),
         },
         "kind" | "resource" | "requestKind" | "requestResource" => {

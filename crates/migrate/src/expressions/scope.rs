@@ -63,7 +63,11 @@ impl<'c> Scope<'c> {
         Scope {
             cx,
             wild: false,
-            object: Ty::of_kinds(&cx.kinds, &cx.types),
+            // What is sent to connect has no metadata.
+            object: match cx.kinds.is_empty() && cx.operations.iter().any(|o| **o == *"CONNECT") {
+                true => Ty::Any,
+                false => Ty::of_kinds(&cx.kinds, &cx.types),
+            },
             place,
             loops: Vec::new(),
             names: BTreeMap::new(),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{binary, call, method, text};
+use crate::cel::build::{binary, call, method, name, text};
 use crate::cel_tree::Node;
 use crate::ir::Template;
 use crate::ir::template::{Part, Query, Rounds};
@@ -107,6 +107,7 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
         Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
             call("string", vec![node])
         }
+        Ty::List(_) | Ty::Map(_) | Ty::Object(_) if scope.cx.target == super::Target::Kyverno => json(node),
         Ty::List(item) if **item == Ty::Text => {
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
@@ -114,6 +115,11 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
         _ => return Err(scope.refuse("an object in a text", "name its fields")),
     };
     Ok((node, faults))
+}
+
+/// A value as JSON.
+pub fn json(node: Node) -> Node {
+    method(name("json"), "marshal", vec![node])
 }
 
 /// A text whose variables nest.

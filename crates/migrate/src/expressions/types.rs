@@ -2,9 +2,10 @@
 //!
 //! In: a type and a key. Out: the type of the field and whether it is always there. Where the kinds disagree, nothing is known.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::kubernetes::admitted::{always, is_null_when_missing, may_be};
+use crate::kubernetes::any_object;
 use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Str, Value};
 
@@ -61,6 +62,9 @@ impl PartialEq for Ty {
     }
 }
 
+/// An object of a kind without a schema.
+static ANY_OBJECT: LazyLock<Arc<TypeDef>> = LazyLock::new(|| Arc::new(any_object()));
+
 /// A field of an object.
 pub struct FieldOf {
     /// Its type.
@@ -74,14 +78,16 @@ pub struct FieldOf {
 }
 
 impl Ty {
-    /// Objects of these kinds.
+    /// Objects of these kinds, or of any kind where there are none. Of kinds without a schema is known what every object has.
     pub fn of_kinds(kinds: &[[Str; 3]], types: &Types) -> Ty {
-        let described = |kind: &[Str; 3]| Some((types.of_kind(kind)?.clone(), always(kind)));
-        let all: Option<Vec<_>> = kinds.iter().map(described).collect();
-        match all {
-            Some(all) if !all.is_empty() => Ty::Object(all),
-            _ => Ty::Any,
-        }
+        let described = |kind: &[Str; 3]| match types.of_kind(kind) {
+            Some(def) => (def.clone(), always(kind)),
+            None => (ANY_OBJECT.clone(), None),
+        };
+        Ty::Object(match kinds {
+            [] => vec![(ANY_OBJECT.clone(), None)],
+            kinds => kinds.iter().map(described).collect(),
+        })
     }
 
     /// Objects that have a field, which is at least this.

@@ -168,7 +168,13 @@ impl Writer<'_> {
             checks.push(self.check(&test, message, "validate"));
         }
         if checks.is_empty() {
-            checks.push(Check { expression: "true".into(), ..self.check("true", "", "imageReferences") });
+            // A policy has an attestor, also where it looks at digests alone.
+            attestors.anyone();
+            checks.push(Check {
+                expression: "true".into(),
+                message: None,
+                ..self.check("true", "", "imageReferences")
+            });
         }
         if own.mutate_digest {
             self.note(
