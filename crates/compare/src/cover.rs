@@ -137,8 +137,10 @@ pub fn compare_observed<'s>(
         Outside::Other(doubt) => doubt,
     };
     let mut found = of_sides(old, new, options, observer);
-    if let (Some(doubt), Answer::Tested(reasons)) = (doubt, &mut found.answer) {
-        reasons.push(doubt.clone());
+    if let Some(doubt) = doubt {
+        if let Answer::Tested(reasons) = &mut found.answer {
+            reasons.push(doubt.clone());
+        }
         found.reasons.push(doubt);
     }
     found

@@ -11,7 +11,7 @@ use crate::outside_data::{ApiError, ApiRequest, ExternalData, Found, Reader, Ser
 use crate::policies::policy_set::{Engine, PolicySet};
 
 /// Why a lookup fails.
-const NO_ANSWER: &str = "nothing answers in a comparison";
+pub const NO_ANSWER: &str = "nothing answers in a comparison";
 
 /// What functions of expressions know, for requests.
 pub(crate) static FUNCTIONS: LazyLock<Context> =

@@ -70,6 +70,8 @@ pub struct Predicates {
     /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
     /// (`docs/diff.md`, "Method").
     pub are_patterns: bool,
+    /// Whether `*` is among the constants because values may be patterns, and whether it is written somewhere.
+    pub star: [bool; 2],
     /// Lists and objects that values equal, or not.
     pub wholes: Vec<Value>,
     /// Whether the value at the place itself is compared with a text.
@@ -85,6 +87,9 @@ pub struct Predicates {
     pub(crate) functions: BTreeSet<String>,
     pub(super) constants: BTreeSet<String>,
 }
+
+/// The pattern that every text matches.
+const STAR: &str = "*";
 
 impl Predicates {
     /// What a policy tests.
@@ -137,6 +142,7 @@ impl Predicates {
         self.guessed.extend(other.guessed.iter().cloned());
         self.relates |= other.relates;
         self.are_patterns |= other.are_patterns;
+        self.star = [0, 1].map(|at| self.star[at] || other.star[at]);
         self.is_text |= other.is_text;
         for whole in &other.wholes {
             if !self.wholes.contains(whole) {
@@ -157,6 +163,26 @@ impl Predicates {
         self.constants.extend(other.constants.iter().cloned());
     }
 
+    /// A value may be a pattern: `*` is tried for it.
+    pub fn guess_pattern(&mut self) {
+        self.are_patterns = true;
+        self.star[0] = true;
+        self.constants.insert(STAR.into());
+    }
+
+    /// Where no value is a pattern: whether that makes a difference.
+    pub fn drop_patterns(&mut self) -> bool {
+        let mut is_any = self.star == [true, false];
+        if is_any {
+            self.constants.remove(STAR);
+            self.globs.remove(STAR);
+        }
+        for made in self.made.values_mut() {
+            is_any |= made.drop_patterns();
+        }
+        is_any
+    }
+
     /// Texts that values may be, besides those that are tested.
     pub fn add_texts(&mut self, texts: BTreeSet<String>) {
         self.constants.extend(texts);
@@ -165,6 +191,7 @@ impl Predicates {
 
     /// Adds a constant that values are compared with.
     pub fn add_constant(&mut self, value: &Value) {
+        self.star[1] |= value.any_text(&|text| text == STAR);
         match Tree::of(value) {
             Some(tree) => self.constant(&tree),
             None => self.open("a constant that cannot be analysed"),
@@ -174,6 +201,7 @@ impl Predicates {
 
     /// Adds the leaf of a pattern.
     pub fn add_leaf(&mut self, leaf: &Value) {
+        self.star[1] |= leaf.any_text(&|text| text == STAR);
         match Tree::of(leaf) {
             Some(tree) => self.leaf(&tree),
             None => self.open("a constant that cannot be analysed"),
@@ -372,8 +400,7 @@ impl Predicates {
         let is_membership =
             matches!(operator, Some("in" | "notIn" | "anyIn" | "allIn" | "anyNotIn" | "allNotIn"));
         if is_membership || !is_constant("value") {
-            self.are_patterns = true;
-            self.constants.insert("*".into());
+            self.guess_pattern();
         }
     }
 

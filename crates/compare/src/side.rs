@@ -115,6 +115,8 @@ pub enum SideError {
 /// Policies that are evaluated together, as a cluster would.
 pub struct Side {
     pub(crate) engine: Engine,
+    /// Whether values that conditions take for patterns are taken to have no wildcards.
+    pub(crate) knows_no_patterns: bool,
 }
 
 impl Side {
@@ -140,7 +142,13 @@ impl Side {
             return Err(SideError::NoPolicy { place: place.into() });
         }
         let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
-        Ok(Side { engine: outside::engine(set) })
+        Ok(Side { engine: outside::engine(set), knows_no_patterns: false })
+    }
+
+    /// The same where values of objects that conditions take for patterns have no wildcards: a proof is relative to that.
+    #[must_use]
+    pub fn without_patterns(self) -> Side {
+        Side { knows_no_patterns: true, ..self }
     }
 
     /// The policies.
@@ -183,7 +191,7 @@ impl Side {
         let policies = set.policies().iter().map(of_policy).collect();
         let set = PolicySet::new(policies, set.exceptions().to_vec())
             .with_cel_exceptions(set.cel_exceptions().to_vec());
-        Side { engine: outside::engine(set) }
+        Side { engine: outside::engine(set), knows_no_patterns: self.knows_no_patterns }
     }
 
     /// The same policies without what allows updates of objects that are violations already.

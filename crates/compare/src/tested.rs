@@ -213,6 +213,16 @@ impl Tested {
     }
 }
 
+impl Tested {
+    /// Where no value is a pattern.
+    pub fn drop_patterns(&mut self) {
+        for (_, both) in &mut self.places {
+            both.iter_mut().for_each(|one| _ = one.drop_patterns());
+        }
+        self.known.borrow_mut().clear();
+    }
+}
+
 /// A place as far as it is known: behind lists that are taken apart it may be at either depth.
 fn known(place: &[Step]) -> Place {
     place.iter().take_while(|step| **step != Step::Nested).cloned().collect()
@@ -248,9 +258,11 @@ fn predicates(test: &Test) -> Predicates {
             }
         }
         By::Membership => {
-            found.add_constant(&test.with);
-            found.add_constant(&Value::from("*"));
-            found.are_patterns = true;
+            // As a constant `*` is a pattern that every text matches.
+            if test.with.as_str() != Some("*") {
+                found.add_constant(&test.with);
+            }
+            found.guess_pattern();
         }
         By::Selector => found.add_constant(&test.with),
         By::Pattern => pattern(&test.with, &mut found),

@@ -166,7 +166,13 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                     }
                 }
             }
-            let tested = Tested::new(tests.as_ref(), &predicates);
+            let mut tested = Tested::new(tests.as_ref(), &predicates);
+            if side.knows_no_patterns {
+                tested.drop_patterns();
+                if predicates.drop_patterns() {
+                    predicates.taken.insert(NO_PATTERNS.into());
+                }
+            }
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
             }
@@ -199,6 +205,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
     }
     all
 }
+
+/// What is taken for granted of a side without patterns in values.
+const NO_PATTERNS: &str = "no `*` or `?` in values that conditions take for patterns";
 
 /// What is taken for granted of texts that become parts of expressions.
 fn taken(tests: &Tests) -> impl Iterator<Item = String> {

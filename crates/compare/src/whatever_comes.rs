@@ -15,6 +15,9 @@ use super::seen::without_answers;
 use super::shared::with_answers;
 use super::side::Side;
 
+/// How a reason begins that is about data from outside.
+pub const DOUBT: &str = "they may differ for some data of ";
+
 /// What is known where data from outside may be anything.
 pub(crate) enum Outside {
     /// They are equal.
@@ -63,6 +66,6 @@ fn doubt_of(found: &Comparison, names: &BTreeSet<String>) -> Option<String> {
     let is_apart =
         |one: &Difference| one.universe == Universe::Files || one.environment.operation == "DELETE";
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let why = || format!("they may differ for some data of {}", names.join(", "));
+    let why = || format!("{DOUBT}{}", names.join(", "));
     (!found.differences.iter().all(is_apart)).then(why)
 }
