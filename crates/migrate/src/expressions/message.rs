@@ -197,6 +197,13 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             as_string(path.or(default), &path.ty)
         }
         Val::Node { node, ty, faults } if is_readable(faults) => as_string(node.clone(), ty),
+        Val::Node { node, ty, faults } => {
+            // Where all that it reads is there.
+            let faults = || faults.iter().filter(|path| **path != *ABSORBED);
+            let terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
+            let is_all = terms.len() == faults().count();
+            is_all.then(|| Some(choose(crate::cel::build::all(terms), as_string(node.clone(), ty)?, text(""))))?
+        }
         Val::Count(of) => {
             let (node, faults) = super::lists::count(&of.clone().rescued(), scope).ok()?;
             is_readable(&faults).then(|| call("string", vec![node]))

@@ -8,9 +8,9 @@ use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
 use crate::cel::{WIDTH, print};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::Body;
+use crate::ir::rule::{Body, Message};
 use crate::ir::shape::Pattern;
-use crate::ir::{Conditions, Origin, Rule};
+use crate::ir::{Condition, Conditions, Origin, Rule};
 use crate::value::{Str, Value};
 
 use super::conditions::{both, conditions, fails_alike};
@@ -32,8 +32,8 @@ pub struct Checked {
     pub inside: Option<Inside>,
     /// A message of its own.
     pub message: Option<String>,
-    /// The message of its only condition.
-    pub stated: Option<String>,
+    /// The message with those of its conditions.
+    pub stated: Option<Box<Message>>,
 }
 
 /// The loop around a check.
@@ -75,14 +75,17 @@ pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted,
         None => Test::constant(true),
         Some(own) => conditions(own, &mut scope)?,
     };
-    let checks = checked(check, &mut scope)?;
+    let mut checks = checked(check, &mut scope)?;
+    if let Check::Deny(conditions) = check {
+        checks = by_message(conditions, own, checks, &mut scope)?;
+    }
     let mut validations: Vec<(Checked, Option<Str>, Option<Node>)> = Vec::new();
     for one in checks {
-        let (text, computed) =
-            match one.message.as_ref().or(one.stated.as_ref().filter(|_| own.text.is_empty())) {
-                Some(text) => (Some(Str::from(text.as_str())), None),
-                None => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
-            };
+        let (text, computed) = match (&one.message, &one.stated) {
+            (Some(text), _) => (Some(Str::from(text.as_str())), None),
+            (None, Some(stated)) => message(stated, &rule.name, one.inside.as_ref(), &mut scope)?,
+            (None, None) => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
+        };
         validations.push((one, text, computed));
     }
     Ok(finished(rule, admit, validations, readers, &scope))
@@ -199,9 +202,7 @@ fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
 fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     match check {
         Check::Deny(own) => {
-            let mut all = plain(conditions(own, scope)?.negated(), &own.origin);
-            all.iter_mut().for_each(|one| one.stated = stated(own));
-            Ok(all)
+            Ok(plain(conditions(own, scope)?.negated(), &own.origin))
         }
         Check::Pattern(overlay, origin) => {
             let outside = std::mem::replace(&mut scope.place, origin.clone());
@@ -228,14 +229,42 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
     }
 }
 
-/// The message of conditions of which only one says something, and nothing that is read.
-fn stated(own: &Conditions) -> Option<String> {
-    let all = own.any.iter().flat_map(|any| any.iter()).chain(own.all.iter());
-    let mut said = all.map(|condition| &*condition.message).filter(|message| !message.is_empty());
-    match (said.next(), said.next()) {
-        (Some(only), None) if !only.contains("{{") => Some(only.to_string()),
-        _ => None,
+/// Checks with the messages of their conditions: those of which one must hold are a check each, where they say something of their own.
+fn by_message(
+    own: &Conditions,
+    message: &Message,
+    checks: Vec<Checked>,
+    scope: &mut Scope<'_>,
+) -> Result<Vec<Checked>, Refusal> {
+    let said = |all: &[Condition]| -> Vec<Str> {
+        all.iter().map(|one| one.message.clone()).filter(|text| !text.is_empty()).collect()
+    };
+    match own.any.as_deref() {
+        Some(any) if own.all.is_empty() && !said(any).is_empty() => {
+            let mut out = Vec::new();
+            for one in any {
+                let alone = Conditions { any: None, all: [one.clone()].into(), ..own.clone() };
+                let stated = Some(Box::new(with(message, &said(std::slice::from_ref(one)))));
+                let check = plain(conditions(&alone, scope)?.negated(), &one.origin);
+                out.extend(check.into_iter().map(|check| Checked { stated: stated.clone(), ..check }));
+            }
+            Ok(out)
+        }
+        _ if !said(&own.all).is_empty() => {
+            let stated = Some(Box::new(with(message, &said(&own.all))));
+            Ok(checks.into_iter().map(|check| Checked { stated: stated.clone(), ..check }).collect())
+        }
+        _ => Ok(checks),
     }
+}
+
+/// A message with others behind it.
+fn with(message: &Message, others: &[Str]) -> Message {
+    let own = std::iter::once(&message.text).filter(|text| !text.is_empty());
+    let all: Vec<&str> = own.chain(others).map(|text| &**text).collect();
+    let text = Str::from(all.join("; "));
+    let template = crate::lower::template::text(&text, &message.names);
+    Message { text, template, ..message.clone() }
 }
 
 /// Loops that require the same of the containers of several lists are one loop.
