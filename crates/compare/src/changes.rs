@@ -34,7 +34,7 @@ use crate::lower::LATE;
 use crate::patch::schema::Schema;
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::print::json;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, stack};
 
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
@@ -51,7 +51,8 @@ use super::units::{selects, units};
 use super::writes::{Resolved, Writes, Written, resolved, type_at, writes};
 
 /// What a strategic merge does to a list when it walks over it.
-const MERGED: &str = "in lists that are merged by keys each item has all of these, and no two the same";
+pub(crate) const MERGED: &str =
+    "in lists that are merged by keys each item has all of these, and no two the same";
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -431,6 +432,34 @@ fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
             keys.iter().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).collect();
         own.len() == keys.len() && known.insert(own.into_iter().map(json).collect::<Vec<_>>())
     })
+}
+
+/// Whether each item of the lists in a value that are merged by keys has all of these, and no two have the same. A protocol that is not said is TCP.
+pub(crate) fn is_regular(value: &Value, ty: &Type) -> bool {
+    let types: &Types = Types::built_in();
+    let all = |values: Vec<&Value>, ty: &Type| values.into_iter().all(|value| is_regular(value, ty));
+    match (resolved(types, ty), value) {
+        (Resolved::Object(def, _), Value::Map(fields)) => fields.iter().all(|(key, value)| {
+            def.field(key).is_none_or(|field| stack::deep(|| is_regular(value, &field.ty)))
+        }),
+        (Resolved::Map(below, _), Value::Map(fields)) => all(fields.values().collect(), below),
+        (Resolved::List(kind, item), Value::List(items)) => {
+            let keys: &[Str] = match kind {
+                ListKind::Keyed(keys) => keys,
+                _ => &[],
+            };
+            let keys = || keys.iter().filter(|key| ***key != *"protocol");
+            let mut known = BTreeSet::new();
+            let is_own = |item: &Value| {
+                let own: Vec<_> =
+                    keys().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).map(json).collect();
+                own.len() == keys().count()
+                    && (own.is_empty() || known.insert((own, item.text_at(&["protocol"]).to_string())))
+            };
+            items.iter().all(is_own) && all(items.iter().collect(), item)
+        }
+        _ => true,
+    }
 }
 
 /// Whether lists of objects of a kind are merged by keys.

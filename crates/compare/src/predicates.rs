@@ -172,9 +172,11 @@ impl Predicates {
 
     /// Where no value is a pattern: whether that makes a difference.
     pub fn drop_patterns(&mut self) -> bool {
-        let mut is_any = self.star == [true, false];
-        if is_any {
-            self.constants.remove(STAR);
+        let is_guessed = self.star == [true, false];
+        let is_pattern = |text: &String| text.contains(['*', '?']) && (text != STAR || is_guessed);
+        let mut is_any = self.constants.iter().any(is_pattern);
+        self.constants.retain(|text| !is_pattern(text));
+        if is_guessed {
             self.globs.remove(STAR);
         }
         for made in self.made.values_mut() {

@@ -14,11 +14,11 @@ use crate::ir::check::Check;
 use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
 use crate::ir::rule::Body;
 use crate::kubernetes::Types;
-use crate::kubernetes::schema::{ListKind, Type, TypeDef};
+use crate::kubernetes::schema::{ListKind, Type, TypeDef, Whole};
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::changes::{checking, validation};
+use super::changes::{MERGED, checking, is_regular, validation};
 use super::cover::{Run, cases};
 use super::domain::Domain;
 use super::environment::Environment;
@@ -67,8 +67,10 @@ impl Run<'_> {
         for text in tested.globs.iter().filter(|text| text.starts_with('/')) {
             reads.shown.add(&text.split('/').skip(1).map(step).collect::<Vec<Step>>(), false);
         }
+        let mut merges = false;
         for side in self.sides {
             let mut written = written(side, environment);
+            merges |= written.merges;
             tested.add_texts(std::mem::take(&mut written.texts));
             reads.shown.merge(&written.tree);
         }
@@ -79,7 +81,15 @@ impl Run<'_> {
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
         let (around, _) = surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)));
-        let all = cases(environment, &reads, &tested, &mut domain, &around);
+        let mut all = cases(environment, &reads, &tested, &mut domain, &around);
+        // A proof is relative to that, too.
+        let ty = Types::built_in().of_kind(&environment.object);
+        let ty = ty.map(|def| Type::Named(def.name.clone(), Whole::Merged)).filter(|_| merges);
+        let count = all.len();
+        all.retain(|case| ty.as_ref().is_none_or(|ty| is_regular(&case.object, ty)));
+        if all.len() < count {
+            self.reasons.insert(MERGED.into());
+        }
         // Some of them, spread over all.
         let step = all.len().div_ceil(SAMPLED).max(1);
         for case in all.into_iter().step_by(step) {
@@ -115,6 +125,7 @@ fn as_check(rule: &Arc<Rule>) -> Arc<Rule> {
 struct Written {
     tree: Tree,
     texts: BTreeSet<String>,
+    merges: bool,
 }
 
 fn written(side: &Side, environment: &Environment) -> Written {
@@ -138,6 +149,7 @@ impl Written {
     }
 
     fn patch(&mut self, patch: &Patch) {
+        self.merges |= matches!(patch, Patch::Merge(_));
         match patch {
             Patch::Merge(Merge::Ready(layer)) => {
                 let value = match &**layer {

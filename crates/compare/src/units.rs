@@ -207,7 +207,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
 }
 
 /// What is taken for granted of a side without patterns in values.
-const NO_PATTERNS: &str = "no `*` or `?` in values that conditions take for patterns";
+const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns, or with them";
 
 /// What is taken for granted of texts that become parts of expressions.
 fn taken(tests: &Tests) -> impl Iterator<Item = String> {

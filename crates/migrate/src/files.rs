@@ -4,6 +4,7 @@
 //! so a second migration changes nothing; a policy that is refused stays as it was, so that a folder of migrated files still protects what
 //! the old one did.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use ephor_compare::{Answer, SideError};
@@ -16,6 +17,7 @@ use crate::exceptions::Moved;
 use crate::expressions::Refusal;
 use crate::original::Original;
 use crate::paired::{joined, prove_pairs, together};
+use crate::parts::Pair;
 use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
 use crate::value::Value;
@@ -312,25 +314,64 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
     let reasons = || migrated.not_compared.iter().map(|what| format!("{what} are not compared"));
     let new = new.join(SEPARATOR);
-    if [old, &new].iter().any(|text| text.contains("random(")) {
+    let has_random = [old, &new].iter().any(|text| text.contains(RANDOM));
+    if has_random {
         usable(name, old, &new)?;
-        return Ok(Proof::without(Answer::Incomparable("random texts are not compared".into())));
     }
+    let (old, new) = (&*certain(old, "to_upper('random')"), certain(&new, "'RANDOM'").into_owned());
     let left = migrated.leaves_controllers;
+    let of_pair = |pair: &Pair| Pair {
+        old: certain(&pair.old, "to_upper('random')").into_owned(),
+        new: certain(&pair.new, "'RANDOM'").into_owned(),
+        says: pair.says,
+    };
+    let pairs: Vec<Pair> = migrated.pairs.iter().map(of_pair).collect();
     let mut proof = match migrated.is_apart {
         true => {
             usable(name, old, &new)?;
-            prove_pairs(name, &migrated.pairs, limits, left)?
+            prove_pairs(name, &pairs, limits, left)?
         }
         false => {
             let whole = prove(name, old, &new, limits, left)?;
-            together(whole, prove_pairs(name, &migrated.pairs, limits, left)?)
+            together(whole, prove_pairs(name, &pairs, limits, left)?)
         }
     };
+    if has_random {
+        proof.answer =
+            joined(proof.answer, Answer::Tested(vec!["random texts are compared as one text".into()]));
+    }
     if !migrated.not_compared.is_empty() {
         proof.answer = joined(proof.answer, Answer::Tested(reasons().collect()));
     }
     Ok(proof)
+}
+
+/// The function that gives random texts.
+const RANDOM: &str = "random(";
+
+/// A policy with one text in the place of those that are random: `to_upper('random')` where only functions may be called.
+fn certain<'t>(text: &'t str, other: &str) -> Cow<'t, str> {
+    if !text.contains(RANDOM) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(RANDOM) {
+        let call = after.split_once(['\'', '"', '`']).and_then(|(_, after)| after.split_once(')'));
+        out.push_str(before);
+        match call {
+            Some((_, after)) => {
+                out.push_str(other);
+                rest = after;
+            }
+            None => {
+                out.push_str(RANDOM);
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 fn refused(original: &Original, refusal: &Refusal) -> Refused {

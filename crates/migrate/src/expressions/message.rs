@@ -202,7 +202,9 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             let faults = || faults.iter().filter(|path| **path != *ABSORBED);
             let terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
             let is_all = terms.len() == faults().count();
-            is_all.then(|| Some(choose(crate::cel::build::all(terms), as_string(node.clone(), ty)?, text(""))))?
+            is_all.then(|| {
+                Some(choose(crate::cel::build::all(terms), as_string(node.clone(), ty)?, text("")))
+            })?
         }
         Val::Count(of) => {
             let (node, faults) = super::lists::count(&of.clone().rescued(), scope).ok()?;

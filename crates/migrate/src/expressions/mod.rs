@@ -167,6 +167,16 @@ pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted, R
     rule::convert(rule, rule::Readers::None, context)
 }
 
+/// Whether a text matches the leaf of a pattern, as a test; `None` where that cannot be said.
+pub fn leaf_test(pattern: &crate::value::Value, text: &str) -> Option<String> {
+    let syntax = ephor_cel::library::general("").syntax;
+    let value = ephor_cel::syntax::parse(text, syntax).ok()?;
+    let written = pattern.as_str()?;
+    (!written.contains("{{")).then_some(())?;
+    let leaf = crate::ir::pattern::Leaf::new(pattern.clone());
+    Some(crate::cel::print(&leaf::test(&leaf, &value, &types::Ty::Text), usize::MAX))
+}
+
 /// An element of a list of the object, which expressions of a loop are about.
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'e> {

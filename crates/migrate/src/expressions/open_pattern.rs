@@ -34,7 +34,8 @@ pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test, 
         return Err(scope.refuse("a pattern that nests so deeply", "split it into several rules"));
     };
     let found = outcome(&pattern.root, path, false, scope)?;
-    let node = mapped(&found.ok, &|node| match &node.kind {
+    let said = if scope.is_exact { found.pass } else { found.ok };
+    let node = mapped(&said, &|node| match &node.kind {
         Kind::Const(Value::Str(s)) if s.contains(MARK) => Some(filled.put(s)),
         _ => None,
     });

@@ -65,6 +65,8 @@ pub enum Readers {
 pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
     let mut scope = Scope::new(cx, rule.origin.clone());
     scope.bindings = rule.bindings.to_vec();
+    // A change is not made of what its pattern does not apply to.
+    scope.is_exact = readers == Readers::None;
     if let Some(why) = &rule.broken {
         return Err(scope.refuse(format!("a rule that cannot be run ({why})"), "correct it"));
     }
@@ -201,9 +203,7 @@ fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
 /// What a check requires.
 fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     match check {
-        Check::Deny(own) => {
-            Ok(plain(conditions(own, scope)?.negated(), &own.origin))
-        }
+        Check::Deny(own) => Ok(plain(conditions(own, scope)?.negated(), &own.origin)),
         Check::Pattern(overlay, origin) => {
             let outside = std::mem::replace(&mut scope.place, origin.clone());
             let test = of_overlay(overlay, &root::object(scope), scope);
@@ -322,7 +322,7 @@ fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<T
         Overlay::Dynamic(own) => return super::open_pattern::test(own, path, scope),
     };
     let found = outcome(&pattern.root, path, false, scope)?;
-    Ok(Test::safe(found.ok))
+    Ok(Test::safe(if scope.is_exact { found.pass } else { found.ok }))
 }
 
 fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {

@@ -52,6 +52,8 @@ pub struct Scope<'c> {
     pub left_out: Vec<Str>,
     /// Context entries whose default covers data that cannot be read.
     pub unanswered: Vec<Origin>,
+    /// Whether what a pattern does not apply to does not match it.
+    pub is_exact: bool,
 }
 
 /// Rules that nest deeper are refused.
@@ -78,6 +80,7 @@ impl<'c> Scope<'c> {
             bindings: Vec::new(),
             left_out: Vec::new(),
             unanswered: Vec::new(),
+            is_exact: false,
         }
     }
 

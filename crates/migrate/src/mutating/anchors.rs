@@ -37,12 +37,29 @@ pub(super) fn conditions(fields: &Map) -> Option<Value> {
             Key::Plain(key) => {
                 if let Some(below) = value.as_map().and_then(conditions) {
                     out.insert(key, below);
+                } else if let [gate] = &gates(value)[..] {
+                    // Some item must be so.
+                    out.insert(format!("^({key})"), Value::list(vec![gate.clone()]));
                 }
             }
             Key::Absent(_) => {}
         }
     }
     (!out.is_empty()).then_some(Value::Map(out))
+}
+
+/// What some item of a list must be like: items with global conditions are nothing else.
+pub(super) fn gates(value: &Value) -> Vec<Value> {
+    let of = |item: &Value| {
+        let fields = item.as_map()?;
+        fields.keys().any(|written| matches!(key(written), Key::Global(_))).then_some(())?;
+        let tested = fields.iter().filter_map(|(written, value)| match key(written) {
+            Key::Condition(key) | Key::Global(key) => Some((Str::from(key), value.clone())),
+            _ => None,
+        });
+        Some(Value::Map(tested.collect()))
+    };
+    value.as_list().unwrap_or_default().iter().filter_map(of).collect()
 }
 
 /// Whether a value says what must be there, and nothing that would be merged.
@@ -54,7 +71,10 @@ pub(super) fn is_condition(value: &Value) -> bool {
             };
             !fields.is_empty() && fields.iter().all(is_own)
         }
-        Value::List(_) => false,
+        Value::List(items) => {
+            let is_own = |item: &Value| item.as_map().is_some() && is_condition(item);
+            !items.is_empty() && items.iter().all(is_own)
+        }
         _ => true,
     }
 }

@@ -22,10 +22,16 @@ pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>, Refus
 /// One that counts from the end.
 pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Result<Option<Place>, Refusal> {
     let Ok(at) = key.parse::<i64>() else { return Ok(None) };
+    let list = place.value();
+    if at == -1 {
+        let size = if place.is_there().is_some() { place.or_empty() } else { list.clone() };
+        let exists = Some(format!("{size}.size() > 0"));
+        let last = format!("{list}.size() - 1");
+        return Ok(Some(Place { exists, ..place.at(&format!("{list}[{last}]"), &last) }));
+    }
     if at < 0 {
         return Err(refuse("a position in the path of a JSON patch that counts from the end"));
     }
-    let list = place.value();
     let item = place.at(&format!("{list}[{at}]"), key);
     if at == 0 && place.is_required() {
         return Ok(Some(Place { exists: place.is_there(), ..item }));
@@ -166,6 +172,58 @@ impl Patch<'_> {
         Ok(Led::To(place))
     }
 
+    /// An addition inside of the first or the last item of a list that may be missing: there it is added with its item. `None`: no such item is
+    /// on the way.
+    fn added(
+        &self,
+        base: &Place,
+        keys: &[String],
+        appends: bool,
+        value: &Value,
+    ) -> Result<Option<String>, Refusal> {
+        let mut place = base.clone();
+        for (at, key) in keys.iter().enumerate() {
+            let rest = keys.get(at + 1..).unwrap_or_default();
+            let is_end = matches!(&**key, "0" | "-1");
+            place = match (self.positions)(&place, key)? {
+                Some(item) if is_end && item.exists.is_some() && !(rest.is_empty() && !appends) => {
+                    let fill = self.fill;
+                    let test = item.exists.clone().unwrap_or_default();
+                    let item = Place { exists: None, ..item };
+                    let inside = match self.added(&item, rest, appends, value)? {
+                        Some(inside) => inside,
+                        None => self.put(&item, rest, appends, value)?,
+                    };
+                    let whole = Value::list(vec![nested(rest, appends, value)]);
+                    let inside = if inside.starts_with('[') { inside } else { format!("({inside})") };
+                    return Ok(Some(format!("{test} ? {inside} : {}", set(&place, &whole, fill)?)));
+                }
+                Some(item) => item,
+                None if key.contains("{{") => return Ok(None),
+                None => place.key(key, self.types),
+            };
+        }
+        Ok(None)
+    }
+
+    /// An addition below a place that is there.
+    fn put(&self, base: &Place, keys: &[String], appends: bool, value: &Value) -> Result<String, Refusal> {
+        let place = keys.iter().fold(base.clone(), |place, key| place.key(key, self.types));
+        if !appends {
+            return set(&place, value, self.fill);
+        }
+        let append = patch("add", &joined(&place.path(), "/-"), Some(value), self.fill)?;
+        Ok(match place.is_there() {
+            None => format!("[{append}]"),
+            Some(test) => {
+                format!(
+                    "{test} ? [{append}] : {}",
+                    set(&place, &Value::list(vec![value.clone()]), self.fill)?
+                )
+            }
+        })
+    }
+
     /// A path that leads to a place without variables.
     fn plain(&self, path: &str, op: &str) -> Result<(Place, bool), Refusal> {
         let (keys, appends) = self.keys(path)?;
@@ -194,7 +252,16 @@ impl Patch<'_> {
         }
         let fill = self.fill;
         let value = one.get("value").cloned().unwrap_or_default();
-        let (keys, appends) = self.keys(path)?;
+        let (mut keys, mut appends) = self.keys(path)?;
+        if op == "add" {
+            if !appends && keys.last().is_some_and(|key| key == "-1") {
+                appends = true;
+                keys.pop();
+            }
+            if let Some(found) = self.added(self.object, &keys, appends, &value)? {
+                return Ok(found);
+            }
+        }
         let mut place = match self.led(&keys, op, appends)? {
             Led::To(place) => place,
             Led::Keyed(place, key) => return keyed(&place, &key, &value, fill),
@@ -204,15 +271,7 @@ impl Patch<'_> {
             && value.any_text(&|text| text.contains(&format!("request.object{}", dotted(&keys))));
         let exists = place.exists.take().filter(|_| !reads_itself);
         let changed = match op {
-            "add" if appends => {
-                let append = patch("add", &joined(&place.path(), "/-"), Some(&value), fill)?;
-                match place.is_there() {
-                    None => format!("[{append}]"),
-                    Some(test) => {
-                        format!("{test} ? [{append}] : {}", set(&place, &Value::list(vec![value]), fill)?)
-                    }
-                }
-            }
+            "add" if appends => self.put(&place, &[], true, &value)?,
             "add" => set(&place, &value, fill)?,
             // There a value that is missing is an error, here it would be added.
             "replace" => {
@@ -256,6 +315,15 @@ impl Patch<'_> {
             Some(test) => format!("{test} && {same}"),
         })
     }
+}
+
+/// A value below keys that do not exist yet.
+fn nested(keys: &[String], appends: bool, value: &Value) -> Value {
+    let value = if appends { Value::list(vec![value.clone()]) } else { value.clone() };
+    keys.iter().rev().fold(value, |value, key| match &**key {
+        "0" | "-1" => Value::list(vec![value]),
+        key => Value::map([(key, value)]),
+    })
 }
 
 /// Whether one of two paths may lead through what the other one leads to. Items of a list change their positions.

@@ -5,7 +5,7 @@
 //! `(key)` of a list's items chooses items, `(key)` elsewhere is a condition of the policy. Semantics: `docs/mutate.md`.
 
 use crate::constraints::cel::{literal, matches};
-use crate::expressions::Refusal;
+use crate::expressions::{Refusal, leaf_test};
 use crate::ir::Origin;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::Type;
@@ -134,7 +134,17 @@ impl Writer<'_> {
                 continue;
             }
             let field = match self.types_say(&own, value) {
-                true => self.field(value, &own, &format!("{name}.{key}"))?,
+                true => {
+                    let before = self.patches.len();
+                    match self.field(value, &own, &format!("{name}.{key}")) {
+                        // A list that is not there is added as it is.
+                        Err(_) if absent && value.as_list().is_some() && place.text == "object" => {
+                            self.patches.truncate(before);
+                            None
+                        }
+                        found => found?,
+                    }
+                }
                 false => None,
             };
             let is_field = is_name(key) || is_map(place.ty.as_ref());
@@ -314,16 +324,21 @@ impl Writer<'_> {
             match key(written) {
                 Key::Condition(key) => {
                     let own = item.key(key, self.types);
-                    let text = value.as_str().filter(|text| is_pattern_of_text(text));
-                    let Some(text) = text else {
+                    let test = match value.as_str().filter(|text| is_pattern_of_text(text)) {
+                        Some(text) => Some(matches(&own.value(), &Wildcard::new(text))),
+                        None if is_scalar(own.ty.as_ref()) => leaf_test(value, &own.value())
+                            .map(|test| if test.contains(" || ") { format!("({test})") } else { test }),
+                        None => None,
+                    };
+                    let Some(test) = test else {
                         return Err(self.refuse("a condition of an item that is no text"));
                     };
-                    let test = matches(&own.value(), &Wildcard::new(text));
                     let both: Vec<String> =
                         own.is_there().into_iter().chain([test]).filter(|test| test != "true").collect();
                     tests.extend(both);
                 }
-                Key::Global(_) => return Err(self.refuse("a global condition in a list's item")),
+                // It is tested before, and the rest of the item counts for nothing.
+                Key::Global(_) => return Ok(None),
                 Key::Plain("name") => return Err(self.refuse("an item with a name and anchors")),
                 Key::Plain(_) | Key::Absent(_) => {
                     rest.insert(written.clone(), value.clone());
