@@ -11,8 +11,13 @@ use crate::ir::{Exception, Origin};
 use crate::original::{Named, Original};
 use crate::policy::{Document, Migrated, Options, To};
 use crate::text::{Map, Node, write};
-use crate::validating::VERSION;
 use crate::value::{Map as Fields, Value};
+
+/// An exception names some rules of a policy whose rules are one policy now.
+pub const SOME_RULES: &str = "an exception from some rules of a policy that is one now";
+
+/// The version in which Kyverno's command line reads exceptions next to policies.
+const VERSION: &str = "policies.kyverno.io/v1beta1";
 
 /// A policy that moved.
 #[derive(Clone, Copy, Debug)]
@@ -113,10 +118,7 @@ fn covered(exception: &Exception, policy: &Moved<'_>, path: &str) -> Result<Cove
         match has.iter().filter(|rule| exempt(rule)).count() {
             0 => continue,
             some if some < has.len() => {
-                return refuse(
-                    "an exception from some rules of a policy that is one now",
-                    "write a policy for each of these rules",
-                );
+                return refuse(SOME_RULES, "write a policy for each of these rules");
             }
             _ => {}
         }

@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use ephor_compare::{Answer, SideError};
+use ephor_compare::{Answer, Side, SideError};
 use ephor_document::split::split;
 use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
-use crate::exceptions::Moved;
+use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
 use crate::original::Original;
 use crate::paired::{joined, prove_pairs, together};
@@ -185,13 +185,67 @@ fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limi
     }
 }
 
+/// Migrates policies again of which exceptions name some rules, each rule as a policy of its own.
+fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
+    let is_some_rules = |part: &Part| {
+        let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
+        let moved = moved_of(files);
+        let original = original("", &part.text, part.line, value.clone());
+        let found = crate::exceptions::migrate(&original, &moved, options);
+        let is_it = found.is_err_and(|all| all.iter().any(|one| *one.construct == *SOME_RULES));
+        is_it.then_some(value)
+    };
+    let exceptions: Vec<Value> = files
+        .iter()
+        .flat_map(|file| &file.parts)
+        .filter(|part| is_exception(part))
+        .filter_map(is_some_rules)
+        .collect();
+    let own = Options { apart: true, ..options.clone() };
+    for file in files {
+        for part in &mut file.parts {
+            let is_named = exceptions.iter().any(|exception| names(exception, &part.key));
+            if is_named && !is_exception(part) && matches!(part.outcome, Outcome::Moved(..)) {
+                let start = Instant::now();
+                let found = outcome(&file.name, &part.text, part.line, &own, limits);
+                part.outcome = found;
+                part.time += start.elapsed();
+            }
+        }
+    }
+}
+
+fn is_exception(part: &Part) -> bool {
+    part.id.0 == "PolicyException"
+}
+
+/// Whether an exception names a policy.
+fn names(exception: &Value, key: &str) -> bool {
+    let all = exception.at(&["spec", "exceptions"]).and_then(Value::as_list).unwrap_or_default();
+    all.iter().any(|one| one.text_at(&["policyName"]) == key)
+}
+
+/// The policies that moved.
+fn moved_of(files: &[File]) -> Vec<Moved<'_>> {
+    let parts = files.iter().flat_map(|file| &file.parts);
+    parts
+        .filter_map(|one| match &one.outcome {
+            Outcome::Moved(migrated, _) => {
+                Some(Moved { key: &one.key, migrated, has_generated: migrated.has_generated })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
 /// Migrates the exceptions of files whose policies moved.
 pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
+    take_apart(files, options, limits);
     let mut found = Vec::new();
     for (at, file) in files.iter().enumerate() {
         for (part_at, part) in file.parts.iter().enumerate() {
             let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
-            if part.id.0 == "PolicyException" && value.text_at(&["apiVersion"]).starts_with("kyverno.io/") {
+            if is_exception(part) && value.text_at(&["apiVersion"]).starts_with("kyverno.io/") {
                 let start = Instant::now();
                 let outcome = exception(&file.name, part, value, files, options, limits);
                 found.push((at, part_at, outcome, start.elapsed()));
@@ -209,10 +263,10 @@ pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
 pub fn shadows(files: &mut [File]) {
     for file in files {
         for part in &mut file.parts {
-            let Outcome::Moved(migrated, _) = &mut part.outcome else { continue };
-            if part.id.0 == "PolicyException" {
+            if is_exception(part) {
                 continue;
             }
+            let Outcome::Moved(migrated, _) = &mut part.outcome else { continue };
             match std::mem::take(&mut migrated.shadows) {
                 found if found.is_empty() => {
                     part.outcome = Outcome::Refused(vec![Refused {
@@ -235,16 +289,11 @@ fn exception(
     options: &Options,
     limits: Limits,
 ) -> Outcome {
-    let mut moved = Vec::new();
+    let moved = moved_of(files);
+    let named = |key: &str| names(&value, key);
     let (mut old, mut new) = (Vec::new(), Vec::new());
-    let named = |key: &str| {
-        let all = value.at(&["spec", "exceptions"]).and_then(Value::as_list).unwrap_or_default();
-        all.iter().any(|one| one.text_at(&["policyName"]) == key)
-    };
-    for one in files.iter().flat_map(|file| &file.parts) {
-        let Outcome::Moved(migrated, _) = &one.outcome else { continue };
-        moved.push(Moved { key: &one.key, migrated, has_generated: migrated.has_generated });
-        if named(&one.key) {
+    for one in files.iter().flat_map(|file| &file.parts).filter(|one| named(&one.key)) {
+        if let Outcome::Moved(migrated, _) = &one.outcome {
             old.push(one.text.trim_start_matches(SEPARATOR));
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
         }
@@ -264,8 +313,8 @@ fn exception(
 }
 
 fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
-    let source = SourceText { name: name.into(), text: text.into() };
-    let mut loaded = argument_for(&[source], Reader::Scan);
+    let source = |text: &str| SourceText { name: name.into(), text: text.into() };
+    let mut loaded = argument_for(&[source(text)], Reader::Scan);
     let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
     let Some(policy) = loaded.policies.first_mut() else {
         return Outcome::Unreadable(problem.unwrap_or_else(|| "no policy".into()));
@@ -278,6 +327,16 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
         Ok(migrated) => {
             let proof = proof(name, text, &migrated, limits);
             let place = format!("{name}:{line}");
+            let own = || Side::new(argument_for(&[source(text)], Reader::Scan), name);
+            if let (Err(SideError::Unusable(why)), Ok(_)) = (&proof, own()) {
+                return Outcome::Refused(vec![Refused {
+                    place,
+                    construct: format!(
+                        "a rule for which no policy in CEL was found that can be used ({why})"
+                    ),
+                    nearest: "write the policy in CEL by hand".into(),
+                }]);
+            }
             if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
                 return moved(migrated, proof, &place);
             }

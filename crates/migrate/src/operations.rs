@@ -21,7 +21,11 @@ pub fn of_rule(rule: &Value) -> Vec<&'static str> {
     let of = |wanted: &[&'static str]| -> Vec<&'static str> {
         wanted.iter().copied().filter(|operation| can_hold(operation)).collect()
     };
-    let wanted = if names_deletions { &ALL[..] } else { ALL.get(..2).unwrap_or_default() };
+    // What looks at no object denies its deletion as well.
+    let reads = |text: &str| ["object", "Object", "element", "images"].iter().any(|word| text.contains(word));
+    let reads_object = parts.iter().filter_map(|key| rule.get(key)).any(|part| part.any_text(&reads));
+    let denies_all = rule.at(&["validate", "deny"]).is_some() && !reads_object;
+    let wanted = if names_deletions || denies_all { &ALL[..] } else { ALL.get(..2).unwrap_or_default() };
     match of(wanted) {
         none if none.is_empty() => ALL.get(..2).unwrap_or_default().to_vec(),
         some => some,

@@ -48,6 +48,8 @@ pub struct Options {
     pub replication_controllers: bool,
     /// Whether the policies also have a form in audit mode, [`Migrated::shadows`].
     pub shadows: bool,
+    /// Whether each rule is a policy of its own.
+    pub apart: bool,
 }
 
 impl Default for Options {
@@ -58,6 +60,7 @@ impl Default for Options {
             types: Types::built_in().clone(),
             replication_controllers: false,
             shadows: false,
+            apart: false,
         }
     }
 }
@@ -182,7 +185,7 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
             parts::pairs(&source, &rule, &own)
         })
         .collect();
-    let drafts = merge(drafts);
+    let drafts = if options.apart { drafts } else { merge(drafts) };
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }

@@ -209,6 +209,7 @@ fn options(args: &Args, sources: &[SourceText], definitions: Vec<Value>) -> Opti
         types: Types::with(&documents),
         replication_controllers: args.replication_controllers,
         shadows: args.shadow,
+        apart: false,
     }
 }
 

@@ -3,7 +3,9 @@
 //! In: a node of the IR, and the values of the binders around it. Out: a [`Val`]. Which nodes take what is missing for null is in
 //! the IR already (`Rescue`). Semantics: `docs/jmespath.md`.
 
-use crate::cel::build::{binary, call, index, int, list, method, name, object, or_value, select_optional};
+use crate::cel::build::{
+    binary, call, choose, index, int, list, method, name, object, or_value, select_optional,
+};
 use crate::cel_tree::Node;
 use crate::ir::expr::{Expr, Faults as Faults_, Over};
 use crate::ir::ops::truthy as is_true;
@@ -11,7 +13,7 @@ use crate::value::{Str, Value};
 
 use super::Refusal;
 use super::compare::compare;
-use super::forms::{truthy, ty_of};
+use super::forms::{plain, truthy, ty_of};
 use super::functions;
 use super::lists::{built, is_list};
 use super::membership::may_be_wild;
@@ -80,6 +82,7 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             let inner = value(e, locals, scope)?;
             Ok(Val::of_test(truthy(&inner, scope)?.negated()))
         }
+        Expr::Or(sides) if let Some(found) = alternative(sides, locals, scope)? => Ok(found),
         Expr::Or(sides) => {
             let [left, right] = &**sides;
             let left = value(left, locals, scope)?;
@@ -94,6 +97,14 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             }
             let right = value(right, locals, scope)?;
             let test = truthy(&left, scope)?;
+            if !matches!(ty_of(&right), Ty::Bool | Ty::Any) {
+                // It is the second value where the first one is true; else it is as good as null.
+                let (node, faults) = plain(&right, scope)?;
+                let of = |function: &str, args| method(name("optional"), function, args);
+                let node = choose(test.node, of("of", vec![node]), of("none", Vec::new()));
+                let faults = test.faults.into_iter().chain(faults).collect();
+                return Ok(Val::Optional { node, ty: ty_of(&right), faults, rescued: None });
+            }
             let other = truthy(&right, scope)?;
             Ok(Val::of_test(super::conditions::both(test, other)))
         }
@@ -199,6 +210,29 @@ pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
 /// The inner variable that a key stands for.
 pub fn inner_of<'s>(key: &str, prefix: &str, scope: &'s Scope<'_>) -> Option<&'s Val> {
     scope.inner.get(key.strip_prefix(prefix)?.parse::<usize>().ok()?)
+}
+
+/// `test && 'one' || 'other'`: one of two values.
+fn alternative(
+    sides: &[Expr; 2],
+    locals: &mut Vec<Val>,
+    scope: &mut Scope<'_>,
+) -> Result<Option<Val>, Refusal> {
+    let first = match &sides[0] {
+        Expr::Rescue { expr, .. } => expr,
+        first => first,
+    };
+    let (Expr::And(first), other) = (first, &sides[1]) else { return Ok(None) };
+    let Some(one) = first[1].constant().filter(|one| is_true(one) && one.as_bool().is_none()) else {
+        return Ok(None);
+    };
+    let test = value(&first[0], locals, scope)?;
+    let test = truthy(&test, scope)?;
+    let other = value(other, locals, scope)?;
+    let ty = ty_of(&Val::Const(one.clone())).common(ty_of(&other));
+    let (node, more) = plain(&other, scope)?;
+    let node = choose(test.node, super::forms::literal(one), node);
+    Ok(Some(Val::Node { node, ty, faults: test.faults.into_iter().chain(more).collect() }))
 }
 
 /// A member whose key is read.
