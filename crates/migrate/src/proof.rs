@@ -84,7 +84,7 @@ pub enum Apart {
     Failing,
     /// A merge differs on lists with two items of one name or with an empty one; that difference counts.
     Namesakes,
-    /// The name of an image is none for CEL; that difference counts.
+    /// The name of an image is none for one of both.
     Images,
     /// A generation that fails is reported otherwise.
     Generation,
@@ -196,6 +196,12 @@ fn proved(
         before.policies().iter().flat_map(|policy| policy.all_rules()).all(|rule| is(&rule.body))
     };
     let known = found.differences.len();
+    found.differences.retain(|one| !is_no_image(one));
+    if found.differences.len() < known {
+        apart.push(Apart::Images);
+        found.reasons.push("names that are none of images".into());
+    }
+    let known = found.differences.len();
     // Both are compared as if no lookup was answered.
     found.differences.retain(|one| !is_unanswered(one));
     if found.differences.len() < known {
@@ -238,6 +244,15 @@ fn fails_or_changes_nothing(one: &Difference) -> bool {
     one.old.verdict == Verdict::Error && one.new.effect != Effect::Denied && is_unchanged(&one.new)
 }
 
+/// Whether one of both fails alone because of a text that is the name of no image.
+fn is_no_image(one: &Difference) -> bool {
+    let is = |of: &Judgement| {
+        let says = |text: &str| of.message.contains(text);
+        of.verdict == Verdict::Error && (says("could not parse reference") || says("invalid image '"))
+    };
+    is(&one.old) != is(&one.new)
+}
+
 /// Whether one of both fails alone for want of data from outside.
 fn is_unanswered(one: &Difference) -> bool {
     let is = |of: &Judgement| of.verdict == Verdict::Error && of.message.contains(NO_ANSWER);
@@ -252,9 +267,6 @@ fn has_wildcards(one: &Difference) -> bool {
 
 /// Why there is a difference, by what is in the object, or missing around it.
 fn cause(one: &Difference) -> Option<Apart> {
-    if one.new.verdict == Verdict::Error && one.new.message.contains("could not parse reference") {
-        return Some(Apart::Images);
-    }
     (one.kind == DifferenceKind::Result && has_namesakes(&one.object, 0)).then_some(Apart::Namesakes)
 }
 

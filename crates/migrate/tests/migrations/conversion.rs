@@ -158,7 +158,7 @@ fn conditions_compare_with_what_the_type_of_the_key_can_be() {
         ),
         (
             "{key: '{{ length(request.object.spec.containers) }}', operator: GreaterThan, value: 3}",
-            "!(object.spec.containers.size() > 3)",
+            "object.spec.containers.size() <= 3",
         ),
         (
             "{key: '{{ length(request.object.spec.volumes || `[]`) }}', operator: GreaterThan, value: 0}",

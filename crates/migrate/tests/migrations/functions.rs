@@ -309,7 +309,7 @@ variables.teams.data[request.namespace] != 'a'"
             "{key: '{{ number }}', operator: GreaterThan, value: 3}"
         ),
         "let number = dyn(resource.list('v1', 'pods', '', {'app': object.metadata.labels.app, 'tier': 'web'}))
-!(variables.number.items.size() > 3)"
+variables.number.items.size() <= 3"
     );
 }
 
