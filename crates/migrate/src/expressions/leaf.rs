@@ -12,6 +12,7 @@ use crate::value::Value;
 use crate::value::number::parse_int;
 use crate::value::quantity::Quantity;
 
+use super::open_pattern::is_marked;
 use super::texts;
 use super::types::Ty;
 
@@ -23,6 +24,12 @@ pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             over(value.clone(), "all", "item", inner)
         }
         (Ty::Map(_) | Ty::Object(_), _) => boolean(false),
+        // An amount may be written in several ways.
+        (Ty::Quantity, Value::Str(s)) if is_marked(s) => {
+            let own = call("quantity", vec![call("string", vec![value.clone()])]);
+            let order = method(own, "compareTo", vec![call("quantity", vec![text(s)])]);
+            equals(order, int(0))
+        }
         (Ty::Bool, _) => match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
             [true, true] => boolean(true),
             [false, false] => boolean(false),

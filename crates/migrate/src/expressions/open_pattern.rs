@@ -22,6 +22,11 @@ use super::term::{Faults, Path, Test};
 /// What stands before and after the number of a variable.
 const MARK: char = '\u{1}';
 
+/// Whether a text of a pattern is a variable and nothing else.
+pub fn is_marked(text: &str) -> bool {
+    text.starts_with(MARK) && text.ends_with(MARK) && text.matches(MARK).count() == 2
+}
+
 /// What a pattern requires of a value that is there.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ use crate::value::wildcard::has_wildcard;
 
 use super::Refusal;
 use super::leaf;
+use super::open_pattern::is_marked;
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
 use super::texts;
@@ -72,7 +73,17 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
         return leaf::test(leaf, &path.strict(), &path.ty);
     }
     let strict = leaf::test(leaf, &path.strict(), &path.ty);
-    if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) {
+    let is_variable = leaf.source.as_str().is_some_and(is_marked);
+    if is_variable && path.ty == Ty::Quantity {
+        // What is missing is no amount, in an object that is there.
+        let above = Path {
+            steps: path.steps.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default(),
+            ..path.clone()
+        };
+        let test = leaf::test(leaf, &path.or(crate::cel::build::text("0")), &path.ty);
+        return guarded(&above, absent, test);
+    }
+    if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) || is_variable {
         return guarded(path, absent, strict);
     }
     // A guard that is a simple test is read more easily than an invented value.

@@ -11,7 +11,7 @@ use crate::value::{Str, Value};
 
 use super::bindings;
 use super::scope::Scope;
-use super::term::{Faults, Path, Test, Val};
+use super::term::{Faults, Loop, Path, Test, Val};
 use super::types::Ty;
 use super::{Refusal, values};
 
@@ -34,6 +34,9 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         "images" if !scope.names.contains_key("images") => {
             if let Some(found) = image_of_element(rest, scope)? {
+                return Ok(found);
+            }
+            if let Some(found) = images_of_list(keys, scope)? {
                 return Ok(found);
             }
             return Err(scope
@@ -66,10 +69,15 @@ fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refu
         return Ok(None);
     }
     scope.needs_kyverno("the parsed image of a container")?;
-    let image = select(path.base.clone(), "image");
+    let node = part_of_image(&select(path.base.clone(), "image"), part);
+    Ok(node.map(|node| Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
+}
+
+/// A part of an image as the old rule sees it.
+fn part_of_image(image: &Node, part: &str) -> Option<Node> {
     let parsed = |part: &str| method(call("parseImageReference", vec![image.clone()]), part, Vec::new());
     let replaced = |node: Node, from: &str, to: &str| method(node, "replace", vec![text(from), text(to)]);
-    let node = match &**part {
+    Some(match part {
         "tag" => parsed("tag"),
         "digest" => parsed("digest"),
         "registry" => replaced(parsed("registry"), "index.docker.io", "docker.io"),
@@ -79,9 +87,31 @@ fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refu
             parsed("repository"),
             replaced(parsed("repository"), "library/", ""),
         ),
-        _ => return Ok(None),
+        _ => return None,
+    })
+}
+
+/// `images.containers`: the parsed images of a list of containers.
+fn images_of_list(keys: &[Str], scope: &mut Scope<'_>) -> Result<Option<Val>, Refusal> {
+    let [_, list] = keys else { return Ok(None) };
+    if !matches!(&**list, "containers" | "initContainers" | "ephemeralContainers") {
+        return Ok(None);
+    }
+    scope.needs_kyverno("the parsed images of containers")?;
+    let spec = object(scope).key("spec", &scope.cx.types);
+    let of_template = || spec.key("template", &scope.cx.types).key("spec", &scope.cx.types);
+    let own = [spec.clone(), of_template()].into_iter().map(|spec| spec.key(list, &scope.cx.types));
+    let Some(path) = own.into_iter().find(|path| matches!(path.ty, Ty::List(_))) else { return Ok(None) };
+    let var = scope.item_name(Some(list));
+    let image = select(name(&var), "image");
+    let part = |part: &str| {
+        let node = part_of_image(&image, part)?;
+        Some((Str::from(part), Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
     };
-    Ok(Some(Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
+    let parts = ["registry", "path", "tag", "digest"].into_iter().filter_map(part).collect();
+    let source = Val::Path(path).rescued();
+    let body = Val::Record(parts);
+    Ok(Some(Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: false, values: false }))))
 }
 
 fn is_var(val: &Val, name: &Str) -> bool {

@@ -413,6 +413,12 @@ fn project(
         }
         return Ok(Val::Tuple(all.into_iter().collect::<Result<_, _>>()?));
     }
+    // Images are listed already.
+    if let (Val::Loop(own), Over::Values, None, None) = (&source, over, keep, body)
+        && matches!(own.body, Val::Record(_))
+    {
+        return Ok(source);
+    }
     let (source, var, item) = match over {
         Over::Items => {
             let var = scope.item_name(super::lists::label_of(&source).as_deref());

@@ -271,7 +271,8 @@ impl Writer<'_> {
                 chosen.extend(self.elements(element, &own, ty, place, name)?);
                 continue;
             }
-            self.elements[1] = true;
+            // An item of an element's own list belongs to the element.
+            self.elements[1] |= !self.inside.as_ref().is_some_and(|inside| inside.is_element);
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
                 let item = Place::item("item", ty);

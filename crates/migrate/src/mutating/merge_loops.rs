@@ -71,11 +71,45 @@ pub fn mutations(
                 let patches = found.patches.into_iter().map(|text| (true, text));
                 return Ok(apply.into_iter().chain(patches).collect());
             }
-            Ok(_) => {}
+            Ok(_) => {
+                let is_always = own.admit.is_none() && place.is_there().is_none();
+                if let Some((elements, rest)) = apart(patch, &keys).filter(|_| is_always) {
+                    let of_elements = merge::merged(&elements, object, types, &origin, &fill, Some(&chosen))?;
+                    let others = merge::merged(&rest, object, types, &origin, &fill, None)?;
+                    if of_elements.is_of_elements
+                        && of_elements.condition.is_none()
+                        && others.condition.is_none()
+                    {
+                        let all = [of_elements, others].into_iter().flat_map(|one| {
+                            let patches = one.patches.into_iter().map(|text| (true, text));
+                            one.apply.map(|text| (false, text)).into_iter().chain(patches)
+                        });
+                        return Ok(all.collect());
+                    }
+                }
+            }
             Err(refusal) => failed = failed.or(Some(refusal)),
         }
     }
     Err(failed.unwrap_or_else(|| refuse("a loop whose patch changes more than its elements")))
+}
+
+/// A merge in two parts: of a list, and of all else, which must not depend on an element.
+fn apart(patch: &Value, list: &[&str]) -> Option<(Value, Value)> {
+    let (key, below) = list.split_first()?;
+    let fields = patch.as_map()?;
+    let own = fields.get(key)?;
+    let (elements, rest) = match below.is_empty() {
+        true => (own.clone(), None),
+        false => apart(own, below).map(|(elements, rest)| (elements, Some(rest)))?,
+    };
+    let mut others = fields.clone();
+    match rest.filter(|rest| !rest.is_empty()) {
+        Some(rest) => _ = others.insert(*key, rest),
+        None => _ = others.remove(key),
+    }
+    let others = Value::Map(others);
+    (!others.any_text(&|text| text.contains("element"))).then(|| (Value::map([(*key, elements)]), others))
 }
 
 /// The lists of a loop, as keys: `request.object.spec.[a, b][]` has two.
