@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::cel::build::{all, call, choose, method, name, or_value, text};
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::value::{Map, Str, Value};
@@ -47,9 +47,35 @@ pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     scope.place = outside;
     scope.bindings.extend(behind);
     scope.depth -= 1;
-    let found = found?;
+    let found = retained(key, found?, scope);
     scope.names.insert(key.into(), found.clone());
     Ok(found)
+}
+
+/// A document that is parsed under the name of its entry, where it is the same everywhere.
+fn retained(key: &str, found: Val, scope: &mut Scope<'_>) -> Val {
+    if !scope.loops.is_empty() {
+        return found;
+    }
+    match found {
+        Val::Node { node, ty, faults } if is_parsed(&node) => {
+            Val::Node { node: scope.share(&as_name(key), node, false), ty, faults }
+        }
+        Val::Path(path) if is_parsed(&path.base) => {
+            Val::Path(Path { base: scope.share(&as_name(key), path.base.clone(), false), ..path })
+        }
+        other => other,
+    }
+}
+
+/// Whether an expression reads a document out of a text.
+fn is_parsed(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Call { function, target: Some(_), .. } => {
+            matches!(&**function, "unmarshal" | "parse" | "decode")
+        }
+        _ => false,
+    }
 }
 
 fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {

@@ -3,7 +3,9 @@
 //! In: the message of a rule. Out: a text, or an expression that puts what is read of the object into the text; what is missing
 //! becomes an empty text. An element of a loop becomes the elements that are in violation.
 
-use crate::cel::build::{binary, boolean, call, choose, constant_bool, method, not, or_value, over, text};
+use crate::cel::build::{
+    binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
+};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::Message;
@@ -99,15 +101,22 @@ fn pieces(own: &Message) -> Vec<Part> {
             let mut parts = Vec::new();
             let mut at = 0;
             for range in outer_variables(source) {
-                parts.push(Part::Literal(source.get(at..range.start).unwrap_or_default().into()));
+                parts.push(literal_of(source.get(at..range.start).unwrap_or_default()));
                 let written = source.get(range.start + 2..range.end - 2).unwrap_or_default();
                 parts.push(Part::Hole(crate::lower::query::compile(written.trim(), &own.names)));
                 at = range.end;
             }
-            parts.push(Part::Literal(source.get(at..).unwrap_or_default().into()));
+            parts.push(literal_of(source.get(at..).unwrap_or_default()));
             parts
         }
     }
+}
+
+/// What stands for two braces that begin no variable.
+const ESCAPED: &str = "\\{{";
+
+fn literal_of(text: &str) -> Part {
+    Part::Literal(text.replace(ESCAPED, "{{").into())
 }
 
 /// Where the variables of a text are, those with others in them as one.
@@ -116,7 +125,9 @@ fn outer_variables(text: &str) -> Vec<std::ops::Range<usize>> {
     let (mut depth, mut start) = (0usize, 0);
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        if rest.starts_with("{{") {
+        if depth == 0 && rest.starts_with(ESCAPED) {
+            at += ESCAPED.len();
+        } else if rest.starts_with("{{") {
             if depth == 0 {
                 start = at;
             }
@@ -166,6 +177,14 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         Ty::Text => Some(node),
         _ => Some(call("string", vec![node])),
     };
+    // Of a document any value may be read.
+    if let Val::Node { node, ty: Ty::Any, faults } = val
+        && writes_json
+        && is_readable(faults)
+    {
+        let is_text = equals(call("type", vec![node.clone()]), name("string"));
+        return Some(choose(is_text, call("string", vec![node.clone()]), json(node.clone())));
+    }
     match val {
         Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&crate::value::print::json(v))),
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
