@@ -73,6 +73,7 @@ mod seen;
 mod shared;
 mod shrink;
 mod side;
+mod side_by_side;
 mod signature;
 mod surroundings;
 mod tested;

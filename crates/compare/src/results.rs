@@ -25,6 +25,7 @@ use super::environment::Environment;
 use super::items::Count;
 use super::predicates::Predicates;
 use super::side::Side;
+use super::side_by_side::side_by_side;
 use super::surroundings::surroundings;
 use super::tested::Tested;
 use super::units::{Unit, units};
@@ -85,6 +86,7 @@ impl Run<'_> {
         domain.is_sampled = true;
         let (around, _) = surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)));
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
+        let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.
         let ty = Types::built_in().of_kind(&environment.object);
         let ty = ty.map(|def| Type::Named(def.name.clone(), Whole::Merged)).filter(|_| merges);
@@ -95,7 +97,7 @@ impl Run<'_> {
         }
         // Some of them, spread over all.
         let step = all.len().div_ceil(SAMPLED).max(1);
-        for case in all.into_iter().step_by(step) {
+        for case in pairs.into_iter().chain(all.into_iter().step_by(step)) {
             if self.left == 0 || self.is_late() {
                 break;
             }

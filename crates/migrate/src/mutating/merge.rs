@@ -16,6 +16,7 @@ use super::anchors::{
     Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, of_element, plain,
 };
 use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
+use super::decided::without_test;
 use super::json::{add_item, remove, set};
 use super::loops::over_items;
 
@@ -40,6 +41,8 @@ struct Writer<'w> {
     patches: Vec<String>,
     /// The items around.
     inside: Option<Inside>,
+    /// Which item decides whether a field is added to all of them: for its own fields, and for those below.
+    deciding: Option<[String; 2]>,
     /// Whether something is for elements of the loop, and whether something is not.
     elements: [bool; 2],
 }
@@ -68,6 +71,9 @@ pub struct Chosen<'c> {
 /// What fills texts with variables in that may have no value.
 pub type Optional<'f> = &'f dyn Fn(&str) -> Result<Option<String>, Refusal>;
 
+/// The name of an item in expressions.
+const ITEM: &str = "item";
+
 /// What a patch becomes for objects of a kind.
 ///
 /// # Errors
@@ -80,8 +86,16 @@ pub fn merged(
     fill: Fill<'_>,
     element: Option<&Chosen<'_>>,
 ) -> Result<Merged, Refusal> {
-    let mut writer =
-        Writer { types, origin, fill, element, patches: Vec::new(), inside: None, elements: [false; 2] };
+    let mut writer = Writer {
+        types,
+        origin,
+        fill,
+        element,
+        patches: Vec::new(),
+        inside: None,
+        deciding: None,
+        elements: [false; 2],
+    };
     if patch.any_text(&|text| text.contains("$(")) {
         return Err(writer.refuse("references in a merge"));
     }
@@ -127,7 +141,7 @@ impl Writer<'_> {
             let own = place.key(key, self.types);
             if let Some(optional) = self.optional(value, &own)? {
                 let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
-                out.push(match own.is_there().filter(|_| absent) {
+                out.push(match self.decides(&own).filter(|_| absent) {
                     Some(test) => format!("?{written}: {test} ? optional.none() : {optional}"),
                     None => format!("?{written}: {optional}"),
                 });
@@ -152,6 +166,12 @@ impl Writer<'_> {
             match field.filter(|_| is_field) {
                 // Patches say all of it.
                 Some(text) if text.is_empty() => {}
+                Some(text) if let Some(tests) = self.added_alone(value, &own) => {
+                    // Nothing of it is added where all is there.
+                    let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
+                    let text = without_test(&text, &tests);
+                    out.push(format!("?{written}: {tests} ? optional.none() : optional.of({text})"));
+                }
                 Some(text) => {
                     let chooses = !absent && text.contains(".map(") && value.as_list().is_some();
                     match own.is_there().filter(|_| chooses) {
@@ -223,9 +243,41 @@ impl Writer<'_> {
         }
     }
 
+    /// For an object of an item of which each part is added where another item has none: whether all parts are there.
+    fn added_alone(&self, value: &Value, own: &Place) -> Option<String> {
+        self.deciding.as_ref()?;
+        let mut tests = Vec::new();
+        self.tests_of_added(value.as_map()?, own, &mut tests)?;
+        (!tests.is_empty()).then(|| tests.join(" && "))
+    }
+
+    fn tests_of_added(&self, fields: &Map, place: &Place, tests: &mut Vec<String>) -> Option<()> {
+        for (written, value) in fields.iter() {
+            match key(written) {
+                Key::Absent(key) => tests.extend(self.decides(&place.key(key, self.types))),
+                Key::Plain(key) => {
+                    self.tests_of_added(value.as_map()?, &place.key(key, self.types), tests)?;
+                }
+                Key::Condition(_) | Key::Global(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Whether a field is there, as a test of what decides about it; `None` = always.
+    fn decides(&self, own: &Place) -> Option<String> {
+        match &self.deciding {
+            Some([first, chosen]) if own.text == ITEM => {
+                let text = if own.steps.len() == 1 { first } else { chosen };
+                Place { text: text.clone(), ..own.clone() }.is_there()
+            }
+            _ => own.is_there(),
+        }
+    }
+
     fn member(&self, place: &Place, key: &str, own: &Place, text: &str, absent: bool) -> Option<String> {
         let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
-        match (absent, own.is_there()) {
+        match (absent, self.decides(own)) {
             (false, _) => Some(format!("{written}: {text}")),
             (true, Some(test)) => Some(format!("?{written}: {test} ? optional.none() : optional.of({text})")),
             // It is always there.
@@ -318,7 +370,7 @@ impl Writer<'_> {
         place: &Place,
         name: &str,
     ) -> Result<Option<String>, Refusal> {
-        let var = "item";
+        let var = ITEM;
         let item = Place::item(var, ty);
         let (mut tests, mut rest) = (Vec::new(), Map::new());
         for (written, value) in fields.iter() {
@@ -347,10 +399,18 @@ impl Writer<'_> {
             }
         }
         let test = tests.join(" && ");
+        // Kyverno asks the first item, and below the first one that is chosen, for all of them.
+        let list = place.value();
+        let first = match test.is_empty() {
+            true => format!("{list}[0]"),
+            false => format!("{list}.filter({var}, {test})[0]"),
+        };
+        let deciding = self.deciding.replace([format!("{list}[0]"), first]);
         let inside = Inside { list: place.clone(), var: var.into(), test, is_element: false };
         let outside = self.inside.replace(inside);
         let members = self.object(&rest, &item, name);
         self.inside = outside;
+        self.deciding = deciding;
         let members = members?;
         if members.is_empty() {
             return Ok(None);
@@ -374,7 +434,7 @@ impl Writer<'_> {
             return Err(self.refuse("anchors in a list that is replaced as a whole"));
         }
         let place = Place { prefix: list.at(&var, "index").prefix, ..own.clone() };
-        let body = match (value.is_null(), absent, place.is_there()) {
+        let body = match (value.is_null(), absent, self.decides(&place)) {
             (true, ..) => remove(&place),
             (false, true, Some(test)) => {
                 format!("{test} ? [] : {}", bracketed(&set(&place, &plain(value), self.fill)?))

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod constant;
+mod decided;
 mod json;
 mod loops;
 mod merge;

@@ -25,6 +25,17 @@ use super::term::{Faults, Loop, Missing, Path, Test, Val};
 use super::types::Ty;
 use super::values::value;
 
+/// A list, or none of its items where what it is read from is missing.
+fn or_nothing(list: Val) -> Val {
+    match list {
+        Val::Loop(own) => {
+            let own = *own;
+            Val::Loop(Box::new(Loop { source: or_nothing(own.source), ..own }))
+        }
+        other => other.rescued(),
+    }
+}
+
 /// The value of a call.
 ///
 /// # Errors
@@ -47,7 +58,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             Ty::Text | Ty::Any | Ty::IntOrText => words::to_number(of, scope),
             _ => Err(scope.refuse("function to_number", "compare the text as a quantity")),
         },
-        ("to_array", [of]) if is_list(of) => Ok(of.clone()),
+        ("to_array", [of]) if is_list(of) => Ok(or_nothing(of.clone())),
         ("not_null", args) => {
             let mut rest = args.iter().rev().cloned();
             let Some(last) = rest.next() else { return Ok(Val::Const(Value::Null)) };
