@@ -25,17 +25,6 @@ use super::term::{Faults, Loop, Missing, Path, Test, Val};
 use super::types::Ty;
 use super::values::value;
 
-/// A list, or none of its items where what it is read from is missing.
-fn or_nothing(list: Val) -> Val {
-    match list {
-        Val::Loop(own) => {
-            let own = *own;
-            Val::Loop(Box::new(Loop { source: or_nothing(own.source), ..own }))
-        }
-        other => other.rescued(),
-    }
-}
-
 /// The value of a call.
 ///
 /// # Errors
@@ -58,7 +47,11 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             Ty::Text | Ty::Any | Ty::IntOrText => words::to_number(of, scope),
             _ => Err(scope.refuse("function to_number", "compare the text as a quantity")),
         },
-        ("to_array", [of]) if is_list(of) => Ok(or_nothing(of.clone())),
+        // Of what is missing it makes a list in which nothing is found.
+        ("to_array", [of @ (Val::Loop(_) | Val::Path(_) | Val::Optional { .. })]) if is_list(of) => {
+            Ok(Val::Or(Box::new([of.clone(), Val::Const(Value::list(Vec::new()))])))
+        }
+        ("to_array", [of]) if is_list(of) => Ok(of.clone()),
         ("not_null", args) => {
             let mut rest = args.iter().rev().cloned();
             let Some(last) = rest.next() else { return Ok(Val::Const(Value::Null)) };
