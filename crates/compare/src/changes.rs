@@ -29,17 +29,16 @@ use crate::ir::rule::{Body, Message};
 use crate::ir::template::Template;
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, Refusal, admitted};
-use crate::kubernetes::schema::{Leaf, ListKind, Type};
+use crate::kubernetes::schema::{Leaf, Type};
 use crate::lower::LATE;
-use crate::patch::schema::Schema;
 use crate::value::place::{PathPart, follow, parse};
-use crate::value::print::json;
-use crate::value::{Str, Value, stack};
+use crate::value::{Str, Value};
 
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::items::Count;
+use super::keyed::{MERGED, has_keys, has_merged_lists, keys_of};
 use super::marked::{Marker, is_counted};
 use super::predicates::Predicates;
 use super::repair::mended;
@@ -49,10 +48,6 @@ use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{selects, units};
 use super::writes::{Resolved, Writes, Written, resolved, type_at, writes};
-
-/// What a strategic merge does to a list when it walks over it.
-pub(crate) const MERGED: &str =
-    "in lists that are merged by keys each item has all of these, and no two the same";
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -407,68 +402,6 @@ fn is_constant(environment: &Environment, fields: &Tested, object: &Value) -> bo
         languages.globs.contains(text) || languages.texts.contains(text)
     };
     steps == path.len() && found.as_str().is_some_and(is_alone)
-}
-
-/// The keys by which the items of a list are known.
-fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[Step]) -> Option<&'t [Str]> {
-    match resolved(types, type_at(types, &environment.object, list)?) {
-        Resolved::List(ListKind::Keyed(keys), _) => Some(keys),
-        _ => None,
-    }
-}
-
-/// Whether each item of a list has all of these keys, and no two have the same.
-fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
-    let path: Vec<&str> = list
-        .iter()
-        .filter_map(|step| match step {
-            Step::Key(key) => Some(&**key),
-            _ => None,
-        })
-        .collect();
-    let mut known = BTreeSet::new();
-    object.at(&path).and_then(Value::as_list).unwrap_or_default().iter().all(|item| {
-        let own: Vec<&Value> =
-            keys.iter().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).collect();
-        own.len() == keys.len() && known.insert(own.into_iter().map(json).collect::<Vec<_>>())
-    })
-}
-
-/// Whether each item of the lists in a value that are merged by keys has all of these, and no two have the same. A protocol that is not said is TCP.
-pub(crate) fn is_regular(value: &Value, ty: &Type) -> bool {
-    let types: &Types = Types::built_in();
-    let all = |values: Vec<&Value>, ty: &Type| values.into_iter().all(|value| is_regular(value, ty));
-    match (resolved(types, ty), value) {
-        (Resolved::Object(def, _), Value::Map(fields)) => fields.iter().all(|(key, value)| {
-            def.field(key).is_none_or(|field| stack::deep(|| is_regular(value, &field.ty)))
-        }),
-        (Resolved::Map(below, _), Value::Map(fields)) => all(fields.values().collect(), below),
-        (Resolved::List(kind, item), Value::List(items)) => {
-            let keys: &[Str] = match kind {
-                ListKind::Keyed(keys) => keys,
-                _ => &[],
-            };
-            let keys = || keys.iter().filter(|key| ***key != *"protocol");
-            let mut known = BTreeSet::new();
-            let is_own = |item: &Value| {
-                let own: Vec<_> =
-                    keys().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).map(json).collect();
-                own.len() == keys().count()
-                    && (own.is_empty() || known.insert((own, item.text_at(&["protocol"]).to_string())))
-            };
-            items.iter().all(is_own) && all(items.iter().collect(), item)
-        }
-        _ => true,
-    }
-}
-
-/// Whether lists of objects of a kind are merged by keys.
-fn has_merged_lists(environment: &Environment) -> bool {
-    let example = Value::map([
-        ("apiVersion", Value::from(environment.api_version())),
-        ("kind", Value::Str(environment.object[2].clone())),
-    ]);
-    !matches!(Schema::of_object(&example), Schema::Unknown)
 }
 
 /// Whether what is read distinguishes what is written from all else that may be there.

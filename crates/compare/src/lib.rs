@@ -47,6 +47,7 @@ mod identity;
 mod ignored;
 mod inputs;
 mod items;
+mod keyed;
 mod kind;
 mod loops;
 mod marked;

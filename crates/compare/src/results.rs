@@ -18,11 +18,12 @@ use crate::kubernetes::schema::{ListKind, Type, TypeDef, Whole};
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::changes::{MERGED, checking, is_regular, validation};
+use super::changes::{checking, validation};
 use super::cover::{Run, cases};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::items::Count;
+use super::keyed::{MERGED, is_regular};
 use super::predicates::Predicates;
 use super::side::Side;
 use super::side_by_side::side_by_side;

@@ -87,6 +87,15 @@ pub fn message(
     Ok((None, sum))
 }
 
+/// A message with others behind it.
+pub fn with(message: &Message, others: &[Str]) -> Message {
+    let own = std::iter::once(&message.text).filter(|text| !text.is_empty());
+    let all: Vec<&str> = own.chain(others).map(|text| &**text).collect();
+    let text = Str::from(all.join("; "));
+    let template = crate::lower::template::text(&text, &message.names);
+    Message { text, template, ..message.clone() }
+}
+
 fn mentions_element(expression: &str) -> bool {
     expression.contains("element")
 }

@@ -15,7 +15,7 @@ use crate::value::{Str, Value};
 
 use super::conditions::{both, conditions, fails_alike};
 use super::lists::{Quantifier, is_list, quantified};
-use super::message::message;
+use super::message::{message, with};
 use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
@@ -256,15 +256,6 @@ fn by_message(
         }
         _ => Ok(checks),
     }
-}
-
-/// A message with others behind it.
-fn with(message: &Message, others: &[Str]) -> Message {
-    let own = std::iter::once(&message.text).filter(|text| !text.is_empty());
-    let all: Vec<&str> = own.chain(others).map(|text| &**text).collect();
-    let text = Str::from(all.join("; "));
-    let template = crate::lower::template::text(&text, &message.names);
-    Message { text, template, ..message.clone() }
 }
 
 /// Loops that require the same of the containers of several lists are one loop.

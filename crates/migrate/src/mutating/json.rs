@@ -186,7 +186,7 @@ impl Patch<'_> {
             let rest = keys.get(at + 1..).unwrap_or_default();
             let is_end = matches!(&**key, "0" | "-1");
             place = match (self.positions)(&place, key)? {
-                Some(item) if is_end && item.exists.is_some() && !(rest.is_empty() && !appends) => {
+                Some(item) if is_end && item.exists.is_some() && (appends || !rest.is_empty()) => {
                     let fill = self.fill;
                     let test = item.exists.clone().unwrap_or_default();
                     let item = Place { exists: None, ..item };
