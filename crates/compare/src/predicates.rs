@@ -179,8 +179,8 @@ impl Predicates {
         if is_guessed {
             self.globs.remove(STAR);
         }
-        for made in self.made.values_mut() {
-            is_any |= made.drop_patterns();
+        for below in self.made.values_mut() {
+            is_any |= below.drop_patterns();
         }
         is_any
     }

@@ -104,7 +104,7 @@ mod tests {
             .collect();
         assert_eq!(
             found,
-            [r#"[{"name":"a"},{"name":"b","image":"i"}]"#, r#"[{"name":"a","image":"i"},{"name":"b"}]"#]
+            [r#"[{"name":"a"},{"image":"i","name":"b"}]"#, r#"[{"image":"i","name":"a"},{"name":"b"}]"#]
         );
     }
 }

@@ -88,7 +88,7 @@ pub enum Apart {
     Images,
     /// A generation that fails is reported otherwise.
     Generation,
-    /// Where data cannot be read one fails, and the other one does not ask for them.
+    /// Where data cannot be read one fails, and the other one does not need them.
     Unanswered,
     /// A value with wildcards is a pattern for the old policy alone.
     Wildcards,

@@ -65,7 +65,7 @@ pub enum Readers {
 pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
     let mut scope = Scope::new(cx, rule.origin.clone());
     scope.bindings = rule.bindings.to_vec();
-    // A change is not made of what its pattern does not apply to.
+    // What its pattern does not apply to is not changed.
     scope.is_exact = readers == Readers::None;
     if let Some(why) = &rule.broken {
         return Err(scope.refuse(format!("a rule that cannot be run ({why})"), "correct it"));

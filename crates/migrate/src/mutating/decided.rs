@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_not_asked_again() {
+    fn what_is_known_is_not_tested_again() {
         let text = "A{?b: has(x.y) ? optional.none() : optional.of({'c': 1}), ?d: has(x.z) ? optional.none() : optional.of(2)}";
         assert_eq!(
             without_test(text, "has(x.y)"),

@@ -399,7 +399,7 @@ impl Writer<'_> {
             }
         }
         let test = tests.join(" && ");
-        // Kyverno asks the first item, and below the first one that is chosen, for all of them.
+        // The first item decides for all of them, and below it the first one that is chosen.
         let list = place.value();
         let first = match test.is_empty() {
             true => format!("{list}[0]"),
