@@ -27,7 +27,7 @@ use super::keyed::{MERGED, is_regular};
 use super::predicates::Predicates;
 use super::side::Side;
 use super::side_by_side::side_by_side;
-use super::surroundings::surroundings;
+use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{Unit, units};
 
@@ -91,14 +91,15 @@ impl Run<'_> {
         // A proof is relative to that, too.
         let ty = Types::built_in().of_kind(&environment.object);
         let ty = ty.map(|def| Type::Named(def.name.clone(), Whole::Merged)).filter(|_| merges);
+        let is_own = |case: &Case| ty.as_ref().is_none_or(|ty| is_regular(&case.object, ty));
         let count = all.len();
-        all.retain(|case| ty.as_ref().is_none_or(|ty| is_regular(&case.object, ty)));
+        all.retain(is_own);
         if all.len() < count {
             self.reasons.insert(MERGED.into());
         }
         // Some of them, spread over all.
         let step = all.len().div_ceil(SAMPLED).max(1);
-        for case in pairs.into_iter().chain(all.into_iter().step_by(step)) {
+        for case in pairs.into_iter().filter(is_own).chain(all.into_iter().step_by(step)) {
             if self.left == 0 || self.is_late() {
                 break;
             }
