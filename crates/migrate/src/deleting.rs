@@ -104,6 +104,8 @@ fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Conditi
     }
     let mut new = Map::default();
     new.push("validationActions", Node::texts(&["Audit".to_string()]));
+    let none = Node::map([("controllers", Node::texts(&[]))]);
+    new.push("autogen", Node::map([("podControllers", none)]));
     new.push("matchConstraints", constraints(&found));
     if !variables.is_empty() {
         let list = variables.iter().map(|v| named(&v.name, &v.expression));
