@@ -104,7 +104,7 @@ fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Conditi
     }
     let mut new = Map::default();
     new.push("validationActions", Node::texts(&["Audit".to_string()]));
-    let none = Node::map([("controllers", Node::texts(&[]))]);
+    let none = Node::map([("controllers", Node::List(Vec::new()))]);
     new.push("autogen", Node::map([("podControllers", none)]));
     new.push("matchConstraints", constraints(&found));
     if !variables.is_empty() {

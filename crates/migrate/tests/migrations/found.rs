@@ -1,0 +1,190 @@
+//! What a collection of policies of our own showed: constructs that were lost, refused or written in another sense.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use ephor_migrate::{Limits, Options, exceptions, file};
+
+use super::kinds::{has, migrated, rule};
+
+#[test]
+fn preconditions_that_load_data_stay_with_generations_and_mutations() {
+    let context = "    context:
+    - name: pods
+      apiCall: {urlPath: '/api/v1/namespaces/{{request.namespace}}/pods', jmesPath: 'items[]'}
+    preconditions:
+      all:
+      - {key: '{{ length(pods) }}', operator: GreaterThan, value: 0}
+";
+    let generate = "    generate: {apiVersion: v1, kind: Secret, name: x, namespace: '{{request.namespace}}', data: {type: Opaque}}\n";
+    let mutate = "    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}\n";
+    for body in [generate, mutate] {
+        let (text, word, _) = migrated(&rule("ConfigMap", &format!("{context}{body}")));
+        has(&text, &["expression: dyn(resource.list('v1', 'pods', request.namespace)).items.size() > 0"]);
+        assert_eq!(word, "tested", "{text}");
+    }
+}
+
+#[test]
+fn the_kind_of_generated_data_counts() {
+    let (text, word, _) = migrated(&rule(
+        "Namespace",
+        "    generate: {apiVersion: v1, kind: Secret, name: x, namespace: '{{request.object.metadata.name}}', data: {kind: ConfigMap}}\n",
+    ));
+    has(&text, &["kind: ConfigMap"]);
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn variables_in_a_list_fail_where_they_are_missing() {
+    let deny = |key: &str| {
+        format!(
+            "    validate: {{deny: {{conditions: {{any: [{{key: [{key}], operator: AnyNotIn, value: [x, z]}}]}}}}}}\n"
+        )
+    };
+    let (text, word, _) = migrated(&rule("Pod", &deny("'{{request.object.metadata.labels.app}}'")));
+    has(&text, &["- expression: object.metadata.labels.app in ['x', 'z']"]);
+    assert_eq!(word, "proved");
+    let several = "'{{request.object.metadata.labels.a}}', '{{request.object.metadata.labels.b}}'";
+    let (text, word, _) = migrated(&rule("Pod", &deny(several)));
+    has(&text, &["[object.metadata.labels.a, object.metadata.labels.b].all(item, item in ['x', 'z'])"]);
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn requests_that_connect_are_selected_next_to_others() {
+    let text = rule("Pod, Pod/exec, Pod/*", "    validate: {deny: {}}\n")
+        .replace(", operations: [CREATE, UPDATE]", "");
+    let (text, word, _) = migrated(&text);
+    has(
+        &text,
+        &[
+            "resources: [pods/exec]\n        operations: [CONNECT]",
+            "resources: [pods/*]\n        operations: [CREATE, UPDATE, DELETE, CONNECT]",
+        ],
+    );
+    assert_eq!(word, "proved", "{text}");
+}
+
+#[test]
+fn what_looks_at_no_object_denies_deletions_too() {
+    let deny = "    exclude: {any: [{subjects: [{kind: Group, name: ops}]}]}\n    validate: {deny: {}}\n";
+    let (text, word, notes) = migrated(
+        &rule("ConfigMap", deny)
+            .replace(", operations: [CREATE, UPDATE]", "")
+            .replace("spec:\n", "spec:\n  background: false\n"),
+    );
+    has(&text, &["operations: [CREATE, UPDATE, DELETE]"]);
+    assert_eq!(word, "proved");
+    assert!(!notes.iter().any(|note| note.starts_with("deletions")), "{notes:?}");
+}
+
+#[test]
+fn messages_of_conditions_are_those_of_their_validations() {
+    let (text, _, notes) = migrated(&rule(
+        "Service",
+        "    validate:
+      message: refused
+      deny:
+        conditions:
+          any:
+          - {key: '{{ request.object.spec.type }}', operator: Equals, value: NodePort, message: 'type {{ request.object.spec.type }}'}
+          - {key: '{{ request.object.metadata.name }}', operator: Equals, value: x, message: its name}
+",
+    ));
+    has(&text, &["'refused; type ' + object.spec.?type.orValue('')", "message: refused; its name"]);
+    assert!(notes.iter().all(|note| !note.contains("message")), "{notes:?}");
+}
+
+#[test]
+fn amounts_of_variables_are_compared_as_amounts() {
+    let (text, word, _) = migrated(&rule(
+        "Pod",
+        "    validate:
+      message: m
+      foreach:
+      - list: request.object.spec.containers
+        pattern: {resources: {limits: {memory: '{{ element.resources.requests.memory }}'}}}
+",
+    ));
+    has(&text, &["?memory.orValue('0'))).compareTo("]);
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn a_gate_in_a_list_is_a_condition_of_the_policy() {
+    let (text, word, _) = migrated(&rule(
+        "Pod",
+        "    mutate:
+      patchStrategicMerge:
+        spec:
+          containers: [{<(image): 'corp/*'}]
+          imagePullSecrets: [{name: own}]
+",
+    ));
+    has(&text, &["object.spec.containers.exists(container,", "'corp/'", "{'name': 'own'}"]);
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn the_first_item_decides_about_additions_to_all() {
+    let (text, word, _) = migrated(&rule(
+        "Pod",
+        "    mutate:
+      patchStrategicMerge:
+        spec:
+          containers:
+          - (name): '*'
+            +(imagePullPolicy): Always
+            securityContext: {+(privileged): false}
+",
+    ));
+    has(
+        &text,
+        &[
+            "?imagePullPolicy: has(object.spec.containers[0].imagePullPolicy)",
+            "optional.of(Object.spec.containers.securityContext{privileged: false})",
+        ],
+    );
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn additions_to_the_last_item_create_the_list_where_it_is_missing() {
+    let (text, word, _) = migrated(&rule(
+        "Ingress",
+        "    mutate:
+      patchesJson6902: |-
+        - {op: add, path: /spec/tls/-1/hosts/-1, value: a}
+",
+    ));
+    has(&text, &["object.spec.?tls.orValue([]).size() > 0", "value: [{'hosts': ['a']}]"]);
+    assert_eq!(word, "tested", "{text}");
+}
+
+#[test]
+fn a_policy_of_which_an_exception_names_a_rule_is_taken_apart() {
+    let rules = rule("ConfigMap", "    validate: {message: one, pattern: {metadata: {labels: {a: '?*'}}}}\n")
+        + "  - name: s
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE, UPDATE]}}]}
+    validate: {message: two, pattern: {metadata: {labels: {b: '?*'}}}}
+";
+    let exception = "apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: e, namespace: default}
+spec:
+  exceptions: [{policyName: p, ruleNames: [s]}]
+  match: {any: [{resources: {kinds: [ConfigMap], names: [x]}}]}
+";
+    let text = format!("{rules}---\n{exception}");
+    let mut files = vec![file("old.yaml", &text, &Options::default(), Limits::default()).unwrap()];
+    exceptions(&mut files, &Options::default(), Limits::default());
+    let text = files.first().unwrap().migrated();
+    has(
+        &text,
+        &[
+            "name: p-r\n",
+            "name: p-s\n",
+            "kind: PolicyException",
+            "    - name: p-s\n      kind: ValidatingPolicy",
+        ],
+    );
+}
