@@ -40,11 +40,11 @@ fn variables_in_a_list_fail_where_they_are_missing() {
             "    validate: {{deny: {{conditions: {{any: [{{key: [{key}], operator: AnyNotIn, value: [x, z]}}]}}}}}}\n"
         )
     };
-    let (text, word, _) = migrated(&rule("Pod", &deny("'{{request.object.metadata.labels.app}}'")));
+    let (text, word, _) = migrated(&rule("ConfigMap", &deny("'{{request.object.metadata.labels.app}}'")));
     has(&text, &["- expression: object.metadata.labels.app in ['x', 'z']"]);
-    assert_eq!(word, "proved");
+    assert_eq!(word, "tested");
     let several = "'{{request.object.metadata.labels.a}}', '{{request.object.metadata.labels.b}}'";
-    let (text, word, _) = migrated(&rule("Pod", &deny(several)));
+    let (text, word, _) = migrated(&rule("ConfigMap", &deny(several)));
     has(&text, &["[object.metadata.labels.a, object.metadata.labels.b].all(item, item in ['x', 'z'])"]);
     assert_eq!(word, "tested", "{text}");
 }
