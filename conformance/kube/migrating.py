@@ -54,11 +54,11 @@ def migrate(cluster, checks, ephor):
     wanted = ["clusterpolicy/color.yaml", "clusterpolicy/owner.yaml", "policyexception/shop/unowned.yaml"]
     checks.that("each object is a file", names == wanted, str(names))
     for name, text in moved:
-        kind, plural = ("PolicyException", "policyexceptions") if "exception" in name else ("ValidatingPolicy", "validatingpolicies")
-        checks.that(f"{name} is of the new kind", f"kind: {kind}" in text and "policies.kyverno.io/v1" in text, text)
+        kind, plural, version = ("PolicyException", "policyexceptions", "v1beta1") if "exception" in name else ("ValidatingPolicy", "validatingpolicies", "v1")
+        checks.that(f"{name} is of the new kind", f"kind: {kind}" in text and f"policies.kyverno.io/{version}\n" in text, text)
         checks.that(f"{name} has nothing that a server adds", not re.search("resourceVersion|managedFields|uid:", text), text)
         where = "/namespaces/shop" if kind == "PolicyException" else ""
-        answer = cluster.call("POST", f"/apis/policies.kyverno.io/v1{where}/{plural}?dryRun=All&fieldValidation=Strict", text, content_type="application/yaml")
+        answer = cluster.call("POST", f"/apis/policies.kyverno.io/{version}{where}/{plural}?dryRun=All&fieldValidation=Strict", text, content_type="application/yaml")
         checks.allowed(f"the API server takes {name}", answer)
     shadows(cluster, checks, ephor)
 
