@@ -11,14 +11,13 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Refusal, convert_conditions, value};
+use crate::expressions::{Context, Refusal, convert_conditions, outer_variables, value};
 use crate::ir::Rule;
 use crate::lower::template::text;
 use crate::original::Named;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::VERSION;
-use crate::value::variables::find_variables;
 use crate::value::{Map as Fields, Str, Value};
 
 /// What is generated.
@@ -177,7 +176,7 @@ impl Filled<'_> {
         let literal = |text: &str| text.replace("((", "\\((");
         let mut out = String::new();
         let mut from = 0;
-        for hole in find_variables(written) {
+        for hole in outer_variables(written) {
             out.push_str(&literal(written.get(from..hole.start).unwrap_or_default()));
             let expression = self.text(written.get(hole.clone()).unwrap_or_default())?;
             out.push_str(&format!("(( {expression} ))"));

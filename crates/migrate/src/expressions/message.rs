@@ -129,7 +129,7 @@ fn literal_of(text: &str) -> Part {
 }
 
 /// Where the variables of a text are, those with others in them as one.
-fn outer_variables(text: &str) -> Vec<std::ops::Range<usize>> {
+pub fn outer_variables(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     let mut at = 0;

@@ -34,6 +34,8 @@ mod texts;
 mod types;
 mod values;
 
+pub use message::outer_variables;
+
 use std::sync::Arc;
 
 use crate::ir::rule::Binding;

@@ -13,11 +13,13 @@ use crate::lower::LATE;
 use crate::value::{Map, Value};
 
 use super::Refusal;
+use super::forms::ty_of;
 use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::mapped;
 use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Test};
+use super::types::Ty;
 
 /// What stands before and after the number of a variable.
 const MARK: char = '\u{1}';
@@ -102,6 +104,9 @@ impl Filled {
     }
 
     fn mark(&mut self, val: &super::term::Val, scope: &mut Scope<'_>) -> Result<String, Refusal> {
+        if matches!(ty_of(val), Ty::List(_) | Ty::Map(_) | Ty::Object(_)) {
+            return Err(scope.refuse("an object or a list in a pattern", "compare its parts in conditions"));
+        }
         let (node, faults) = as_text(val, scope)?;
         self.faults.extend(faults);
         self.nodes.push(node);

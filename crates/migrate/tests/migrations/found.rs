@@ -188,3 +188,20 @@ spec:
         ],
     );
 }
+
+#[test]
+fn variables_in_variables_of_generated_data_are_one_placeholder() {
+    let (text, word, _) = migrated(&rule(
+        "Namespace",
+        "    generate:
+      apiVersion: v1
+      kind: ConfigMap
+      name: x
+      namespace: '{{request.object.metadata.name}}'
+      data: {data: {a: \"{{ join('-', ['b', '{{request.object.metadata.name}}']) }}\"}}
+",
+    ));
+    assert!(!text.contains("{{"), "{text}");
+    has(&text, &["(( ['b', object.metadata.name].join('-') ))"]);
+    assert_eq!(word, "tested");
+}
