@@ -227,19 +227,6 @@ def is_outside(row, message):
     return OUTSIDE.search(message) or ("resource.get(" in row["text"] and "no such overload" in message)
 
 
-NO_IMAGE = re.compile("could not parse reference|invalid image")
-
-
-def has_namesakes(value):
-    """Whether a list has two items of one name, or one without any next to one with a name."""
-    if isinstance(value, dict):
-        return any(has_namesakes(one) for one in value.values())
-    if not isinstance(value, list):
-        return False
-    names = [one.get("name") for one in value if isinstance(one, dict)]
-    return (any(names) and len(set(names)) < len(names)) or any(has_namesakes(one) for one in value)
-
-
 def verdict(row, results):
     """What is compared: whether there is a violation, or what comes out."""
     return is_violated(results) if row["kinds"] <= VALIDATING else results
@@ -263,10 +250,6 @@ def count(row, sides, objects, tallies, differences, which):
             tally[which + " outside"] += 1
         elif "/ReplicationController/" in pair[1] and any("ReplicationController" in one for one in row["remarks"]):
             tally[which + " controllers"] += 1
-        elif any(NO_IMAGE.search(message) for _, message in both) and any("names of images" in one for one in row["remarks"]):
-            tally[which + " images"] += 1
-        elif "merged by keys" in (row["reason"] or "") and has_namesakes(by_key.get(pair[1])):
-            tally[which + " namesakes"] += 1
         else:
             differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
                                 "old": old.get(pair), "new": new.get(pair), "id": row["id"], "manifest": by_key.get(pair[1])})
@@ -358,8 +341,6 @@ def left_out(tallies):
     """How many pairs are no part of the figures."""
     words = {"refused": "the objects are refused by an API server", "outside": "data from outside is missing (images, other services)",
              "controllers": "ReplicationControllers, which the report names as left out",
-             "images": "texts that are the name of no image for one of both, which the report names",
-             "namesakes": "lists with two items of one name, which the answer is relative to",
              "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}
     totals = {word: sum(count for tally in tallies.values() for name, count in tally.items() if name.endswith(" " + word)) for word in words}
     some = [f"{words[word]}: {count:,}" for word, count in totals.items() if count]
