@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::value::place::PathPart;
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 use super::surroundings::Case;
+use super::variation::with;
 
 /// More items of a list are not put next to its smallest one.
 const MOST: usize = 24;
@@ -32,11 +34,11 @@ pub(crate) fn side_by_side(all: &[Case]) -> Vec<Case> {
         items.sort_by_key(|(text, ..)| (text.len(), text.clone()));
         let Some(((_, number, first), rest)) = items.split_first() else { continue };
         let Some(case) = all.get(*number) else { continue };
+        let path: Vec<PathPart> = path.into_iter().map(PathPart::Key).collect();
         for (_, _, other) in rest.iter().take(MOST) {
-            for pair in [[*first, *other], [*other, *first]] {
-                let [one, two] = pair;
+            for [one, two] in [[*first, *other], [*other, *first]] {
                 let items = Value::list(vec![named(one, "a"), named(two, "b")]);
-                out.extend(with(&case.object, &path, &items).map(|object| case.with_object(object)));
+                out.extend(with(&case.object, &path, Some(items)).map(|object| case.with_object(object)));
             }
         }
     }
@@ -70,16 +72,6 @@ fn named(item: &Value, name: &str) -> Value {
         Some(Value::Str(_)) => item.with("name", Value::from(name)),
         _ => item.clone(),
     }
-}
-
-/// An object with another value at a path.
-fn with(object: &Value, path: &[Str], value: &Value) -> Option<Value> {
-    let (key, rest) = path.split_first()?;
-    let inner = match rest.is_empty() {
-        true => value.clone(),
-        false => with(object.get(key)?, rest, value)?,
-    };
-    Some(object.with(key, inner))
 }
 
 #[cfg(test)]

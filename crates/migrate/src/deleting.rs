@@ -9,7 +9,7 @@ use crate::constraints::{Condition, Matching, add_condition, conditions, constra
 use crate::expressions::{Context, Converted, Named as Shared, Refusal, Target, convert_conditions};
 use crate::ir::Origin;
 use crate::original::{Named, Original};
-use crate::parts::{Pair, of_object};
+use crate::parts::{Pair, denial_where, of_object};
 use crate::policy::{Document, Migrated, Note, Options, To};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
@@ -92,9 +92,9 @@ fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Conditi
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mut rule = Fields::new();
     rule.insert("name", Value::from("cleanup"));
-    for (from, to) in [("match", "match"), ("exclude", "exclude")] {
-        if let Some(value) = spec.get(from) {
-            rule.insert(to, created(value));
+    for key in ["match", "exclude"] {
+        if let Some(value) = spec.get(key) {
+            rule.insert(key, created(value));
         }
     }
     for (from, to) in [("context", "context"), ("conditions", "preconditions")] {
@@ -111,12 +111,7 @@ fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Conditi
         let list = variables.iter().map(|v| named(&v.name, &v.expression));
         new.push("variables", Node::list(list));
     }
-    let holds: Vec<String> = all.iter().map(|one| format!("({})", one.expression)).collect();
-    let expression = match holds.is_empty() {
-        true => "false".to_string(),
-        false => format!("!({})", holds.join(" && ")),
-    };
-    let check = Node::map([("expression", Node::Code(expression))]);
+    let check = Node::map([("expression", Node::Code(denial_where(all)))]);
     new.push("validations", Node::list(std::iter::once(check)));
     Pair::of_deletion(document, Value::Map(rule), new)
 }

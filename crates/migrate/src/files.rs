@@ -187,9 +187,9 @@ fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limi
 
 /// Migrates policies again of which exceptions name some rules, each rule as a policy of its own.
 fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
+    let moved = moved_of(files);
     let is_some_rules = |part: &Part| {
         let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
-        let moved = moved_of(files);
         let original = original("", &part.text, part.line, value.clone());
         let found = crate::exceptions::migrate(&original, &moved, options);
         let is_it = found.is_err_and(|all| all.iter().any(|one| *one.construct == *SOME_RULES));

@@ -6,7 +6,7 @@
 
 use ephor_compare::REPLACES;
 
-use crate::constraints::Matching;
+use crate::constraints::{Condition, Matching};
 use crate::draft::{Check, Draft};
 use crate::files::SEPARATOR;
 use crate::policy::{Source, documents};
@@ -84,9 +84,8 @@ fn acts(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Pair {
         };
         // Conditions of policies that validate read no variables.
         if own.conditions.iter().any(|condition| condition.expression.contains("variables.")) {
-            let all: Vec<String> =
-                own.conditions.drain(..).map(|condition| format!("({})", condition.expression)).collect();
-            own.checks = vec![Check { expression: format!("!({})", all.join(" && ")), ..never() }];
+            let all = std::mem::take(&mut own.conditions);
+            own.checks = vec![Check { expression: denial_where(&all), ..never() }];
         } else {
             own.variables.clear();
         }
@@ -97,6 +96,15 @@ fn acts(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Pair {
         false => None,
     };
     Pair { old: denying(source, rule, autogen), new: written(source, &new), says: Says::Acts }
+}
+
+/// What is false where all conditions hold.
+pub fn denial_where(all: &[Condition]) -> String {
+    let all: Vec<String> = all.iter().map(|one| format!("({})", one.expression)).collect();
+    match all.is_empty() {
+        true => "false".into(),
+        false => format!("!({})", all.join(" && ")),
+    }
 }
 
 /// A validation that is never true.

@@ -165,37 +165,9 @@ pub fn choose(condition: Node, then: Node, other: Node) -> Node {
     match (constant_bool(&condition), constant_bool(&then), constant_bool(&other)) {
         (Some(true), ..) => then,
         (Some(false), ..) => other,
-        (None, Some(true), Some(false)) if is_truth_value(&condition) => condition,
+        (None, Some(true), Some(false)) if is_test(&condition) => condition,
         (None, Some(false), Some(true)) => not(condition),
         _ => call("_?_:_", vec![condition, then, other]),
-    }
-}
-
-/// Whether the checker takes an expression for a truth value.
-fn is_truth_value(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Select { test, .. } => *test,
-        Kind::Call { function, .. } => matches!(
-            &**function,
-            "!_" | "_&&_"
-                | "_||_"
-                | "_==_"
-                | "_!=_"
-                | "_<_"
-                | "_<=_"
-                | "_>_"
-                | "_>=_"
-                | "_in_"
-                | "@in"
-                | "all"
-                | "exists"
-                | "hasValue"
-                | "startsWith"
-                | "endsWith"
-                | "matches"
-                | "contains"
-        ),
-        _ => false,
     }
 }
 
