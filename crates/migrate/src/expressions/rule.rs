@@ -77,10 +77,7 @@ pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted,
         None => Test::constant(true),
         Some(own) => conditions(own, &mut scope)?,
     };
-    let mut checks = checked(check, &mut scope)?;
-    if let Check::Deny(conditions) = check {
-        checks = by_message(conditions, own, checks, &mut scope)?;
-    }
+    let checks = checked(check, own, &mut scope)?;
     let mut validations: Vec<(Checked, Option<Str>, Option<Node>)> = Vec::new();
     for one in checks {
         let (text, computed) = match (&one.message, &one.stated) {
@@ -201,9 +198,9 @@ fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
 }
 
 /// What a check requires.
-fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
+fn checked(check: &Check, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     match check {
-        Check::Deny(own) => Ok(plain(conditions(own, scope)?.negated(), &own.origin)),
+        Check::Deny(own) => denied(own, message, scope),
         Check::Pattern(overlay, origin) => {
             let outside = std::mem::replace(&mut scope.place, origin.clone());
             let test = of_overlay(overlay, &root::object(scope), scope);
@@ -229,13 +226,8 @@ fn checked(check: &Check, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal
     }
 }
 
-/// Checks with the messages of their conditions: those of which one must hold are a check each, where they say something of their own.
-fn by_message(
-    own: &Conditions,
-    message: &Message,
-    checks: Vec<Checked>,
-    scope: &mut Scope<'_>,
-) -> Result<Vec<Checked>, Refusal> {
+/// Checks of conditions that deny, with their messages: those of which one must hold are a check each, where they say something of their own.
+fn denied(own: &Conditions, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     let said = |all: &[Condition]| -> Vec<Str> {
         all.iter().map(|one| one.message.clone()).filter(|text| !text.is_empty()).collect()
     };
@@ -250,11 +242,12 @@ fn by_message(
             }
             Ok(out)
         }
-        _ if !said(&own.all).is_empty() => {
-            let stated = Some(Box::new(with(message, &said(&own.all))));
+        _ => {
+            let said = said(&own.all);
+            let stated = (!said.is_empty()).then(|| Box::new(with(message, &said)));
+            let checks = plain(conditions(own, scope)?.negated(), &own.origin);
             Ok(checks.into_iter().map(|check| Checked { stated: stated.clone(), ..check }).collect())
         }
-        _ => Ok(checks),
     }
 }
 
