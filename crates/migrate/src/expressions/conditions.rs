@@ -23,7 +23,7 @@ use super::scope::Scope;
 use super::template::template;
 use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
-use super::{Refusal, compare, composed, leaf, root, texts};
+use super::{Refusal, compare, composed, counts, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
 pub fn fails_alike(first: &Test, second: &Test) -> bool {
@@ -328,6 +328,11 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
             let (x, mut faults) = scalar(key, scope)?;
             let (y, more) = scalar(right, scope)?;
             faults.extend(more);
+            if let (Val::Count(_), Val::Count(_), true) = (key, right, faults.is_empty())
+                && let Some(node) = counts::equal_counts(&x, &y)
+            {
+                return Ok(both(there, Test { node, faults }));
+            }
             let matched = composed::matches(&leaf::as_text(&x, &ty_of(key)), &y, scope)?;
             Ok(both(there, Test { node: matched.unwrap_or_else(|| equals(x, y)), faults }))
         }

@@ -10,6 +10,7 @@ mod bindings;
 mod compare;
 mod composed;
 mod conditions;
+mod counts;
 pub mod each;
 mod forms;
 mod functions;

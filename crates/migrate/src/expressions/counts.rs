@@ -1,0 +1,71 @@
+//! Two counts of one list.
+//!
+//! In: two expressions that count items, of which one counts those that pass a test, and the other those of them that pass one more
+//! test. Out: that they are equal, said of each item: what passes the first test passes the other one. Nothing in it may fail, as
+//! `all` forgives an item that fails where another item decides.
+
+use crate::cel::build::{any, flatten, not, over};
+use crate::cel::print;
+use crate::cel_tree::{Kind, Node};
+
+/// Whether two counts are equal, where one counts some of the items that the other counts.
+pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {
+    let (one, other) = (target(one, "size")?, target(other, "size")?);
+    alike(one, other).or_else(|| alike(other, one))
+}
+
+/// That the second list, which has some of the items of the first one, has all of them.
+fn alike(all: &Node, some: &Node) -> Option<Node> {
+    if let (Some(all), Some(some)) = (target(all, "flatten"), target(some, "flatten")) {
+        let (range, var, inner) = of_macro(all, "map")?;
+        let (own, same, other) = of_macro(some, "map")?;
+        return (var == same && is_same(range, own))
+            .then(|| alike(inner, other))?
+            .map(|test| over(range.clone(), "all", var, test));
+    }
+    let (own, var, kept) = of_macro(some, "filter")?;
+    let (range, before) = match of_macro(all, "filter") {
+        Some((range, same, before)) if same == var && is_same(range, own) => (range, terms(before)),
+        _ if is_same(all, own) => (all, Vec::new()),
+        _ => return None,
+    };
+    let mut kept = terms(kept);
+    let starts_alike = kept.len() > before.len() && before.iter().zip(&kept).all(|(a, b)| is_same(a, b));
+    if !starts_alike {
+        return None;
+    }
+    let more = kept.split_off(before.len());
+    let passes = crate::cel::build::all(more);
+    let mut either: Vec<Node> = before.into_iter().map(not).collect();
+    either.push(passes);
+    Some(over(range.clone(), "all", var, any(either)))
+}
+
+fn terms(node: &Node) -> Vec<Node> {
+    let mut found = Vec::new();
+    flatten("_&&_", node.clone(), &mut found);
+    found
+}
+
+fn is_same(one: &Node, other: &Node) -> bool {
+    print(one, usize::MAX) == print(other, usize::MAX)
+}
+
+/// What a method without arguments is called on.
+fn target<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    match &node.kind {
+        Kind::Call { function, target: Some(target), args } if **function == *name && args.is_empty() => Some(target),
+        _ => None,
+    }
+}
+
+/// The range, the variable and the body of a macro.
+fn of_macro<'n>(node: &'n Node, name: &str) -> Option<(&'n Node, &'n str, &'n Node)> {
+    match &node.kind {
+        Kind::Call { function, target: Some(range), args } if **function == *name => match &**args {
+            [var, body] => Some((range, var.as_ident()?, body)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
