@@ -86,7 +86,7 @@ spec:
 fn what_cannot_be_said_is_refused_with_its_place_and_stays_as_it_is() {
     let old = policy("no-data", "ConfigMap", ROLES);
     let files = Files::new(&[("old/p.yaml", &old)]);
-    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    let ran = files.run(&["migrate", "old", "--out", "new", "--to", "vap"]);
     assert!(ran.out.contains("old/p.yaml:20: `clusterRoles` of users\n    nearest: "), "{}", ran.out);
     assert!(ran.out.ends_with("1 policy: 1 refused\n"), "{}", ran.out);
     assert_eq!(ran.code, Some(2));

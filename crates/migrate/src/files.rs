@@ -13,6 +13,7 @@ use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
+use crate::constraints::roles::as_groups;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
 use crate::original::Original;
@@ -325,7 +326,8 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     }
     match migrate(policy, options) {
         Ok(migrated) => {
-            let proof = proof(name, text, &migrated, limits);
+            let compared = Compared { name, text, options, limits };
+            let proof = compared.proof(&migrated, Way::Autogen);
             let place = format!("{name}:{line}");
             let own = || Side::new(argument_for(&[source(text)], Reader::Scan), name);
             if let (Err(SideError::Unusable(why)), Ok(_)) = (&proof, own()) {
@@ -342,7 +344,7 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             }
             // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
             let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
-            let other = expanded.map(|other| (self::proof(name, text, &other, limits), other));
+            let other = expanded.map(|other| (compared.proof(&other, Way::Expanded), other));
             match other {
                 Some((Ok(better), other)) if better.answer != Answer::Differs => {
                     moved(other, Ok(better), &place)
@@ -368,6 +370,33 @@ fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -
     migrated.notes.extend(apart.map(|one| Note { place: place.into(), text: one.text().into() }));
     Outcome::Moved(Box::new(migrated), Box::new(proof))
 }
+
+/// A policy that is compared with what takes its place.
+struct Compared<'c> {
+    name: &'c str,
+    text: &'c str,
+    options: &'c Options,
+    limits: Limits,
+}
+
+impl Compared<'_> {
+    /// The proof; where the policy is about roles, of the same policy about groups, as no object says who has a role.
+    fn proof(&self, migrated: &Migrated, way: Way) -> Result<Proof, SideError> {
+        let own = || self::proof(self.name, self.text, migrated, self.limits);
+        let value = ephor_document::yaml_value(self.text).ok();
+        let Some(groups) = value.as_ref().and_then(as_groups) else { return own() };
+        let text = crate::value::print::json(&groups);
+        let loaded = argument_for(&[SourceText { name: self.name.into(), text: text.clone() }], Reader::Scan);
+        let other = loaded.policies.first().and_then(|policy| migrate_in(policy, self.options, way).ok());
+        let Some(other) = other else { return own() };
+        let mut proof = self::proof(self.name, &text, &other, self.limits)?;
+        proof.answer = joined(proof.answer, Answer::ProvedRelative(vec![ROLES.into()]));
+        Ok(proof)
+    }
+}
+
+/// What is taken for granted where policies about roles are compared as policies about groups.
+const ROLES: &str = "the roles of users are those of the role bindings in the cluster";
 
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {
     let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();

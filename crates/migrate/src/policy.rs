@@ -11,7 +11,7 @@ use ephor_compare::REPLACES;
 use ephor_policies::load::LoadedPolicy;
 
 use crate::actions::{self, Action, Part};
-use crate::constraints::{Condition, Matching, add_condition, matching};
+use crate::constraints::{Condition, Matching, add_condition, matching, without_roles};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
 use crate::ir::policy::{KindRules, SHADOW_OF};
@@ -244,6 +244,9 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     out
 }
 
+/// What a reader should know where roles are looked up.
+const ROLES: &str = "roles: the new policy looks them up in the role bindings of the cluster, and fails where there is none, as in `kyverno apply`";
+
 /// The drafts of a rule: one, or several where a policy cannot have them all.
 fn of_rule(
     source: &Source<'_>,
@@ -254,6 +257,11 @@ fn of_rule(
     let generated = generated(source.policy, rule);
     let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
     let default = operations(source, at);
+    if source.options.to == To::Kubernetes {
+        without_roles(rule)?;
+    } else if without_roles(rule).is_err() {
+        source.note(&format!("spec.rules[{at}].match"), ROLES, notes);
+    }
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;
     // `none` is no kind.

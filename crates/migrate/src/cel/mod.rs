@@ -9,3 +9,11 @@ mod layout;
 mod print;
 
 pub use print::{WIDTH, print};
+
+use ephor_cel::library::general;
+use ephor_cel::syntax::parse;
+
+/// An expression in lines of the usual width; as it is where it cannot be parsed.
+pub fn laid_out(text: &str) -> String {
+    parse(text, general("").syntax).map_or_else(|_| text.to_string(), |node| print(&node, WIDTH))
+}

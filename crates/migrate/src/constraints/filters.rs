@@ -10,7 +10,7 @@ use crate::kubernetes::Kinds;
 use crate::value::wildcard::Wildcard;
 
 use super::kinds::{Selected, selected};
-use super::{Matching, NAME_OF_NAMESPACE, cel};
+use super::{Matching, NAME_OF_NAMESPACE, cel, roles};
 
 /// Whether a filter can match at all: an empty one does not, nor does one with a selector that is not well-formed.
 pub(super) fn can_match(filter: &Filter) -> bool {
@@ -172,6 +172,12 @@ impl Writer<'_> {
         }
         if !filter.subjects.is_empty() {
             out.push(("users", cel::is_user(&filter.subjects)));
+        }
+        if !filter.roles.is_empty() {
+            out.push(("roles", roles::has_role(&filter.roles)));
+        }
+        if !filter.cluster_roles.is_empty() {
+            out.push(("cluster-roles", roles::has_cluster_role(&filter.cluster_roles, self.matched)));
         }
         out.retain(|(_, test)| test != "true");
         Ok(out)

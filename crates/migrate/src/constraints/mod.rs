@@ -10,6 +10,7 @@ pub mod cel;
 pub mod filters;
 mod kinds;
 mod nodes;
+pub mod roles;
 
 use crate::expressions::Refusal;
 use crate::ir::matcher::{Filter, Requirement};
@@ -137,7 +138,7 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
         .filter(|f| can_match(f))
         .map(|f| Filter { operations: Box::default(), ..f.clone() })
         .collect();
-    filters.iter().try_for_each(refuse_roles)?;
+    filters.iter().try_for_each(|filter| refuse_roles(filter, SUBJECTS))?;
     // A namespace is in itself.
     let may_be_namespace = |filter: &Filter| {
         filter.kinds.is_empty() || filter.kinds.iter().any(|pattern| pattern.kind.matches("Namespace"))
@@ -178,8 +179,8 @@ fn found(
     let filters: Vec<&Filter> = when.filters().iter().filter(|f| can_match(f)).collect();
     let is_all = matches!(when, Matcher::All(_)) && filters.len() > 1;
     let excluded = unless.map(|m| m.filters()).unwrap_or_default();
-    for filter in filters.iter().copied().chain(excluded) {
-        refuse_roles(filter)?;
+    for filter in filters.iter().copied().chain(excluded).filter(|_| is_stored) {
+        refuse_roles(filter, "leave them out: cleanup has no user")?;
     }
     let mut out = Matching::default();
     let mut all = Selected::default();
@@ -313,17 +314,26 @@ pub fn add_condition(all: &mut Vec<Condition>, condition: Condition) {
     }
 }
 
-fn refuse_roles(filter: &Filter) -> Result<(), Refusal> {
+/// What takes the place of roles where they cannot be looked up.
+const SUBJECTS: &str =
+    "requests name no roles: name the groups, users or service accounts that have them as `subjects`";
+
+/// Refuses a rule about roles, which Kubernetes' own policies cannot look up.
+///
+/// # Errors
+/// A filter wants roles.
+pub fn without_roles(rule: &Rule) -> Result<(), Refusal> {
+    let mut filters = rule.when.filters().iter().chain(rule.unless.filters());
+    filters.try_for_each(|filter| refuse_roles(filter, SUBJECTS))
+}
+
+fn refuse_roles(filter: &Filter, nearest: &str) -> Result<(), Refusal> {
     let written = match (filter.roles.is_empty(), filter.cluster_roles.is_empty()) {
         (true, true) => return Ok(()),
         (false, _) => "roles",
         (true, false) => "clusterRoles",
     };
-    Err(Refusal::new(
-        format!("`{written}` of users"),
-        filter.origin.key(written),
-        "requests name no roles: name the groups, users or service accounts that have them as `subjects`",
-    ))
+    Err(Refusal::new(format!("`{written}` of users"), filter.origin.key(written), nearest))
 }
 
 /// The operations of requests for a resource: nothing but connections goes to some subresources, and they may be among others.

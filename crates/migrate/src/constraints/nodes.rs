@@ -1,5 +1,6 @@
 //! Constraints as parts of a document.
 
+use crate::cel::laid_out;
 use crate::ir::matcher::{Requirement, SetOperator};
 use crate::text::{Map, Node};
 
@@ -76,7 +77,7 @@ pub fn conditions(all: &[Condition]) -> Option<Node> {
     let one = |c: &Condition| {
         let expression = match c.is_verbatim {
             true => Node::text(&c.expression),
-            false => Node::Code(c.expression.clone()),
+            false => Node::Code(laid_out(&c.expression)),
         };
         Node::map([("name", Node::text(&c.name)), ("expression", expression)])
     };

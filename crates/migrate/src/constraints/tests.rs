@@ -3,13 +3,16 @@
 use super::*;
 use crate::text::write;
 
-fn of(rule: &str) -> Result<Matching, Refusal> {
+fn rule(rule: &str) -> Rule {
     let policy = format!(
         "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p}}, spec: {{rules: [{{name: r, {rule}, validate: {{deny: {{}}}}}}]}}}}"
     );
     let document = ephor_document::yaml_value_strict(&policy).unwrap();
-    let policy = ephor_lower::policy::policy_as_lowered(&document);
-    matching(policy.rules.first().unwrap(), &["CREATE", "UPDATE"], Kinds::built_in())
+    (**ephor_lower::policy::policy_as_lowered(&document).rules.first().unwrap()).clone()
+}
+
+fn of(text: &str) -> Result<Matching, Refusal> {
+    matching(&rule(text), &["CREATE", "UPDATE"], Kinds::built_in())
 }
 
 fn shown(rule: &str) -> String {
@@ -100,10 +103,32 @@ fn filters_that_differ_are_alternatives() {
 }
 
 #[test]
-fn roles_are_refused_with_their_place() {
-    let refusal =
-        of("match: {any: [{resources: {kinds: [Pod]}}]}, exclude: {any: [{clusterRoles: [admin]}]}")
-            .unwrap_err();
-    assert_eq!(&*refusal.place.path, "spec.rules[0].exclude.any[0].clusterRoles");
-    assert_eq!(&*refusal.construct, "`clusterRoles` of users");
+fn roles_are_looked_up_in_the_bindings_of_the_cluster() {
+    let rule = "match: {any: [{resources: {kinds: [Service]}}]}, exclude: {any: [{clusterRoles: [admin]}]}";
+    let found = of(rule).unwrap();
+    let condition = found.conditions.first().unwrap();
+    assert_eq!(condition.name, "exclude-cluster-roles");
+    let lists = "!(dyn(resource.list('rbac.authorization.k8s.io/v1', 'clusterrolebindings', '')).items + \
+                 dyn(resource.list('rbac.authorization.k8s.io/v1', 'rolebindings', request.namespace)).items).exists(binding, \
+                 binding.roleRef.kind == 'ClusterRole' && binding.roleRef.name == 'admin' && binding.?subjects";
+    assert!(condition.expression.starts_with(lists), "{}", condition.expression);
+    let everywhere = rule.replace("Service", "Namespace");
+    let found = of(&everywhere).unwrap();
+    assert!(found.conditions.first().unwrap().expression.contains("in ['', request.?namespace.orValue('')]"));
+    let roles = of("match: {any: [{resources: {kinds: [Pod]}, roles: ['dev:edit']}]}").unwrap();
+    let condition = &roles.conditions.first().unwrap().expression;
+    assert!(condition.contains("binding.metadata.namespace + ':' + binding.roleRef.name in ['dev:edit']"));
+}
+
+#[test]
+fn roles_are_refused_with_their_place_where_no_request_is_or_nothing_can_be_looked_up() {
+    let rule = rule("match: {any: [{resources: {kinds: [Pod]}}]}, exclude: {any: [{clusterRoles: [admin]}]}");
+    let refusals = [
+        without_roles(&rule).unwrap_err(),
+        of_stored(&rule.when, Some(&rule.unless), Kinds::built_in()).map(|_| ()).unwrap_err(),
+    ];
+    for refusal in refusals {
+        assert_eq!(&*refusal.place.path, "spec.rules[0].exclude.any[0].clusterRoles");
+        assert_eq!(&*refusal.construct, "`clusterRoles` of users");
+    }
 }

@@ -23,18 +23,19 @@ fn alike(all: &Node, some: &Node) -> Option<Node> {
             .then(|| alike(inner, other))?
             .map(|test| over(range.clone(), "all", var, test));
     }
-    let (own, var, kept) = of_macro(some, "filter")?;
+    let (own, var, passing) = of_macro(some, "filter")?;
     let (range, before) = match of_macro(all, "filter") {
         Some((range, same, before)) if same == var && is_same(range, own) => (range, terms(before)),
         _ if is_same(all, own) => (all, Vec::new()),
         _ => return None,
     };
-    let mut kept = terms(kept);
-    let starts_alike = kept.len() > before.len() && before.iter().zip(&kept).all(|(a, b)| is_same(a, b));
+    let mut passing = terms(passing);
+    let starts_alike =
+        passing.len() > before.len() && before.iter().zip(&passing).all(|(a, b)| is_same(a, b));
     if !starts_alike {
         return None;
     }
-    let more = kept.split_off(before.len());
+    let more = passing.split_off(before.len());
     let passes = crate::cel::build::all(more);
     let mut either: Vec<Node> = before.into_iter().map(not).collect();
     either.push(passes);
@@ -54,7 +55,9 @@ fn is_same(one: &Node, other: &Node) -> bool {
 /// What a method without arguments is called on.
 fn target<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     match &node.kind {
-        Kind::Call { function, target: Some(target), args } if **function == *name && args.is_empty() => Some(target),
+        Kind::Call { function, target: Some(target), args } if **function == *name && args.is_empty() => {
+            Some(target)
+        }
         _ => None,
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::cel::laid_out;
 use crate::constraints::cel::{all, literal, selects};
 use crate::expressions::each::{InLoop, Reading};
 use crate::expressions::{Context, Refusal};
@@ -14,7 +15,6 @@ use crate::ir::{Origin, Rule};
 use crate::kubernetes::Kinds;
 use crate::lower::matcher::selector;
 use crate::lower::template::text;
-use crate::mutating::laid_out;
 use crate::value::{Str, Value, print};
 
 use super::Body;

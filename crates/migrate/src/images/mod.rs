@@ -10,12 +10,13 @@ mod references;
 use std::sync::Arc;
 
 use crate::actions::Action;
+use crate::cel::laid_out;
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::{Context, Payload, Refusal, fails_not, value};
 use crate::ir::images::{Claim, ImageCheck, ImageChecks};
 use crate::ir::{Conditions, Origin, Rule};
 use crate::lower::template::text;
-use crate::mutating::{laid_out, own_conditions, own_variables, preconditions};
+use crate::mutating::{own_conditions, own_variables, preconditions};
 use crate::original::Named;
 use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};

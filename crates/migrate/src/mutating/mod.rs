@@ -15,10 +15,8 @@ pub mod targets;
 use std::sync::Arc;
 
 use ephor_api::autogen::Computed;
-use ephor_cel::library::general;
-use ephor_cel::syntax::parse;
 
-use crate::cel::{WIDTH, print};
+use crate::cel::laid_out;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
 use crate::expressions::{Context, Converted, Refusal, convert_conditions, value};
@@ -237,11 +235,6 @@ pub fn preconditions(
     }
     let computed = Computed { rule: Value::Map(rule), written: at, generated: None };
     convert_conditions(&crate::lower::rule::rule(&computed), context)
-}
-
-/// An expression in lines of the usual width; as it is where it cannot be parsed.
-pub fn laid_out(text: &str) -> String {
-    parse(text, general("").syntax).map_or_else(|_| text.to_string(), |node| print(&node, WIDTH))
 }
 
 /// The document of a draft.

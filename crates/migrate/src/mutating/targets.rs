@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::cel::laid_out;
 use crate::constraints::cel::literal;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints, of_stored};
 use crate::draft::Draft;
@@ -18,7 +19,7 @@ use crate::policy::{Note, Source};
 use crate::text::{Map, Node};
 use crate::value::{Map as Fields, Str, Value};
 
-use super::{Changes, changes, laid_out, own_conditions, own_variables, preconditions};
+use super::{Changes, changes, own_conditions, own_variables, preconditions};
 
 /// The objects that are changed because of a request.
 #[derive(Clone, Debug, PartialEq)]

@@ -205,3 +205,29 @@ fn variables_in_variables_of_generated_data_are_one_placeholder() {
     has(&text, &["(( ['b', object.metadata.name].join('-') ))"]);
     assert_eq!(word, "tested");
 }
+
+#[test]
+fn roles_are_looked_up_and_compared_as_groups() {
+    let deny = "    exclude: {any: [{clusterRoles: [admin]}]}
+    validate: {message: wrong, deny: {conditions: {any: [{key: '{{request.object.data.a || `\"\"`}}', operator: Equals, value: b}]}}}
+";
+    let (text, word, notes) = migrated(&rule("ConfigMap", deny));
+    has(&text, &["name: exclude-cluster-roles", "binding.roleRef.name == 'admin'"]);
+    assert_eq!(word, "proved relative", "{text}");
+    assert!(notes.iter().any(|note| note.contains("looks them up in the role bindings")), "{notes:?}");
+}
+
+#[test]
+fn two_counts_of_one_list_are_a_test_of_each_item() {
+    let counts = "    validate:
+      deny:
+        conditions:
+          any:
+          - key: '{{ request.object.spec.containers[].ports[?hostPort][] | length(@) }}'
+            operator: NotEquals
+            value: \"{{ request.object.spec.containers[].ports[?hostPort && protocol == 'TCP'][] | length(@) }}\"
+";
+    let (text, _, _) = migrated(&rule("Pod", counts));
+    has(&text, &["has(port.hostPort) && port.?protocol.orValue('') != 'TCP'"]);
+    assert!(!text.contains("size()"), "{text}");
+}
