@@ -211,7 +211,8 @@ fn roles_are_looked_up_and_compared_as_groups() {
     let deny = "    exclude: {any: [{clusterRoles: [admin]}]}
     validate: {message: wrong, deny: {conditions: {any: [{key: '{{request.object.data.a || `\"\"`}}', operator: Equals, value: b}]}}}
 ";
-    let (text, word, notes) = migrated(&rule("ConfigMap", deny));
+    let old = rule("ConfigMap", deny).replace("spec:\n", "spec:\n  background: false\n");
+    let (text, word, notes) = migrated(&old);
     has(&text, &["name: exclude-cluster-roles", "binding.roleRef.name == 'admin'"]);
     assert_eq!(word, "proved relative", "{text}");
     assert!(notes.iter().any(|note| note.contains("looks them up in the role bindings")), "{notes:?}");
