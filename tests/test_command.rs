@@ -648,3 +648,40 @@ fn under_the_name_of_kyverno_formats_of_tests_are_its_own() {
     let text = "Error: invalid format, expected (json, yaml, markdown, junit)\n";
     assert_eq!(run("--output-format", "github").1, text);
 }
+
+/// A MutatingPolicy that counts the data and notes it under its own name.
+fn counting(name: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {{name: {name}}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {{expression: \"[JSONPatch{{op: 'add', path: '/data/{name}', value: string(size(object.data))}}]\"}}
+"
+    )
+}
+
+#[test]
+fn the_object_of_each_mutating_policy_is_that_which_all_of_them_leave() {
+    let object =
+        |data: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata: {{{data}}}\n");
+    let results: String = ["one", "two"]
+        .map(|name| {
+            format!("- {{policy: {name}, kind: ConfigMap, resources: [c], patchedResources: all.yaml, result: pass}}\n")
+        })
+        .concat();
+    let files = Files::new(&[
+        ("t/p.yaml", &format!("{}---\n{}", counting("one"), counting("two"))),
+        ("t/r.yaml", &object("a: b")),
+        ("t/all.yaml", &object("a: b, one: '1', two: '2'")),
+        ("t/kyverno-test.yaml", &format!("{HEAD}results:\n{results}")),
+    ]);
+    let ran = files.run(&["test", "t"]);
+    assert!(ran.out.contains("2 tests passed and 0 tests failed"), "{}", ran.out);
+    let ran = files.run(&["apply", "t/p.yaml", "--resource", "t/r.yaml"]);
+    assert_eq!(ran.out.matches("one: \"1\"\n    two: \"2\"").count(), 2, "{}", ran.out);
+}

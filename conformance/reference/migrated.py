@@ -232,6 +232,23 @@ def verdict(row, results):
     return is_violated(results) if row["kinds"] <= VALIDATING else results
 
 
+def is_named(row, both, manifest):
+    """Whether the report names the object as one that its answer leaves out: a name of no image, a list with two items of one name."""
+    says = lambda words: any(words in remark for remark in row["remarks"])  # noqa: E731
+    is_no_image = any(result == "error" and "could not parse reference" in message for result, message in both)
+    return (is_no_image and says("names of images: ")) or (says("lists with two items of one name") and manifest is not None and has_namesakes(manifest))
+
+
+def has_namesakes(value):
+    """Whether a list has two items of one name."""
+    if isinstance(value, dict):
+        return any(has_namesakes(one) for one in value.values())
+    if not isinstance(value, list):
+        return False
+    names = [one["name"] for one in value if isinstance(one, dict) and "name" in one]
+    return len(names) > len(set(names)) or any(has_namesakes(one) for one in value)
+
+
 def count(row, sides, objects, tallies, differences, which):
     """Counts pairs that are the same, or that cannot be compared; the others are noted as differences."""
     (old, errors), (new, new_errors) = sides
@@ -250,6 +267,8 @@ def count(row, sides, objects, tallies, differences, which):
             tally[which + " outside"] += 1
         elif "/ReplicationController/" in pair[1] and any("ReplicationController" in one for one in row["remarks"]):
             tally[which + " controllers"] += 1
+        elif is_named(row, both, by_key.get(pair[1])):
+            tally[which + " named"] += 1
         else:
             differences.append({"policy": row["policy"], "file": row["file"], "status": row["status"], "objects": which, "object": pair[1],
                                 "old": old.get(pair), "new": new.get(pair), "id": row["id"], "manifest": by_key.get(pair[1])})
@@ -341,6 +360,7 @@ def left_out(tallies):
     """How many pairs are no part of the figures."""
     words = {"refused": "the objects are refused by an API server", "outside": "data from outside is missing (images, other services)",
              "controllers": "ReplicationControllers, which the report names as left out",
+             "named": "objects that the report names as left out, with names of no image or lists with two items of one name",
              "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}
     totals = {word: sum(count for tally in tallies.values() for name, count in tally.items() if name.endswith(" " + word)) for word in words}
     some = [f"{words[word]}: {count:,}" for word, count in totals.items() if count]

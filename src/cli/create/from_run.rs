@@ -13,7 +13,7 @@ use ephor_testing::testing::rows::Verdict;
 use ephor_testing::testing::run::{Options, evaluated, run};
 use ephor_value::Value;
 
-use crate::cli::{Error, warn};
+use crate::cli::Error;
 
 /// Expected results, and the files that they name.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(in crate::cli) struct Results {
     pub text: String,
     /// Names and texts of files next to the test.
     pub files: Vec<(String, String)>,
+    /// Results that no test can expect, in words.
+    pub left_out: Vec<String>,
 }
 
 /// A result of a rule for objects of a kind.
@@ -80,9 +82,11 @@ pub(in crate::cli) fn results(text: &str, path: &str) -> Result<Results, Error> 
         let with_objects =
             file.as_ref().map(|_| recorded.with_file(&expected, &temporary.display().to_string()));
         let refused = || {
+            let rule =
+                if recorded.rule.is_empty() { String::new() } else { format!(", rule `{}`", recorded.rule) };
             format!(
-                "policy `{}`, rule `{}`: result `{}` cannot be expected by name alone and is left out",
-                recorded.policy, recorded.rule, recorded.result
+                "policy `{}`{rule}: result `{}` cannot be expected by name alone and is left out",
+                recorded.policy, recorded.result
             )
         };
         match (with_objects.filter(|expected| passes(&test, expected)), file) {
@@ -91,7 +95,7 @@ pub(in crate::cli) fn results(text: &str, path: &str) -> Result<Results, Error> 
                 results.files.push((name, text));
             }
             _ if passes(&test, &expected) => results.text.push_str(&recorded.text(None)),
-            _ => warn(&refused()),
+            _ => results.left_out.push(refused()),
         }
     }
     Ok(results)

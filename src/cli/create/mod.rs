@@ -346,6 +346,7 @@ fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error>
         true => from_run::results(&out, output.unwrap_or("kyverno-test.yaml"))?,
         false => from_run::Results::default(),
     };
+    recorded.left_out.iter().for_each(|text| warn(text));
     out.push_str("\n# list of expected results\nresults:\n");
     out.push_str(&recorded.text);
     *files = recorded.files;

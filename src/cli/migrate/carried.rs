@@ -91,6 +91,7 @@ fn one(
             return Ok(format!("{name}: not carried over"));
         }
     };
+    results.left_out.iter().for_each(|text| warn(&format!("{name}: {text}")));
     for (file, text) in &results.files {
         whole(&path.with_file_name(file), text)?;
     }

@@ -38,7 +38,12 @@ pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -
         if policy.stage == Stage::ApiServer && done.is_none() {
             continue;
         }
-        if let Some(object) = done.and_then(|p| p.object.as_ref()) {
+        let left = match policy.stage {
+            // Responses of MutatingPolicies share one object: that which all of them leave.
+            Stage::Expressions => outcome.object.as_ref(),
+            _ => done.and_then(|p| p.object.as_ref()),
+        };
+        if let Some(object) = left {
             current = object.clone();
         }
         let results = done.into_iter().flat_map(|p| &p.rules).collect();

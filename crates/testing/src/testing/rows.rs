@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::engine::action::{enforces, of_policy};
-use crate::engine::{Effect, RuleOutcome};
+use crate::engine::{Effect, RuleOutcome, Status};
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
@@ -404,7 +404,13 @@ impl<'m> RowBuilder<'m> {
 /// The rule's name, where results are reported by it.
 fn rule_of(response: &Response<'_>, result: &RuleOutcome) -> String {
     let nameless = matches!(response.policy.stage, Stage::Expressions | Stage::Payloads);
-    if nameless && result.kind != RuleKind::Generation { String::new() } else { result.rule.to_string() }
+    // Mutations that fail are reported by the rule `evaluation`.
+    let named = match result.kind {
+        RuleKind::Generation => true,
+        RuleKind::Mutation => result.status == Status::Error,
+        _ => false,
+    };
+    if nameless && !named { String::new() } else { result.rule.to_string() }
 }
 
 fn differs(head: &str, diff: &str) -> String {
