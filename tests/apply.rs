@@ -173,3 +173,41 @@ fn every_policy_of_this_repository_loads_and_the_sample_fails() {
     assert!(ran.out.contains("failed:"), "{}", ran.out);
     assert!(!ran.out.contains("Policies Skipped"), "{}", ran.out);
 }
+
+#[test]
+fn policies_in_cel_see_of_all_values_the_operation_of_the_file_alone() {
+    let policy = "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: cel}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  validations:
+  - expression: \"false\"
+    messageExpression: \"request.operation + ' of ' + string(object.metadata.labels.size())\"
+";
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {a: b}}\n";
+    let values = |text: &str| format!("apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\n{text}\n");
+    let files = Files::new(&[
+        ("p.yaml", policy),
+        ("r.yaml", object),
+        (
+            "all.yaml",
+            &values("globalValues: {request.operation: UPDATE, request.object.metadata.labels.x: y}"),
+        ),
+        (
+            "own.yaml",
+            &values("policies: [{name: cel, resources: [{name: c, values: {request.operation: UPDATE}}]}]"),
+        ),
+    ]);
+    let run = |more: &[&str]| {
+        let args = ["apply", "p.yaml", "--resource", "r.yaml", "--detailed-results", "-t"];
+        files.run(&[&args, more].concat()).out
+    };
+    let all = run(&["--values-file", "all.yaml"]);
+    assert!(all.contains("UPDATE of 1"), "{all}");
+    for more in [["--values-file", "own.yaml"], ["--set", "request.operation=UPDATE"]] {
+        let found = run(&more);
+        assert!(found.contains("CREATE of 1"), "{found}");
+    }
+}

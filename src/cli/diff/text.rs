@@ -259,7 +259,10 @@ fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool
     let operation = match (&shown.values_file, shown.difference.environment.operation) {
         (Some(file), _) => format!(" --values-file {}", shell(file)),
         (None, "CREATE") => String::new(),
-        (None, other) => format!(" --set request.operation={other}"),
+        // Policies in CEL do not see `--set`.
+        (None, other) => format!(
+            " --values-file <(echo '{{apiVersion: cli.kyverno.io/v1alpha1, kind: Values, globalValues: {{request.operation: {other}}}}}')"
+        ),
     };
     let user = shown.user_file.as_ref().map(|file| format!(" --userinfo {}", shell(file)));
     let mut flags = operation + &user.unwrap_or_default();

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::engine::request::{NoObjects, Parts, UserParts};
 use crate::engine::{Profile, Request};
+use crate::ir::facts::Stage;
 use crate::policy_set::{Engine, Outcome};
 use crate::value::{Str, Value};
 
-use super::values::Values;
+use super::values::{Placed, Values};
 
 /// What all requests of a run have in common.
 #[derive(Clone, Debug, Default)]
@@ -33,10 +34,20 @@ impl Requests {
     /// # Errors
     /// No request can be built from it.
     pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, NoObjects> {
-        let mut values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
+        let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
+        self.with(object, values, engine)
+    }
+
+    /// The request as policies in CEL see it, for which of all values only the operation of all policies counts.
+    fn plain(&self, object: Value, engine: &Engine) -> Result<Request, NoObjects> {
+        let operation = Values::operation(&self.values.global);
+        let values = operation.map(|operation| (operation_path(), Value::from(operation)));
+        self.with(object, values.into_iter().collect(), engine)
+    }
+
+    fn with(&self, object: Value, mut values: Vec<Placed>, engine: &Engine) -> Result<Request, NoObjects> {
         if let Some(operation) = &self.operation {
-            let path = vec![Str::from("request"), Str::from("operation")];
-            values.push((path, Value::Str(operation.clone())));
+            values.push((operation_path(), Value::Str(operation.clone())));
         }
         let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
         let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
@@ -64,7 +75,7 @@ impl Requests {
         Ok(request)
     }
 
-    /// Policies that have values of their own for a resource are evaluated with these.
+    /// Policies that have values of their own for a resource are evaluated with these, policies in CEL without values.
     pub fn with_own_values(
         &self,
         object: &Value,
@@ -72,26 +83,29 @@ impl Requests {
         mut outcome: Outcome,
         engine: &Engine,
     ) -> Outcome {
-        if self.values.resources.is_empty() {
+        let is_changed = self.values.change_requests();
+        if self.values.resources.is_empty() && !is_changed {
             return outcome;
         }
         let name = object.text_at(&["metadata", "name"]);
-        let has_own = |policy: &str| self.values.resources.contains_key(&(policy.into(), name.into()));
+        let own = |at: usize, object: &Value| {
+            let policy = engine.set().policies().get(at)?;
+            match policy.stage {
+                Stage::Expressions | Stage::ApiServer => {
+                    is_changed.then(|| self.plain(object.clone(), engine).ok())?
+                }
+                _ if self.values.resources.contains_key(&(policy.name.to_string(), name.into())) => {
+                    self.of(object.clone(), Some(&policy.name), engine).ok()
+                }
+                _ => None,
+            }
+        };
         if engine.set().has_phases() {
             // What a policy leaves is what the next one sees, so all of them run again.
-            return engine.evaluate_phases(request, &|at, object| {
-                let policy = &engine.set().policies().get(at)?.name;
-                if !has_own(policy) {
-                    return None;
-                }
-                self.of(object.clone(), Some(policy), engine).ok()
-            });
+            return engine.evaluate_phases(request, &own);
         }
-        for (at, policy) in engine.set().policies().iter().enumerate() {
-            if !has_own(&policy.name) {
-                continue;
-            }
-            if let Ok(request) = self.of(object.clone(), Some(&policy.name), engine) {
+        for at in 0..engine.set().policies().len() {
+            if let Some(request) = own(at, object) {
                 outcome.replace(engine.set(), at, engine.evaluate_policy(at, &request));
             }
         }
@@ -106,4 +120,8 @@ impl Requests {
         };
         self.values.namespaces.get(namespace).cloned().unwrap_or_default()
     }
+}
+
+fn operation_path() -> Vec<Str> {
+    ["request", "operation"].map(Str::from).into()
 }

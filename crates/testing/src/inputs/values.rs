@@ -75,6 +75,10 @@ pub enum ValuesError {
     Type(Box<str>),
 }
 
+fn is_operation(path: &[Str]) -> bool {
+    matches!(path, [request, operation] if **request == *"request" && **operation == *"operation")
+}
+
 fn placed(m: Option<&Value>) -> Vec<Placed> {
     let entries = m.and_then(Value::as_map).into_iter().flat_map(Map::iter);
     entries.map(|(k, v)| (dotted(k), v.clone())).collect()
@@ -87,9 +91,15 @@ impl Values {
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set).cloned().collect()
     }
 
+    /// Whether values of all policies change requests by more than the operation of the file, which policies in CEL see, too.
+    pub fn change_requests(&self) -> bool {
+        let is_of_request = |(path, _): &&Placed| path.first().is_some_and(|key| **key == *"request");
+        let of_file = self.global.iter().filter(is_of_request);
+        of_file.clone().any(|(path, _)| !is_operation(path)) || self.set.iter().any(|one| is_of_request(&one))
+    }
+
     /// The last `request.operation` among values.
     pub fn operation(values: &[Placed]) -> Option<&str> {
-        let is_operation = |p: &[Str]| matches!(p, [a, b] if &**a == "request" && &**b == "operation");
         values.iter().rev().find(|(path, _)| is_operation(path)).and_then(|(_, v)| v.as_str())
     }
 
