@@ -491,5 +491,7 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Tuple(_) | Val::Record(_) => return Ok(left),
         _ => {}
     }
+    // A list as the default says what the value is.
+    let left = if is_list(&right) && is_unknown(&left) { as_list(left) } else { left };
     Ok(Val::Or(Box::new([left.rescued(), right])))
 }
