@@ -23,6 +23,8 @@ pub struct LookedFor {
     pub text: bool,
     /// Something that has a text: whichever scalar it is elsewhere.
     pub printed: bool,
+    /// A scalar or a list of these, whichever it is elsewhere.
+    pub scalars: bool,
     /// Something that has members: a list or an object, whichever it is elsewhere.
     pub members: bool,
     /// A list or an object without members.
@@ -37,6 +39,7 @@ const NONE: LookedFor = LookedFor {
     scalar: false,
     text: false,
     printed: false,
+    scalars: false,
     members: false,
     empty: false,
     any: false,
@@ -58,7 +61,7 @@ impl LookedFor {
     /// Something that has a text.
     pub const PRINTED: LookedFor = LookedFor { printed: true, ..NONE };
     /// A scalar, or a list of these.
-    pub const SCALARS: LookedFor = LookedFor { scalar: true, list: true, ..NONE };
+    pub const SCALARS: LookedFor = LookedFor { scalars: true, ..NONE };
     /// A list or an object.
     pub const MEMBERS: LookedFor = LookedFor { members: true, ..NONE };
     /// Whether something has members.
@@ -73,6 +76,7 @@ impl LookedFor {
         self.scalar |= other.scalar;
         self.text |= other.text;
         self.printed |= other.printed;
+        self.scalars |= other.scalars;
         self.members |= other.members;
         self.empty |= other.empty;
         self.any |= other.any;
@@ -80,7 +84,7 @@ impl LookedFor {
 
     /// What is looked for in the items of a list that is put together, where this is looked for in the list.
     pub fn of_items(self) -> LookedFor {
-        LookedFor { scalar: self.scalar, text: self.text, any: self.any || self.members, ..NONE }
+        LookedFor { scalar: self.scalar || self.scalars, text: self.text, any: self.any || self.members, ..NONE }
     }
 }
 

@@ -31,11 +31,13 @@ impl Tried {
     fn of(looked: Option<LookedFor>) -> Tried {
         let Some(looked) = looked else { return Tried { list: true, map: true, scalar: true, number: true } };
         let is_either = looked.members && !looked.list && !looked.map;
+        // Membership takes a list and a scalar; a list as the default, or a loop, says that it is the first.
+        let scalar = looked.scalar || (looked.scalars && !looked.list);
         Tried {
-            list: looked.list || is_either,
+            list: looked.list || looked.scalars || is_either,
             map: looked.map || is_either,
-            scalar: looked.scalar || looked.text || looked.printed,
-            number: looked.scalar || !looked.text,
+            scalar: scalar || looked.text || looked.printed,
+            number: scalar || !looked.text,
         }
     }
 }

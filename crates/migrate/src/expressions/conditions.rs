@@ -11,7 +11,8 @@ use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::Prepared;
 use crate::ir::pattern::Leaf;
-use crate::ir::{Condition, Conditions, Operator, operator};
+use crate::ir::template::Part;
+use crate::ir::{Condition, Conditions, Operator, Template, operator};
 use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
 
@@ -119,10 +120,30 @@ fn one(condition: &Condition, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         };
         let key = template(&condition.key, scope)?;
         let right = template(&condition.value, scope)?;
+        if is_open_range(&condition.value) && ty_of(&key) != Ty::Text {
+            return Err(scope.refuse("a range with a variable", "write two conditions"));
+        }
         holds(op, &key, &right, scope)
     })();
     scope.place = outside;
     found
+}
+
+/// Whether a text is a range of amounts of which a variable is one: `1-{{ x }}`, `{{ x }}!-5Gi`.
+fn is_open_range(value: &Template) -> bool {
+    let Template::Text(text) = value else { return false };
+    let is_amount = |text: &str| text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let is_low = |text: &str| is_amount(text) && text.ends_with('-');
+    let is_high = |text: &str| {
+        let text = text.strip_prefix('!').unwrap_or(text);
+        text.strip_prefix('-').is_some_and(is_amount)
+    };
+    match &*text.parts {
+        [Part::Literal(low), Part::Hole(_)] => is_low(low),
+        [Part::Hole(_), Part::Literal(high)] => is_high(high),
+        [Part::Hole(_), Part::Literal(between), Part::Hole(_)] => matches!(&**between, "-" | "!-"),
+        _ => false,
+    }
 }
 
 /// Whether `key operator right` holds.

@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::number::parse_int;
 use crate::value::quantity::Quantity;
 
-use super::open_pattern::is_marked;
+use super::measured::{has_variable, ordered};
 use super::texts;
 use super::types::Ty;
 
@@ -24,12 +24,7 @@ pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
             over(value.clone(), "all", "item", inner)
         }
         (Ty::Map(_) | Ty::Object(_), _) => boolean(false),
-        // An amount may be written in several ways.
-        (Ty::Quantity, Value::Str(s)) if is_marked(s) => {
-            let own = call("quantity", vec![call("string", vec![value.clone()])]);
-            let order = method(own, "compareTo", vec![call("quantity", vec![text(s)])]);
-            equals(order, int(0))
-        }
+        (Ty::Bool, Value::Str(s)) if has_variable(s) => alternatives(leaf, value, ty),
         (Ty::Bool, _) => match [true, false].map(|b| leaf.matches(&Value::Bool(b))) {
             [true, true] => boolean(true),
             [false, false] => boolean(false),
@@ -77,7 +72,9 @@ pub fn as_text(value: &Node, ty: &Ty) -> Node {
 /// One of the alternatives of a string pattern; what compares whole texts becomes a list.
 fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
     let plain = |term: &Term, wanted: TermOp| match term {
-        Term::Compare(op, operand) if *op == wanted && is_text(operand, ty) => {
+        Term::Compare(op, operand)
+            if *op == wanted && is_text(operand, ty) && ordered(*op, operand, value, ty).is_none() =>
+        {
             Some(operand.wildcard.pattern().to_string())
         }
         _ => None,
@@ -158,6 +155,9 @@ fn one(term: &Term, value: &Node, ty: &Ty) -> Node {
 }
 
 fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
+    if let Some(found) = ordered(op, operand, value, ty) {
+        return found;
+    }
     let written = operand.wildcard.pattern();
     if let (Ty::Int, Some(n)) = (ty, parse_int(written)) {
         return binary(sign(op), value.clone(), int(n));
@@ -196,8 +196,13 @@ fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
 
 /// How a quantity compares with another one.
 pub fn quantity_order(op: TermOp, value: &Node, written: &str) -> Node {
+    quantity_ordered(op, value, text(written))
+}
+
+/// How a quantity compares with the one of a text.
+pub fn quantity_ordered(op: TermOp, value: &Node, other: Node) -> Node {
     let of = |node: Node| call("quantity", vec![node]);
-    let (left, right) = (of(value.clone()), of(text(written)));
+    let (left, right) = (of(value.clone()), of(other));
     match op {
         TermOp::Greater => method(left, "isGreaterThan", vec![right]),
         TermOp::Less => method(left, "isLessThan", vec![right]),
@@ -207,7 +212,8 @@ pub fn quantity_order(op: TermOp, value: &Node, written: &str) -> Node {
     }
 }
 
-fn sign(op: TermOp) -> &'static str {
+/// The operator as CEL writes it.
+pub fn sign(op: TermOp) -> &'static str {
     match op {
         TermOp::Equal => "==",
         TermOp::NotEqual => "!=",

@@ -16,6 +16,7 @@ mod forms;
 mod functions;
 mod leaf;
 mod lists;
+mod measured;
 mod membership;
 mod message;
 mod open;

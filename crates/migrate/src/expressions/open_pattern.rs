@@ -4,7 +4,9 @@
 //! into its place in the test; what it brings in is compared as it is, never read as a pattern. Semantics: `docs/validate.md`,
 //! "Bodies".
 
-use crate::cel::build::{binary, text};
+use std::cell::Cell;
+
+use crate::cel::build::{all, binary, boolean, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::late::Late;
@@ -13,21 +15,14 @@ use crate::lower::LATE;
 use crate::value::{Map, Value};
 
 use super::Refusal;
-use super::forms::ty_of;
+use super::forms::{plain, ty_of};
+use super::measured::{MARK, ORDER, Variable, has_variable, marked, placed};
 use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::mapped;
 use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
-
-/// What stands before and after the number of a variable.
-const MARK: char = '\u{1}';
-
-/// Whether a text of a pattern is a variable and nothing else.
-pub fn is_marked(text: &str) -> bool {
-    text.starts_with(MARK) && text.ends_with(MARK) && text.matches(MARK).count() == 2
-}
 
 /// What a pattern requires of a value that is there.
 ///
@@ -42,17 +37,21 @@ pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test, 
     };
     let found = outcome(&pattern.root, path, false, scope)?;
     let said = if scope.is_exact { found.pass } else { found.ok };
-    let node = mapped(&said, &|node| match &node.kind {
-        Kind::Const(Value::Str(s)) if s.contains(MARK) => Some(filled.put(s)),
-        _ => None,
-    });
+    let is_refused = Cell::new(false);
+    let node = flat(&filled.placed(&said, &is_refused));
+    if is_refused.get() {
+        return Err(scope.refuse(
+            "a variable in a pattern that would have to be a number, or part of one",
+            "write conditions, with `to_number`",
+        ));
+    }
     Ok(Test { node, faults: filled.faults })
 }
 
 /// The variables of a pattern.
 #[derive(Default)]
 struct Filled {
-    nodes: Vec<Node>,
+    variables: Vec<Variable>,
     faults: Faults,
 }
 
@@ -107,10 +106,30 @@ impl Filled {
         if matches!(ty_of(val), Ty::List(_) | Ty::Map(_) | Ty::Object(_)) {
             return Err(scope.refuse("an object or a list in a pattern", "compare its parts in conditions"));
         }
-        let (node, faults) = as_text(val, scope)?;
+        let (text, faults) = as_text(val, scope)?;
         self.faults.extend(faults);
-        self.nodes.push(node);
-        Ok(format!("{MARK}{}{MARK}", self.nodes.len() - 1))
+        let (node, _) = plain(val, scope)?;
+        self.variables.push(Variable { text, node, ty: ty_of(val) });
+        Ok(marked(self.variables.len() - 1))
+    }
+
+    /// An expression with the variables in their places.
+    fn placed(&self, node: &Node, is_refused: &Cell<bool>) -> Node {
+        mapped(node, &|node| match &node.kind {
+            Kind::Const(Value::Str(s)) if has_variable(s) => Some(self.put(s)),
+            Kind::Call { function, target: None, args } if **function == *ORDER => {
+                let found = match args.as_slice() {
+                    [written, op, ty, value] => {
+                        let found = placed([written, op, ty].map(text_of), value, &self.variables);
+                        found.map(|found| self.placed(&found, is_refused))
+                    }
+                    _ => None,
+                };
+                is_refused.set(is_refused.get() || found.is_none());
+                Some(found.unwrap_or_else(|| boolean(false)))
+            }
+            _ => None,
+        })
     }
 
     /// A text with the variables in their places.
@@ -118,8 +137,25 @@ impl Filled {
         let parts = s.split(MARK).enumerate().filter_map(|(i, part)| match i % 2 {
             0 if part.is_empty() => None,
             0 => Some(text(part)),
-            _ => self.nodes.get(part.parse::<usize>().ok()?).cloned(),
+            _ => Some(self.variables.get(part.parse::<usize>().ok()?)?.text.clone()),
         });
         parts.reduce(|before, node| binary("+", before, node)).unwrap_or_else(|| text(""))
     }
+}
+
+fn text_of(node: &Node) -> &str {
+    match &node.kind {
+        Kind::Const(Value::Str(s)) => s,
+        _ => "",
+    }
+}
+
+/// A test in which no conjunction stands in another one.
+fn flat(node: &Node) -> Node {
+    mapped(node, &|node| match &node.kind {
+        Kind::Call { function, target: None, args } if **function == *"_&&_" => {
+            Some(all(args.iter().map(flat).collect()))
+        }
+        _ => None,
+    })
 }

@@ -15,7 +15,7 @@ use crate::value::wildcard::has_wildcard;
 
 use super::Refusal;
 use super::leaf;
-use super::open_pattern::is_marked;
+use super::measured::{has_variable, is_marked};
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
 use super::texts;
@@ -73,8 +73,8 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
         return leaf::test(leaf, &path.strict(), &path.ty);
     }
     let strict = leaf::test(leaf, &path.strict(), &path.ty);
-    let is_variable = leaf.source.as_str().is_some_and(is_marked);
-    if is_variable && path.ty == Ty::Quantity {
+    let is_variable = leaf.source.as_str().is_some_and(has_variable);
+    if leaf.source.as_str().is_some_and(is_marked) && path.ty == Ty::Quantity {
         // What is missing is no amount, in an object that is there.
         let above = Path {
             steps: path.steps.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default(),
