@@ -84,7 +84,12 @@ impl LookedFor {
 
     /// What is looked for in the items of a list that is put together, where this is looked for in the list.
     pub fn of_items(self) -> LookedFor {
-        LookedFor { scalar: self.scalar || self.scalars, text: self.text, any: self.any || self.members, ..NONE }
+        LookedFor {
+            scalar: self.scalar || self.scalars,
+            text: self.text,
+            any: self.any || self.members,
+            ..NONE
+        }
     }
 }
 

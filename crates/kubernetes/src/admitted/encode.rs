@@ -13,7 +13,11 @@ const RETAINED: &str = include_str!("retained.txt");
 const MAX_DEPTH: usize = 512;
 
 /// Optional fields that are shown as null when they are not there.
-const NULL: [(&str, &str); 4] = [
+const NULL: [(&str, &str); 8] = [
+    ("core/v1.LimitRangeSpec", "limits"),
+    ("discovery/v1.EndpointSlice", "endpoints"),
+    ("discovery/v1.EndpointSlice", "ports"),
+    ("storage/v1.CSINodeSpec", "drivers"),
     ("rbac/v1.Role", "rules"),
     ("rbac/v1.ClusterRole", "rules"),
     ("core/v1.ProjectedVolumeSource", "sources"),

@@ -87,6 +87,14 @@ impl<'c> InLoop<'c> {
         let scope = &mut self.scope;
         let any = || Ty::List(Box::new(Ty::Any));
         let found = match template::query(own, scope)? {
+            // A list that is empty where it is missing.
+            Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) && is_list(&sides[0]) => {
+                let [list, _] = *sides;
+                list.rescued()
+            }
+            found => found,
+        };
+        let found = match found {
             Val::Const(Value::Null) => Val::Const(Value::list(Vec::new())),
             Val::Path(path) if path.ty == Ty::Any => Val::Path(Path { ty: any(), ..path }),
             Val::Optional { node, ty: Ty::Any, faults, rescued } => {

@@ -416,6 +416,11 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
         Ok(if member.negated { found.negated() } else { found })
     };
     let test = quantified(quantifier, key, scope, &mut |item, scope| one(item, scope))?;
+    // Nothing is in a list that is null, and nothing is not in it.
+    let test = match is_list(right) && (member.negated || member.every) {
+        true => both(not_null(right, scope)?, test),
+        false => test,
+    };
     if quantifier == Quantifier::Every && !matches!(key, Val::Chain(_) | Val::Const(_)) {
         return Ok(both(not_null(key, scope)?, test));
     }

@@ -7,6 +7,7 @@
 
 mod api_call;
 mod bindings;
+mod certificates;
 mod compare;
 mod composed;
 mod conditions;

@@ -73,8 +73,9 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
         return leaf::test(leaf, &path.strict(), &path.ty);
     }
     let strict = leaf::test(leaf, &path.strict(), &path.ty);
-    let is_variable = leaf.source.as_str().is_some_and(has_variable);
-    if leaf.source.as_str().is_some_and(is_marked) && path.ty == Ty::Quantity {
+    let is_whole = leaf.source.as_str().is_some_and(is_marked);
+    let is_variable = is_whole || path.ty != Ty::Text && leaf.source.as_str().is_some_and(has_variable);
+    if is_whole && path.ty == Ty::Quantity {
         // What is missing is no amount, in an object that is there.
         let above = Path {
             steps: path.steps.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default(),

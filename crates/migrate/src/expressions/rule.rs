@@ -13,6 +13,7 @@ use crate::ir::shape::Pattern;
 use crate::ir::{Condition, Conditions, Origin, Rule};
 use crate::value::{Str, Value};
 
+use super::certificates::lacking_field;
 use super::conditions::{both, conditions, fails_alike};
 use super::lists::{Quantifier, is_list, quantified};
 use super::message::{message, with};
@@ -86,6 +87,14 @@ pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted,
             (None, None) => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
         };
         validations.push((one, text, computed));
+    }
+    let tests = validations.iter().map(|(one, ..)| &one.test.node).chain([&admit.node]);
+    let is_request = cx.kinds.iter().all(|[_, _, kind]| &**kind == "CertificateSigningRequest");
+    if let Some(field) = lacking_field(tests, &scope.shared).filter(|_| !is_request) {
+        return Err(scope.refuse(
+            format!("the field `{field}` of a certificate"),
+            "read another field, such as `Issuer` or `DNSNames`: CEL has this one of requests for certificates only",
+        ));
     }
     Ok(finished(rule, admit, validations, readers, &scope))
 }

@@ -122,11 +122,13 @@ impl Ty {
                         continue;
                     }
                     let below = smallest.as_ref().and_then(|v| v.get(key));
+                    // Some that schemas require are null where they are missing.
+                    let nullable = is_null_when_missing(&def.name, key);
                     let own = match def.field(key) {
                         Some(field) => FieldOf {
                             ty: of_type(&field.ty, below.cloned(), types),
-                            required: field.required || below.is_some(),
-                            nullable: is_null_when_missing(&def.name, key),
+                            required: field.required && !nullable || below.is_some(),
+                            nullable,
                             wild: may_be(&def.name, key, "*") && !is_name_of_volume(&def.name, key),
                         },
                         None => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },

@@ -1,6 +1,7 @@
 //! Migrations of policies, from their texts to those of the new ones.
 
 mod conversion;
+mod defaults;
 mod found;
 mod functions;
 mod golden;

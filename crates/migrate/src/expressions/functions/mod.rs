@@ -9,10 +9,11 @@ mod sorting;
 mod times;
 mod words;
 
-use crate::cel::build::{binary, call as function, equals, method, name, text};
+use crate::cel::build::{binary, call as function, constant, equals, method, name, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Expr;
 use crate::value::Value;
+use crate::value::number::parse_float;
 
 use collections::{built_with, contains, entries, join, keys, label_match, length, merge, values};
 
@@ -41,6 +42,9 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             }
             let (node, faults) = as_text(&strict(of), scope)?;
             Ok(Val::Node { node, ty: Ty::Text, faults })
+        }
+        ("to_number", [Val::Const(Value::Str(s))]) if let Some(n) = parse_float(s) => {
+            Ok(Val::Node { node: constant(Value::Float(n)), ty: Ty::Double, faults: Faults::new() })
         }
         ("to_number", [of]) => match ty_of(of) {
             Ty::Int | Ty::Double => Ok(of.clone()),
