@@ -4,7 +4,9 @@
 
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Type, Whole};
-use crate::value::{Map, Str, Value};
+use crate::value::quantity::Quantity;
+use crate::value::wildcard::has_wildcard;
+use crate::value::{Map, Str, Value, duration};
 
 use super::constant::keyed_items;
 
@@ -77,6 +79,27 @@ pub(super) fn is_condition(value: &Value) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a value that matches a condition of an object's parts is the condition itself, so that merging these changes nothing.
+pub(super) fn merges_into_itself(value: &Value) -> bool {
+    let is_own = |value: &Value| match value {
+        Value::Bool(_) | Value::Int(_) => true,
+        // An amount may be written in several ways.
+        Value::Str(s) => {
+            is_pattern_of_text(s)
+                && !has_wildcard(s)
+                && Quantity::parse(s).is_none()
+                && duration::parse_ok(s).is_none()
+                && !s.contains('-')
+        }
+        value => value.as_map().is_some() && merges_into_itself(value),
+    };
+    let fields = value.as_map();
+    fields.is_some_and(|fields| {
+        !fields.is_empty()
+            && fields.iter().all(|(written, value)| matches!(key(written), Key::Plain(_)) && is_own(value))
+    })
 }
 
 /// Whether objects of a type are replaced as a whole.

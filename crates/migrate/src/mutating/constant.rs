@@ -3,6 +3,7 @@
 use crate::cel_tree::{Kind, Node};
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
+use crate::kubernetes::admitted::smallest;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::{Str, Value, print};
 
@@ -123,19 +124,26 @@ pub struct Place {
     pub prefix: String,
     /// What must hold for it to be there at all, as a test.
     pub exists: Option<String>,
+    /// What is in it at least in each object that an API server admits.
+    pub smallest: Option<Value>,
 }
 
 impl Place {
     /// An object of a kind.
     pub fn object(kind: &[crate::value::Str; 3], types: &Types) -> Place {
         let ty = types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged));
-        Place { text: "object".into(), steps: Vec::new(), ty, prefix: String::new(), exists: None }
+        let mut smallest = smallest(kind);
+        // Names may be generated later.
+        if let Some(Value::Map(fields)) = &mut smallest {
+            fields.remove("metadata");
+        }
+        Place { text: "object".into(), steps: Vec::new(), ty, prefix: String::new(), exists: None, smallest }
     }
 
     /// An item of a list.
     pub fn item(name: &str, ty: &Type) -> Place {
         let (prefix, exists) = (String::new(), None);
-        Place { text: name.into(), steps: Vec::new(), ty: Some(ty.clone()), prefix, exists }
+        Place { text: name.into(), steps: Vec::new(), ty: Some(ty.clone()), prefix, exists, smallest: None }
     }
 
     /// An item of this list, as `text`, at a position that is an expression.
@@ -148,7 +156,14 @@ impl Place {
             Ok(_) => joined(&self.path(), &format!("/{position}")),
             Err(_) => format!("{} + string({position})", joined(&self.path(), "/")),
         };
-        Place { text: text.into(), steps: Vec::new(), ty, prefix, exists: self.exists.clone() }
+        Place {
+            text: text.into(),
+            steps: Vec::new(),
+            ty,
+            prefix,
+            exists: self.exists.clone(),
+            smallest: None,
+        }
     }
 
     /// The value of a list, or none of its items.
@@ -206,9 +221,11 @@ impl Place {
         let is_first = self.steps.is_empty() && self.text == "object";
         let is_there =
             field.is_some_and(|field| field.required) || (is_first && matches!(key, "metadata" | "spec"));
+        // What every admitted object of the kind has.
+        let smallest = self.smallest.as_ref().and_then(|smallest| smallest.get(key)).cloned();
         let mut steps = self.steps.clone();
-        steps.push((key.into(), is_there));
-        Place { text: self.text.clone(), steps, ty, prefix: self.prefix.clone(), exists: self.exists.clone() }
+        steps.push((key.into(), is_there || smallest.is_some()));
+        Place { steps, ty, smallest, ..self.clone() }
     }
 
     /// Whether it is there, as a test; `None` = always.
@@ -261,7 +278,7 @@ impl Place {
     /// The place above it.
     pub fn above(&self) -> Option<Place> {
         let (_, above) = self.steps.split_last()?;
-        (!above.is_empty()).then(|| Place { steps: above.to_vec(), ty: None, ..self.clone() })
+        (!above.is_empty()).then(|| Place { steps: above.to_vec(), ty: None, smallest: None, ..self.clone() })
     }
 
     /// The last key.

@@ -13,7 +13,8 @@ use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Value};
 
 use super::anchors::{
-    Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, of_element, plain,
+    Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, merges_into_itself,
+    of_element, plain,
 };
 use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use super::decided::without_test;
@@ -135,10 +136,15 @@ impl Writer<'_> {
                 Key::Plain(key) => (key, false),
                 Key::Absent(key) => (key, true),
                 // It was tested; what is left of it when it has parts would be merged.
-                Key::Condition(_) | Key::Global(_) if is_condition(value) => continue,
+                Key::Condition(_) | Key::Global(_) if is_condition(value) || merges_into_itself(value) => {
+                    continue;
+                }
                 Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
             };
             let own = place.key(key, self.types);
+            // What is there decides about all that would be added with it.
+            let added = (absent && value.as_map().is_some()).then(|| plain(value));
+            let value = added.as_ref().unwrap_or(value);
             if let Some(optional) = self.optional(value, &own)? {
                 let written = if is_map(place.ty.as_ref()) { literal(key) } else { key.to_string() };
                 out.push(match self.decides(&own).filter(|_| absent) {
@@ -153,6 +159,11 @@ impl Writer<'_> {
                     match self.field(value, &own, &format!("{name}.{key}")) {
                         // A list that is not there is added as it is.
                         Err(_) if absent && value.as_list().is_some() && place.text == "object" => {
+                            self.patches.truncate(before);
+                            None
+                        }
+                        // One patch adds all of it.
+                        Ok(_) if added.is_some() && self.patches.len() > before && place.text == "object" => {
                             self.patches.truncate(before);
                             None
                         }

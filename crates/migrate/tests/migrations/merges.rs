@@ -134,8 +134,27 @@ fn items_that_are_replaced_as_a_whole_are_added_where_there_is_none_of_their_nam
         ],
     );
     assert!(!text.contains("imagePullSecrets{"), "{text}");
-    // What a branch before it has found is looked for once.
-    assert_eq!(text.matches(": has(object.spec.jobTemplate.spec)").count(), 1, "{text}");
+    // What every admitted object has is not looked for.
+    assert!(!text.contains("has(object.spec.jobTemplate.spec)"), "{text}");
+}
+
+#[test]
+fn what_is_there_decides_about_all_that_would_be_added_with_it() {
+    let (text, word, _) = migrated(&merge(
+        "Deployment",
+        "        spec:
+          template:
+            spec:
+              +(affinity):
+                +(podAntiAffinity):
+                  +(preferredDuringSchedulingIgnoredDuringExecution):
+                  - weight: 1
+                    podAffinityTerm: {topologyKey: a}
+",
+    ));
+    has(&text, &["has(object.spec.template.spec.affinity)\n            ? []\n            : [JSONPatch{"]);
+    assert!(!text.contains("podAntiAffinity."), "{text}");
+    assert!(word.starts_with("proved"), "{word}: {text}");
 }
 
 #[test]
