@@ -3,6 +3,7 @@
 use crate::ir::Template;
 use crate::ir::check::{Overlay, Overlays};
 use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
+use crate::ir::template::Part;
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Str, Value};
 
@@ -171,8 +172,33 @@ impl Reader {
             }
             hole => {
                 self.filled(hole)?;
+                for pattern in guesses(hole) {
+                    self.pattern(subject, &Value::from(pattern));
+                }
                 self.consume(subject)
             }
         }
     }
+}
+
+/// What variables of a pattern may bring in, so that some values that are tried match it.
+const BROUGHT_IN: [&str; 3] = ["1", "a", "default"];
+
+/// What a pattern with variables may be.
+fn guesses(template: &Template) -> Vec<String> {
+    let of = |value: &str| -> Option<String> {
+        Some(match template {
+            Template::Whole(_) => value.into(),
+            Template::Text(text) => text
+                .parts
+                .iter()
+                .map(|part| match part {
+                    Part::Literal(literal) => &**literal,
+                    Part::Hole(_) => value,
+                })
+                .collect(),
+            _ => return None,
+        })
+    };
+    BROUGHT_IN.into_iter().filter_map(of).collect()
 }

@@ -2,7 +2,7 @@
 
 use ephor_compare::Answer;
 
-use super::{compared, requiring};
+use super::{checking, compared, requiring};
 
 fn pattern(memory: &str) -> String {
     format!(
@@ -105,4 +105,18 @@ fn integers_that_are_compared_as_quantities_are_tried_between_these() {
     for other in ["1G", "1073741823", "1025Mi"] {
         assert_eq!(compared(&replicas("1Gi"), &replicas(other)).answer, Answer::Differs, "{other}");
     }
+}
+
+#[test]
+fn numbers_that_match_a_pattern_with_a_variable_are_tried() {
+    let old = checking(
+        "Deployment",
+        "pattern: {spec: {replicas: '>{{ request.object.spec.minReadySeconds || `1` }}'}}",
+    );
+    let new = |test: &str| {
+        requiring("deployments", &format!("has(object.spec.replicas) && object.spec.replicas > {test}"))
+    };
+    let same = compared(&old, &new("object.spec.?minReadySeconds.orValue(1)"));
+    assert!(!matches!(same.answer, Answer::Differs), "{:?}", same.differences.first());
+    assert_eq!(compared(&old, &new("1000")).answer, Answer::Differs);
 }

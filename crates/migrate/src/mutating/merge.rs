@@ -505,7 +505,8 @@ impl Writer<'_> {
                                 ));
                             }
                         }
-                        Key::Condition(_) | Key::Global(_) if is_condition(value) => {}
+                        Key::Condition(_) | Key::Global(_)
+                            if is_condition(value) || merges_into_itself(value) => {}
                         Key::Condition(_) | Key::Global(_) => {
                             return Err(self.refuse("a condition with parts"));
                         }
