@@ -11,7 +11,7 @@ use super::scope::Shared;
 /// What a decoded certificate does not have.
 const LACKING: [&str; 5] = ["Subject", "SignatureAlgorithm", "Version", "SubjectKeyId", "URIs"];
 
-/// The first field that expressions read of a certificate in vain.
+/// The first field that expressions read of a certificate and that it lacks.
 pub fn lacking_field<'n>(
     nodes: impl IntoIterator<Item = &'n Node>,
     shared: &'n [Shared],

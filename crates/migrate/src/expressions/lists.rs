@@ -99,7 +99,24 @@ pub fn quantified<'c>(
             Val::Const(v) if v.is_empty() => {
                 quantified(quantifier, &sides[0].clone().rescued(), scope, per_item)
             }
-            _ => Err(scope.refuse("a list with another list as its default", "use one list")),
+            // One of both, as it is built.
+            other => {
+                let is_there = |item: &Val| match item {
+                    Val::Path(path) => path.is_required(),
+                    Val::Optional { .. } => false,
+                    _ => true,
+                };
+                let is_whole = match other {
+                    Val::Tuple(items) => items.iter().all(is_there),
+                    other => is_list(other),
+                };
+                if !is_whole {
+                    return Err(scope.refuse("a list with another list as its default", "use one list"));
+                }
+                let ty = Ty::List(Box::new(ty_of(&sides[0]).item()));
+                let (node, faults) = built(val, scope)?;
+                quantified(quantifier, &Val::Node { node, ty, faults }, scope, per_item)
+            }
         },
         Val::Loop(own) => of_loop(quantifier, own, scope, per_item),
         Val::Path(_) | Val::Node { .. } | Val::Optional { .. } | Val::Keys(..) => {

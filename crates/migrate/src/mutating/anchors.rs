@@ -28,6 +28,21 @@ pub(super) fn key(written: &str) -> Key<'_> {
     }
 }
 
+/// The first key of a patch that is written like an anchor of a pattern and is none in a mutation.
+pub fn without_meaning(patch: &Value) -> Option<&str> {
+    let is_anchor = |written: &str| {
+        ["=(", "X(", "^("].iter().any(|start| written.starts_with(start)) && written.ends_with(')')
+    };
+    match patch {
+        Value::Map(fields) => fields.iter().find_map(|(written, value)| match is_anchor(written) {
+            true => Some(&**written),
+            false => without_meaning(value),
+        }),
+        Value::List(items) => items.iter().find_map(without_meaning),
+        _ => None,
+    }
+}
+
 /// The conditions of a patch as a pattern, without those of a list's items.
 pub(super) fn conditions(fields: &Map) -> Option<Value> {
     let mut out = Map::new();

@@ -3,7 +3,7 @@
 //! In: a rule as it is written. Out: a draft with its mutations, in order: an apply configuration where values are merged by the schema, JSON patches for
 //! the rest. Preconditions and conditions of the patch become matchConditions. Semantics: `docs/mutate.md` and `docs/cel-policies.md`.
 
-mod anchors;
+pub mod anchors;
 mod constant;
 mod decided;
 mod json;

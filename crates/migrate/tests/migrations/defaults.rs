@@ -114,3 +114,22 @@ fn lists_that_api_servers_show_as_null_are_none() {
     has(&text, &["object.?spec.?limits.orValue(null) == null ||"]);
     assert_eq!(word, "proved", "{text}");
 }
+
+#[test]
+fn a_loop_over_one_of_two_lists_is_one_over_that_which_is_there() {
+    let body = "    validate:
+      message: m
+      foreach:
+      - list: 'request.object.spec.rules[].host || [request.object.metadata.name]'
+        deny: {conditions: {any: [{key: '{{ element }}', operator: NotEquals, value: a}]}}
+";
+    let (text, word, _) = migrated(&rule("Ingress", body));
+    has(
+        &text,
+        &[
+            "? object.spec.?rules.orValue([]).filter(rule, has(rule.host)).map(rule, rule.host)",
+            ": [object.metadata.name])",
+        ],
+    );
+    assert_eq!(word, "proved", "{text}");
+}

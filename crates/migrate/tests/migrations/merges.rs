@@ -183,3 +183,29 @@ fn conditions_about_parts_of_an_object_are_conditions_of_the_policy() {
     ));
     assert_eq!(word, "refused: a condition with parts");
 }
+
+#[test]
+fn a_condition_about_parts_that_are_what_it_says_changes_nothing() {
+    let patch = |condition: &str| {
+        migrated(&merge(
+            "Deployment",
+            &format!(
+                "        spec:\n          template:\n            spec:\n              {condition}\n              hostNetwork: false\n"
+            ),
+        ))
+    };
+    let (text, word, _) = patch("(securityContext): {runAsUser: 0}");
+    has(
+        &text,
+        &["object.spec.template.spec.?securityContext.?runAsUser.orValue(1) == 0", "{hostNetwork: false}"],
+    );
+    assert_eq!(word, "tested", "{text}");
+    // It would be written as the value.
+    assert_eq!(patch("(securityContext): {runAsUser: '>0'}").1, "refused: a condition with parts");
+}
+
+#[test]
+fn keys_that_look_like_anchors_are_named() {
+    let (_, _, notes) = migrated(&merge("ConfigMap", "        metadata:\n          =(labels): {a: b}\n"));
+    assert!(notes.iter().any(|note| note.starts_with("`=(labels)` is no anchor in mutations")), "{notes:?}");
+}
