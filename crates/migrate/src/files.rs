@@ -389,6 +389,8 @@ impl Compared<'_> {
         let loaded = argument_for(&[SourceText { name: self.name.into(), text: text.clone() }], Reader::Scan);
         let other = loaded.policies.first().and_then(|policy| migrate_in(policy, self.options, way).ok());
         let Some(other) = other else { return own() };
+        let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
+        usable(self.name, self.text, &new.join(SEPARATOR))?;
         let mut proof = self::proof(self.name, &text, &other, self.limits)?;
         proof.answer = joined(proof.answer, Answer::ProvedRelative(vec![ROLES.into()]));
         Ok(proof)

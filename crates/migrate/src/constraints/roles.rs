@@ -41,7 +41,7 @@ pub(super) fn has_cluster_role(roles: &[Str], matched: &Selected) -> String {
         // Without a namespace those of all namespaces would be listed.
         true => (
             format!("({everywhere} + {})", bindings("rolebindings", "''")),
-            " && binding.metadata.?namespace.orValue('') in ['', request.?namespace.orValue('')]",
+            " && (!has(binding.metadata.namespace) || binding.metadata.namespace == request.?namespace.orValue(''))",
         ),
         false => (format!("({everywhere} + {})", bindings("rolebindings", "request.namespace")), ""),
     };

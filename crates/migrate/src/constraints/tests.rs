@@ -114,7 +114,14 @@ fn roles_are_looked_up_in_the_bindings_of_the_cluster() {
     assert!(condition.expression.starts_with(lists), "{}", condition.expression);
     let everywhere = rule.replace("Service", "Namespace");
     let found = of(&everywhere).unwrap();
-    assert!(found.conditions.first().unwrap().expression.contains("in ['', request.?namespace.orValue('')]"));
+    assert!(
+        found
+            .conditions
+            .first()
+            .unwrap()
+            .expression
+            .contains("binding.metadata.namespace == request.?namespace")
+    );
     let roles = of("match: {any: [{resources: {kinds: [Pod]}, roles: ['dev:edit']}]}").unwrap();
     let condition = &roles.conditions.first().unwrap().expression;
     assert!(condition.contains("binding.metadata.namespace + ':' + binding.roleRef.name in ['dev:edit']"));

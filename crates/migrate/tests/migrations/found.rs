@@ -216,6 +216,12 @@ fn roles_are_looked_up_and_compared_as_groups() {
     has(&text, &["name: exclude-cluster-roles", "binding.roleRef.name == 'admin'"]);
     assert_eq!(word, "proved relative", "{text}");
     assert!(notes.iter().any(|note| note.contains("looks them up in the role bindings")), "{notes:?}");
+    // Objects outside of namespaces, and roles of a namespace.
+    let (_, word, _) =
+        migrated(&old.replace("ConfigMap", "Namespace, Pod").replace("data.a", "metadata.labels.a"));
+    assert_eq!(word, "proved relative");
+    let (_, word, _) = migrated(&old.replace("clusterRoles: [admin]", "roles: ['dev:edit']"));
+    assert_eq!(word, "proved relative");
 }
 
 #[test]
