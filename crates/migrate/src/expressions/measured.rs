@@ -87,6 +87,10 @@ pub fn placed([written, op, ty]: [&str; 3], value: &Node, variables: &[Variable]
     if is_number(ty) && is_number(&variable.ty) || *ty == Ty::Bool && variable.ty == Ty::Bool && is_equality {
         return Some(binary(sign(op), value.clone(), variable.node.clone()));
     }
+    if is_equality && *ty == Ty::Any && variable.ty == Ty::Text {
+        // What is no text equals none.
+        return Some(binary(sign(op), value.clone(), variable.text.clone()));
+    }
     if is_equality && *ty != Ty::Quantity {
         return Some(binary(sign(op), as_text(value, ty), variable.text.clone()));
     }
