@@ -232,11 +232,25 @@ def verdict(row, results):
     return is_violated(results) if row["kinds"] <= VALIDATING else results
 
 
+# A name that `parseImageReference` refuses: a repository of one character.
+NO_IMAGE = re.compile(r"[^/:@]?([:@].*)?")
+
+
 def is_named(row, both, manifest):
     """Whether the report names the object as one that its answer leaves out: a name of no image, a list with two items of one name."""
-    says = lambda words: any(words in remark for remark in row["remarks"])  # noqa: E731
-    is_no_image = any(result == "error" and "could not parse reference" in message for result, message in both)
-    return (is_no_image and says("names of images: ")) or (says("lists with two items of one name") and manifest is not None and has_namesakes(manifest))
+    texts = [*row["remarks"], row["reason"] or ""]
+    says = lambda words: any(words in text for text in texts)  # noqa: E731
+    if says("names of images: ") and (any("could not parse reference" in message for _, message in both) or any(NO_IMAGE.fullmatch(one) for one in images(manifest))):
+        return True
+    return (says("lists with two items of one name") or says("no two the same")) and has_namesakes(manifest)
+
+
+def images(value):
+    """The images in an object."""
+    if isinstance(value, dict):
+        found = [value["image"]] if isinstance(value.get("image"), str) else []
+        return found + [image for one in value.values() for image in images(one)]
+    return [image for one in value for image in images(one)] if isinstance(value, list) else []
 
 
 def has_namesakes(value):

@@ -24,7 +24,7 @@ use super::scope::Scope;
 use super::template::template;
 use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
-use super::{Refusal, compare, composed, counts, leaf, root, texts};
+use super::{Refusal, Target, compare, composed, counts, leaf, root, texts};
 
 /// Whether the second fails wherever the first does.
 pub fn fails_alike(first: &Test, second: &Test) -> bool {
@@ -352,6 +352,10 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
             if let (Val::Count(_), Val::Count(_), true) = (key, right, faults.is_empty())
                 && let Some(node) = counts::equal_counts(&x, &y)
             {
+                let node = match scope.cx.target {
+                    Target::Kyverno => node,
+                    Target::Kubernetes => counts::of_each_list(&node),
+                };
                 return Ok(both(there, Test { node, faults }));
             }
             let matched = composed::matches(&leaf::as_text(&x, &ty_of(key)), &y, scope)?;

@@ -8,10 +8,23 @@ use crate::cel::build::{any, flatten, not, over};
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
 
+use super::shared::mapped;
+
 /// Whether two counts are equal, where one counts some of the items that the other counts.
 pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {
     let (one, other) = (target(one, "size")?, target(other, "size")?);
     alike(one, other).or_else(|| alike(other, one))
+}
+
+/// A test of the items of lists that are put together as one of each list: the lists have other types.
+pub fn of_each_list(node: &Node) -> Node {
+    mapped(node, &|node| {
+        let (range, var, body) = of_macro(node, "all")?;
+        let mut lists = Vec::new();
+        flatten("_+_", range.clone(), &mut lists);
+        let of = |list: Node| over(list, "all", var, of_each_list(body));
+        (lists.len() > 1).then(|| crate::cel::build::all(lists.into_iter().map(of).collect()))
+    })
 }
 
 /// That the second list, which has some of the items of the first one, has all of them.
@@ -70,5 +83,49 @@ fn of_macro<'n>(node: &'n Node, name: &str) -> Option<(&'n Node, &'n str, &'n No
             _ => None,
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cel::build::{all, binary, equals, int, method, name, select};
+
+    fn size(list: Node) -> Node {
+        method(list, "size", Vec::new())
+    }
+
+    /// `a.map(x, x.c.filter(y, TESTS)).flatten().size()`
+    fn count(tests: Vec<Node>) -> Node {
+        let inner = over(select(name("x"), "c"), "filter", "y", all(tests));
+        size(method(over(name("a"), "map", "x", inner), "flatten", Vec::new()))
+    }
+
+    fn is_one() -> Node {
+        equals(select(name("y"), "d"), int(1))
+    }
+
+    fn said(one: &Node, other: &Node) -> Option<String> {
+        equal_counts(one, other).map(|node| print(&node, usize::MAX))
+    }
+
+    #[test]
+    fn two_counts_are_equal_where_each_item_passes_both_tests() {
+        let (few, fewer) = (count(vec![is_one()]), count(vec![is_one(), select(name("y"), "e")]));
+        let each = Some("a.all(x, x.c.all(y, y.d != 1 || y.e))".to_string());
+        assert_eq!(said(&few, &fewer), each);
+        assert_eq!(said(&fewer, &few), each);
+        assert_eq!(said(&few, &count(vec![select(name("y"), "e"), is_one()])), None);
+        let some = |list: &str| size(over(name(list), "filter", "x", select(name("x"), "b")));
+        assert_eq!(said(&size(name("a")), &some("a")), Some("a.all(x, x.b)".into()));
+        assert_eq!(said(&size(name("a")), &some("b")), None);
+    }
+
+    #[test]
+    fn lists_that_are_put_together_are_tested_one_by_one() {
+        let inner = over(binary("+", name("c"), name("d")), "all", "y", name("y"));
+        let found = of_each_list(&over(binary("+", name("a"), name("b")), "all", "x", inner));
+        let wanted = "a.all(x, c.all(y, y) && d.all(y, y)) && b.all(x, c.all(y, y) && d.all(y, y))";
+        assert_eq!(print(&found, usize::MAX), wanted);
     }
 }
