@@ -167,6 +167,9 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     for (at, rule) in policy.rules.iter().enumerate() {
         match of_rule(&source, at, rule, &mut notes) {
             Ok(own) => {
+                if own.iter().flat_map(|draft| &draft.mutations).any(mutating::Mutation::merges_items) {
+                    source.note(&format!("spec.rules[{at}].mutate"), ORDER, &mut notes);
+                }
                 drafts.extend(own);
                 notes.extend(wildcards::notes(rule, &original));
                 notes.extend(calls::notes(rule, &original));
@@ -255,6 +258,9 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     }
     out
 }
+
+/// What a reader should know where items of lists are merged by their keys.
+const ORDER: &str = "the order of items: the old policy puts items of the patch first, which counts for `env` that refers to other `env` and for the first container, the new one puts new items last";
 
 /// What a reader should know where roles are looked up.
 const ROLES: &str = "roles: the new policy looks them up in the role bindings of the cluster, and fails where there is none, as in `kyverno apply`";

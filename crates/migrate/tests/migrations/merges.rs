@@ -209,3 +209,12 @@ fn keys_that_look_like_anchors_are_named() {
     let (_, _, notes) = migrated(&merge("ConfigMap", "        metadata:\n          =(labels): {a: b}\n"));
     assert!(notes.iter().any(|note| note.starts_with("`=(labels)` is no anchor in mutations")), "{notes:?}");
 }
+
+#[test]
+fn the_order_of_items_that_are_merged_is_named() {
+    let patch = "        spec:\n          volumes:\n          - name: a\n            emptyDir: {}\n";
+    let (_, _, notes) = migrated(&merge("Pod", patch));
+    assert!(notes.iter().any(|note| note.starts_with("the order of items: ")), "{notes:?}");
+    let (_, _, notes) = migrated(&merge("ConfigMap", "        metadata:\n          labels: {a: b}\n"));
+    assert!(!notes.iter().any(|note| note.starts_with("the order of items: ")), "{notes:?}");
+}
