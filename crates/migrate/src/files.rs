@@ -14,6 +14,7 @@ use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
 use crate::constraints::roles::as_groups;
+use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
 use crate::original::Original;
@@ -326,7 +327,9 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     }
     match migrate(policy, options) {
         Ok(migrated) => {
-            let compared = Compared { name, text, options, limits };
+            let mut rules = policy.policy.iter().flat_map(|policy| policy.rules.iter());
+            let is_about_roles = rules.any(|rule| without_roles(rule).is_err());
+            let compared = Compared { name, text, is_about_roles, options, limits };
             let proof = compared.proof(&migrated, Way::Autogen);
             let place = format!("{name}:{line}");
             let own = || Side::new(argument_for(&[source(text)], Reader::Scan), name);
@@ -375,6 +378,7 @@ fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -
 struct Compared<'c> {
     name: &'c str,
     text: &'c str,
+    is_about_roles: bool,
     options: &'c Options,
     limits: Limits,
 }
@@ -383,6 +387,9 @@ impl Compared<'_> {
     /// The proof; where the policy is about roles, of the same policy about groups, as no object says who has a role.
     fn proof(&self, migrated: &Migrated, way: Way) -> Result<Proof, SideError> {
         let own = || self::proof(self.name, self.text, migrated, self.limits);
+        if !self.is_about_roles {
+            return own();
+        }
         let value = ephor_document::yaml_value(self.text).ok();
         let Some(groups) = value.as_ref().and_then(as_groups) else { return own() };
         let text = crate::value::print::json(&groups);

@@ -173,7 +173,7 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
                 drafts.extend(own);
                 notes.extend(wildcards::notes(rule, &original));
                 notes.extend(calls::notes(rule, &original));
-                let written = written_rules(&original.value).get(at).cloned().unwrap_or_default();
+                let written = source.written(at, rule);
                 let patch = written.at(&["mutate", "patchStrategicMerge"]);
                 if let Some(key) = patch.and_then(mutating::anchors::without_meaning) {
                     let place = format!("spec.rules[{at}].mutate.patchStrategicMerge");

@@ -117,12 +117,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         if policy.stage == Stage::ApiServer && done.is_none() {
             continue;
         }
-        let left = match policy.stage {
-            // Responses of MutatingPolicies share one object: that which all of them leave.
-            Stage::Expressions => outcome.object.as_ref(),
-            _ => done.and_then(|p| p.object.as_ref()),
-        };
-        current = left.unwrap_or(current);
+        current = outcome.left_by(policy, done).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
         let targets = effects.filter_map(|e| match e {
             Effect::Target(object) => Some(document(object)),

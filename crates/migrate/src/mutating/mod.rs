@@ -210,7 +210,7 @@ fn changes(
         let found = json::expressions(patch, (&object, false), types, &origin, &fill, &positions)?;
         found.operations.iter().for_each(|text| add(true, text, &origin.path));
         let condition =
-            |text: &String| Condition { name: "test".into(), expression: laid_out(text), is_verbatim: false };
+            |text: &String| Condition { name: "test".into(), expression: text.clone(), is_verbatim: false };
         tests = found.tests.iter().map(condition).collect();
     }
     if mutations.is_empty() {

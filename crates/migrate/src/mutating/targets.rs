@@ -71,7 +71,7 @@ pub fn drafts(
         let Changes { mutations, pattern, tests } = changes(source, at, rule, body, &kinds, &of_target)?;
         let mut conditions = matching.conditions.clone();
         if let Some(admit) = &own.admit {
-            let expression = laid_out(&holds(admit, rule, None, &of_target)?);
+            let expression = holds(admit, rule, None, &of_target)?;
             add_condition(
                 &mut conditions,
                 Condition { name: "preconditions".into(), expression, is_verbatim: false },

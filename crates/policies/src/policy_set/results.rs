@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::RuleOutcome;
 use crate::engine::run::Results;
 use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::value::Value;
 
 use super::set::PolicySet;
@@ -43,6 +44,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The object that a mutating policy left, as Kyverno's command line shows it; `done`: what the policy did. Responses of MutatingPolicies
+    /// share one object: that which all of them leave.
+    pub fn left_by<'o>(&'o self, policy: &Policy, done: Option<&'o PolicyOutcome>) -> Option<&'o Value> {
+        match policy.stage {
+            Stage::Expressions => self.object.as_ref(),
+            _ => done?.object.as_ref(),
+        }
+    }
+
     /// All results with their policies.
     pub fn results(&self) -> impl Iterator<Item = (&Policy, &RuleOutcome)> {
         self.policies.iter().flat_map(|p| p.rules.iter().map(|r| (&*p.policy, r)))

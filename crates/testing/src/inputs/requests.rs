@@ -91,9 +91,10 @@ impl Requests {
         let own = |at: usize, object: &Value| {
             let policy = engine.set().policies().get(at)?;
             match policy.stage {
-                Stage::Expressions | Stage::ApiServer => {
-                    is_changed.then(|| self.plain(object.clone(), engine).ok())?
+                Stage::Expressions | Stage::ApiServer if is_changed => {
+                    self.plain(object.clone(), engine).ok()
                 }
+                Stage::Expressions | Stage::ApiServer => None,
                 _ if self.values.resources.contains_key(&(policy.name.to_string(), name.into())) => {
                     self.of(object.clone(), Some(&policy.name), engine).ok()
                 }

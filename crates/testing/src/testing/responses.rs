@@ -38,12 +38,7 @@ pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -
         if policy.stage == Stage::ApiServer && done.is_none() {
             continue;
         }
-        let left = match policy.stage {
-            // Responses of MutatingPolicies share one object: that which all of them leave.
-            Stage::Expressions => outcome.object.as_ref(),
-            _ => done.and_then(|p| p.object.as_ref()),
-        };
-        if let Some(object) = left {
+        if let Some(object) = outcome.left_by(policy, done) {
             current = object.clone();
         }
         let results = done.into_iter().flat_map(|p| &p.rules).collect();
