@@ -55,6 +55,21 @@ fn cel(expression: &str) -> String {
 }
 
 #[test]
+fn whether_an_object_has_a_key_reads_this_key_alone() {
+    let reads = |key: &str| {
+        let policy = rule(&format!(
+            "    validate: {{message: m, deny: {{conditions: {{all: [{{key: \"{{{{ {key} }}}}\", operator: Equals, value: true}}]}}}}}}"
+        ));
+        let set = PolicySet::from_yaml(&policy).unwrap();
+        let (reads, _) =
+            tested_by_policy(&set.policies()[0], "Pod", &[], &[], ephor_lower::LATE, false).unwrap();
+        render(&reads.object)
+    };
+    assert_eq!(reads("contains(keys(request.object.spec), 'hostPID')"), "spec.hostPID?");
+    assert!(reads("contains(keys(request.object.spec), request.object.kind)").contains("spec.?"));
+}
+
+#[test]
 fn patterns_read_the_places_that_they_name() {
     let reads = of(&rule(
         "    validate: {message: m, pattern: {spec: {'=(hostNetwork)': false, containers: [{image: '!*:latest', '=(ports)': [{'=(hostPort)': 0}]}]}}}",

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Kinds;
-use crate::kubernetes::admitted::{Reason, admitted, smallest};
+use crate::kubernetes::admitted::{admitted, smallest};
 use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -15,7 +15,7 @@ use crate::value::{Map, Str, Value};
 use super::computed::{Computed, computed};
 use super::domain::{ABSENT, Choice, Domain, plain};
 use super::inputs::INPUTS;
-use super::seen::{is_pattern, with_answers};
+use super::seen::{refuses_wildcards, with_answers};
 
 impl Domain<'_> {
     /// Objects with an answer for each request.
@@ -169,11 +169,7 @@ impl Domain<'_> {
             let shown = match with_answers(&object, |own| admitted(kind, own)) {
                 Some(Ok(shown)) => shown,
                 // An API server refuses all that have a text with wildcards there, so there is none.
-                Some(Err(refusal))
-                    if refusal.reason == Reason::Invalid && is_pattern(&object, &refusal.path) =>
-                {
-                    return None;
-                }
+                Some(Err(refusal)) if refuses_wildcards(kind, &object, &refusal, &admitted) => return None,
                 _ => object,
             };
             let shown = match (alone, shown) {

@@ -356,19 +356,31 @@ impl Run<'_> {
             true => (SOME_ITEMS, if self.looked > 1 { some } else { limit }),
             false => (items, limit),
         };
-        let mut domain =
-            Domain::new((Types::built_in(), &words), (&tested, &fields), environment, most_items, limit);
-        domain.deadline = self.options.deadline;
-        domain.some = some;
         let all = || std::iter::once(unit).chain(others.iter().copied());
-        domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
-        domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
-        domain.needed = Some(count.clone())
-            .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));
-        domain.is_sampled = is_open;
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
         let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
-        let mut cases = cases(environment, &reads, &tested, &mut domain, &around);
+        let built = |only_admitted: bool| {
+            let of = (&tested, &fields);
+            let mut domain = Domain::new((Types::built_in(), &words), of, environment, most_items, limit);
+            domain.deadline = self.options.deadline;
+            domain.some = some;
+            domain.only_admitted = only_admitted;
+            domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
+            domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
+            domain.needed = Some(count.clone())
+                .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));
+            domain.is_sampled = is_open;
+            let cases = cases(environment, &reads, &tested, &mut domain, &around);
+            (domain, cases)
+        };
+        let (mut domain, mut cases) = built(false);
+        if domain.open.is_some() && !is_open && domain.has_refused {
+            // Those that an API server may admit may be few enough.
+            let fewer = built(true);
+            if fewer.0.open.is_none() {
+                (domain, cases) = fewer;
+            }
+        }
         found.open = found.open.or(domain.open.take()).or(why);
         self.relative_to.extend(tested.taken.iter().cloned());
         if domain.is_assumed {

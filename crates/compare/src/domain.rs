@@ -79,6 +79,10 @@ pub struct Domain<'d> {
     pub is_assumed: bool,
     /// Whether they need not.
     pub is_sampled: bool,
+    /// Whether texts with wildcards are left out where an API server refuses all of them.
+    pub only_admitted: bool,
+    /// Whether there are such texts.
+    pub has_refused: bool,
     /// Why the objects do not stand for all others.
     pub open: Option<String>,
     /// When no more of them are built.
@@ -150,6 +154,8 @@ impl<'d> Domain<'d> {
             uncounted: None,
             is_assumed: false,
             is_sampled: false,
+            only_admitted: false,
+            has_refused: false,
             open: None,
             deadline: None,
         }

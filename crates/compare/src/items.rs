@@ -435,9 +435,25 @@ fn looks_into_list(node: &Node) -> bool {
             Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
             _ => true,
         },
-        ("Expr", "call") => node.text("function") == Some("contains"),
+        ("Expr", "call") => node.text("function") == Some("contains") && !is_key_of_object(node),
         _ => false,
     }
+}
+
+/// Whether a call says whether an object has a key: `contains(keys(object), 'key')`.
+fn is_key_of_object(contains: &Node) -> bool {
+    fn is_keys(tree: &Tree) -> bool {
+        tree.as_node().is_some_and(|node| match node.variant {
+            "rescue" => node.get("expr").is_some_and(is_keys),
+            "call" => node.text("function") == Some("keys"),
+            _ => false,
+        })
+    }
+    let is_text = |tree: &Tree| {
+        let constant = tree.as_node().filter(|node| node.variant == "const");
+        constant.and_then(|node| node.get("")).is_some_and(|value| value.as_text().is_some())
+    };
+    matches!(list(contains.get("args")), [keys, key] if is_keys(keys) && is_text(key))
 }
 
 /// How many entries of annotations and labels a filter looks for by patterns.

@@ -25,8 +25,13 @@ pub(crate) fn nearest<'u>(unit: &Unit, others: &'u [Unit]) -> Vec<(&'u Unit, usi
 /// How many fields two readers have in common.
 fn shared(a: &Tree, b: &Tree) -> usize {
     let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + shared(a, b.get(key)?))).sum();
-    let items = a.items.as_deref().zip(b.items.as_deref()).map_or(0, |(a, b)| 1 + shared(a, b));
-    below + items
+    // Items of lists that are put together are read as items of items, too.
+    let pairs = items(a).flat_map(|a| items(b).map(move |b| (a, b)));
+    below + pairs.map(|(a, b)| 1 + shared(a, b)).max().unwrap_or_default()
+}
+
+fn items(tree: &Tree) -> impl Iterator<Item = &Tree> {
+    [&tree.items, &tree.nested].into_iter().flatten().map(|tree| &**tree)
 }
 
 /// How many texts only one of two tests.
@@ -49,5 +54,17 @@ mod tests {
         assert_eq!(distance(&own, &own), 0);
         assert_eq!(distance(&own, &of(&["a"], &["^x"])), 1);
         assert_eq!(distance(&own, &of(&["a", "b"], &["^y"])), 2);
+    }
+
+    #[test]
+    fn what_is_read_of_items_of_lists_that_are_put_together_is_the_same_as_of_their_own() {
+        use crate::analysis::reads::Step;
+        let of = |step: Step, key: &str| {
+            let mut tree = Tree::default();
+            tree.add(&[Step::Key("a".into()), step, Step::Key(key.into())], true);
+            tree
+        };
+        assert_eq!(shared(&of(Step::Nested, "b"), &of(Step::Items, "b")), 3);
+        assert_eq!(shared(&of(Step::Nested, "b"), &of(Step::Items, "c")), 2);
     }
 }

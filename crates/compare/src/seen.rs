@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::admitted::{
-    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, kind_of, never_set,
+    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_refused_wildcard,
+    kind_of, never_set,
 };
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
@@ -16,6 +17,7 @@ use crate::value::{Map, Str, Value};
 use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::surroundings::Case;
+use super::variation::with;
 
 /// Deeper parts of objects have no answers.
 const DEEPEST: usize = 64;
@@ -140,10 +142,11 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
                 return Seen::Without(path);
             }
-            Some(Err(Refusal { reason: Reason::Invalid, path, .. })) if is_pattern(object, &path) => {
-                return Seen::NoPattern;
+            Some(Err(refusal)) => {
+                let kind = kind_of(&own);
+                let is_wild = kind.is_some_and(|kind| refuses_wildcards(&kind, &own, &refusal, &show));
+                return if is_wild { Seen::NoPattern } else { Seen::Refused(Some(refusal)) };
             }
-            Some(Err(refusal)) => return Seen::Refused(Some(refusal)),
         }
     }
     let mut seen = seen.into_iter();
@@ -261,11 +264,25 @@ pub(crate) fn is_written_at(field: &[Step]) -> bool {
     is_key(0, &["status", "metadata"]) || (is_key(0, &["spec"]) && is_key(1, &["ephemeralContainers"]))
 }
 
-/// Whether the text at a path is one that rules may take for a pattern.
-pub(crate) fn is_pattern(object: &Value, path: &str) -> bool {
-    let path = parse(path);
+/// What an API server says of an object: how it shows it, or why it refuses it; `None`: nothing is known of its kind.
+type Answered = Option<Result<Value, Refusal>>;
+
+/// Whether an API server refuses an object for a text with wildcards, and each with another such text there.
+pub(crate) fn refuses_wildcards(
+    kind: &[Str; 3],
+    object: &Value,
+    refusal: &Refusal,
+    admitted: &dyn Fn(&[Str; 3], &Value) -> Answered,
+) -> bool {
+    let path = parse(&refusal.path);
     let (found, steps) = follow(object, &path);
-    steps == path.len() && found.as_str().is_some_and(has_wildcard)
+    let is_wild = steps == path.len() && found.as_str().is_some_and(has_wildcard);
+    // Hosts may start with one.
+    let of_host = || with(object, &path, Some(Value::from("*.a"))).and_then(|other| admitted(kind, &other));
+    let is_it = refusal.reason == Reason::Invalid
+        && is_wild
+        && of_host().is_some_and(|seen| seen.is_err_and(|other| other.path == refusal.path));
+    is_it || has_refused_wildcard(kind, object)
 }
 
 /// Whether there is nothing at a path; a field that is there may lack one of its own.

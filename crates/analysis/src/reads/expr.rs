@@ -6,7 +6,7 @@ use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
 use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
-use crate::value::{Object, Value};
+use crate::value::{Object, Str, Value};
 
 use super::Untracked;
 use super::looked::LookedFor;
@@ -120,6 +120,22 @@ fn is_printed(e: &Expr) -> bool {
         _ => return false,
     };
     matches!(name, "string" | "to_string")
+}
+
+/// The object and the key of `contains(keys(object), 'key')`: whether an object has a key.
+fn has_key<'e>(of_keys: &'e Expr, key: &'e Expr) -> Option<(&'e Expr, &'e Str)> {
+    match (of_keys, key.constant()) {
+        (Expr::Rescue { expr, .. }, _) => has_key(expr, key),
+        (Expr::Call { function, args }, Some(Value::Str(key)))
+            if function.operation() == Some(Operation::Keys) =>
+        {
+            match &**args {
+                [object] => Some((object, key)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 /// The value whose type is compared with a constant, and which one is looked for.
@@ -441,6 +457,16 @@ impl Reader {
     fn called(&mut self, name: &'static str, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         match args {
             _ if self.tests.is_none() => self.consumed(args, a),
+            [of_keys, key]
+                if name == "contains"
+                    && let Some((object, key)) = has_key(of_keys, key) =>
+            {
+                let object = self.expr(object, a)?;
+                self.look_for(&object, LookedFor::MAP);
+                let found = self.key(&object, key)?;
+                self.read_shape(&found)?;
+                Ok(NOTHING)
+            }
             [one, other] if TESTS.contains(&name) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 match name {

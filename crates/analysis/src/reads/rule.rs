@@ -199,6 +199,8 @@ impl Reader {
             Check::Nothing => return Ok(()),
         }
         match self.bound.len() == message.names.len() {
+            // Nothing is compared with it.
+            true if message.template.as_const().is_some() => Ok(()),
             true => self.filled(&message.template),
             false => self.filled(&self.late.text(&message.text, &self.bound.clone())),
         }

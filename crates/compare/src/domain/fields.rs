@@ -7,7 +7,7 @@ use super::super::inputs::INPUTS;
 use super::{ABSENT, Choice, DEEPEST, Domain, plain};
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::admitted::{
-    alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of,
+    alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of, refuses_wildcards,
 };
 use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::{Map, Str, Value};
@@ -66,6 +66,9 @@ impl Domain<'_> {
             let texts = &self.values().texts;
             choices.extend(def.into_iter().flat_map(|def| unlisted(&def.name, key, texts)));
             choices.extend(is_null.then(|| plain(Value::Null)));
+            if let Some(def) = def {
+                self.without_refused(&def.name, key, &mut choices);
+            }
             self.path.pop();
             self.at.pop();
             self.later = later;
@@ -109,6 +112,16 @@ impl Domain<'_> {
             }
         }
         all
+    }
+
+    /// Leaves out texts with wildcards where an API server refuses all of them, if these are not wanted.
+    fn without_refused(&mut self, of: &str, field: &str, choices: &mut Vec<Choice>) {
+        let is_refused =
+            |choice: &Choice| choice.value.as_ref().is_some_and(|value| refuses_wildcards(of, field, value));
+        self.has_refused |= choices.iter().any(is_refused);
+        if self.only_admitted {
+            choices.retain(|choice| !is_refused(choice));
+        }
     }
 
     /// The least that an API server takes for a field of a type.

@@ -139,6 +139,22 @@ fn names_of_fields_that_are_looked_for_are_tried_and_others_count_alike() {
 }
 
 #[test]
+fn names_of_two_lists_that_go_together_are_proved_for_what_an_api_server_admits() {
+    let old = of_pods(
+        "foreach: [{list: 'request.object.spec.[initContainers, containers][]', preconditions: {all: [{key: '{{ element.volumeMounts[].name }}', operator: AnyIn, value: \"{{ request.object.spec.volumes[?contains(keys(@), 'emptyDir')].name }}\"}]}, pattern: {resources: {requests: {memory: '?*'}}}}]",
+    );
+    let new = |volumes: &str| {
+        of_kubernetes(&format!(
+            "(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, !c.?volumeMounts.orValue([]).exists(m, m.name in object.spec.?volumes.orValue([]).filter(v, {volumes}).map(v, v.name)) || c.?resources.?requests[?'memory'].hasValue())"
+        ))
+    };
+    // A name with a wildcard is none of volumes.
+    let found = compared(&old, &new("has(v.emptyDir)"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    assert_eq!(compared(&old, &new("has(v.name)")).answer, Answer::Differs);
+}
+
+#[test]
 fn entries_of_many_keys_are_proved() {
     let pattern = |key: &str, value: &str| {
         format!(

@@ -54,6 +54,28 @@ pub fn fits(form: &str, text: &str) -> Option<bool> {
     })
 }
 
+/// Whether no text of a form has `*` or `?`.
+pub fn has_no_wildcards(form: &str) -> bool {
+    matches!(
+        form,
+        "label"
+            | "subdomain"
+            | "dns1035"
+            | "key"
+            | "annotation-key"
+            | "finalizer"
+            | "label-value"
+            | "header-name"
+            | "config-key"
+            | "port-name"
+            | "ip"
+            | "cidr"
+            | "sysctl"
+            | "driver-name"
+            | "app-protocol"
+    )
+}
+
 fn is_port_name(text: &str) -> bool {
     let letter = text.bytes().any(|b| b.is_ascii_lowercase());
     text.len() <= 15 && letter && names::is_lower_label(text) && !text.contains("--")

@@ -30,13 +30,16 @@ use std::fmt;
 use super::decode;
 use super::defaults::completed;
 use super::prune::pruned;
-use super::schema::{TypeDef, Types};
+use super::schema::{Type, TypeDef, Types};
 use crate::value::{Map, Str, Value};
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
 pub use smallest::{always, required_item, smallest};
-pub use table::{is_in_group, listed, may_be, needed, one_of, unique_by};
+pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
+
+/// Deeper parts of objects are not looked at.
+const DEEPEST: usize = 64;
 
 /// Where and why an API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +116,35 @@ pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
     let mut found = Vec::new();
     check::never_set(object, (def, types), is_new, &mut found);
     found
+}
+
+/// Whether an object has a text with wildcards where an API server takes none, whatever else it has.
+pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
+    fn of_type(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
+        match (ty, value) {
+            _ if depth > DEEPEST => false,
+            (Type::Named(name, _), Value::Map(_)) => {
+                types.named(name).is_some_and(|def| of_object(value, def, types, depth))
+            }
+            (Type::List(_, item), Value::List(items)) => {
+                items.iter().any(|one| of_type(one, item, types, depth + 1))
+            }
+            (Type::Map(below, _), Value::Map(map)) => {
+                map.iter().any(|(_, one)| of_type(one, below, types, depth + 1))
+            }
+            _ => false,
+        }
+    }
+    fn of_object(object: &Value, def: &TypeDef, types: &Types, depth: usize) -> bool {
+        object.as_map().into_iter().flat_map(Map::iter).any(|(key, value)| {
+            let ty = def.field(key).map(|field| &field.ty);
+            table::refuses_wildcards(&def.name, key, value)
+                || ty.is_some_and(|ty| of_type(value, ty, types, depth + 1))
+        })
+    }
+    let types = Types::built_in();
+    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name));
+    def.is_some_and(|def| of_object(object, def, types, 0))
 }
 
 /// Group, version and kind that an object names; `None` when it names none.

@@ -11,6 +11,9 @@
 use foldhash::{HashMap, HashMapExt};
 use std::sync::OnceLock;
 
+use crate::value::Value;
+use crate::value::wildcard::has_wildcard;
+
 const TABLE: &str = include_str!("rules.txt");
 
 /// Names of fields, or texts.
@@ -105,6 +108,27 @@ pub fn may_be(name: &str, field: &str, text: &str) -> bool {
     }
     let found = all().get(name).and_then(|rules| rules.of(field));
     found.is_none_or(|rules| rules.iter().all(|rule| admits(rule, text)))
+}
+
+/// Whether an API server refuses the value of a field of a type, whatever texts with wildcards stand where it has some: the
+/// field itself, its items or the values of its entries.
+pub fn refuses_wildcards(name: &str, field: &str, value: &Value) -> bool {
+    fn refuses(rule: &Rule, value: &Value) -> bool {
+        match (rule, value) {
+            (Rule::Enum(words), Value::Str(text)) => {
+                has_wildcard(text) && !words.iter().any(|word| has_wildcard(word))
+            }
+            (Rule::Form(form), Value::Str(text)) => {
+                has_wildcard(text) && super::formats::has_no_wildcards(form)
+            }
+            (Rule::OrEmpty(inner), Value::Str(_)) => refuses(inner, value),
+            (Rule::Each(inner), Value::List(items)) => items.iter().any(|item| refuses(inner, item)),
+            (Rule::Values(inner), Value::Map(map)) => map.iter().any(|(_, value)| refuses(inner, value)),
+            _ => false,
+        }
+    }
+    let found = all().get(name).and_then(|rules| rules.of(field));
+    found.is_some_and(|rules| rules.iter().any(|rule| refuses(rule, value)))
 }
 
 /// The fields that an object of a type has to have: those that are required, and the first of those of which it needs one.

@@ -259,3 +259,19 @@ fn fields_that_no_new_object_has_are_known() {
     assert!(of(job, true).is_empty());
     assert!(of(r#"{"apiVersion":"example.com/v1","kind":"Any","spec":{"a":1}}"#, true).is_empty());
 }
+
+#[test]
+fn texts_with_wildcards_are_refused_where_all_such_texts_are() {
+    let refuses = |of: &str, field: &str, text: &str| refuses_wildcards(of, field, &Value::from(text));
+    assert!(refuses("core/v1.Volume", "name", "*") && refuses("core/v1.VolumeMount", "name", "a?"));
+    assert!(!refuses("core/v1.Volume", "name", "a"));
+    // A host may start with one.
+    assert!(!refuses("networking/v1.IngressRule", "host", "*"));
+    assert!(!refuses("core/v1.Container", "image", "*"));
+    let pod = |volume: &str, label: &str| {
+        let text = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"a":"LABEL"}},"spec":{"containers":[{"name":"a","image":"*"}],"volumes":[{"name":"VOLUME","emptyDir":{}}]}}"#;
+        read(&text.replace("LABEL", label).replace("VOLUME", volume))
+    };
+    let is_refused = |object: &Value| has_refused_wildcard(&kind_of(object).unwrap(), object);
+    assert!(is_refused(&pod("*", "a")) && is_refused(&pod("a", "*")) && !is_refused(&pod("a", "a")));
+}

@@ -129,7 +129,7 @@ impl Ty {
                             ty: of_type(&field.ty, below.cloned(), types),
                             required: field.required && !nullable || below.is_some(),
                             nullable,
-                            wild: may_be(&def.name, key, "*") && !is_name_of_volume(&def.name, key),
+                            wild: ["*", "*.a"].iter().any(|text| may_be(&def.name, key, text)),
                         },
                         None => FieldOf { ty: Ty::Any, required: false, nullable: false, wild: true },
                     };
@@ -203,11 +203,6 @@ impl Ty {
     pub fn is_object(&self) -> bool {
         matches!(self, Ty::Map(_) | Ty::Object(_))
     }
-}
-
-/// Whether a field names a volume of the same pod, and names of volumes are labels.
-fn is_name_of_volume(of: &str, key: &str) -> bool {
-    key == "name" && (of.ends_with("VolumeMount") || of.ends_with("VolumeDevice"))
 }
 
 impl Ty {

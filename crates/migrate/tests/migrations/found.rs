@@ -42,11 +42,11 @@ fn variables_in_a_list_fail_where_they_are_missing() {
     };
     let (text, word, _) = migrated(&rule("ConfigMap", &deny("'{{request.object.metadata.labels.app}}'")));
     has(&text, &["- expression: object.metadata.labels.app in ['x', 'z']"]);
-    assert_eq!(word, "tested");
+    assert_eq!(word, "proved");
     let several = "'{{request.object.metadata.labels.a}}', '{{request.object.metadata.labels.b}}'";
     let (text, word, _) = migrated(&rule("ConfigMap", &deny(several)));
     has(&text, &["[object.metadata.labels.a, object.metadata.labels.b].all(item, item in ['x', 'z'])"]);
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved", "{text}");
 }
 
 #[test]
