@@ -222,7 +222,12 @@ impl Classes {
 
     /// The maps of a field that stand for all maps of these entries but the empty one. Of a name of which many others are like it there
     /// are [`LIKE_NAMES`]. `None`: they are not known.
-    pub fn maps(&self, field: &[Step], entries: &[(Str, Value)]) -> Option<Vec<Value>> {
+    pub fn maps(
+        &self,
+        field: &[Step],
+        entries: &[(Str, Value)],
+        leaves_out: &dyn Fn(&Map) -> bool,
+    ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
         if entries.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
             return None;
@@ -237,13 +242,17 @@ impl Classes {
             classes.entry(said(&alone)?).or_default().entry(name).or_insert(value);
         }
         let longer = |map: &Map, class: &BTreeMap<&Str, &Value>| {
-            let Some((name, value)) = class.iter().find(|(name, _)| map.get(name).is_none()) else {
-                // Either it has all names that there are, or more of them may be wanted.
-                return (class.len() < LIKE_NAMES).then_some(None);
-            };
-            let mut longer = map.clone();
-            longer.insert::<Str>((*name).clone(), (*value).clone());
-            Some(Some(longer))
+            let mut others = class.iter().filter(|(name, _)| map.get(name).is_none()).map(|(name, value)| {
+                let mut longer = map.clone();
+                longer.insert::<Str>((*name).clone(), (*value).clone());
+                longer
+            });
+            if let Some(longer) = others.find(|longer| !leaves_out(longer)) {
+                return Some(Some(longer));
+            }
+            // Either it has all names that there are, or more of them may be wanted.
+            let own = class.keys().filter(|name| map.get(name).is_some()).count();
+            (own < LIKE_NAMES).then_some(None)
         };
         let mut grown = Grown::new(self.owners.get(field)?);
         let mut said = |before: &Said, alone: &Said, map: &Map| grown.said(before, alone, 0, || said(map));

@@ -24,6 +24,7 @@ use super::environment::{Environment, environments};
 use super::explore::Pool;
 use super::inputs::has_inputs;
 use super::observer::Observer;
+use super::one_key::OneKey;
 use super::predicates::Predicates;
 use super::results::same;
 use super::seen::is_read;
@@ -186,6 +187,7 @@ pub(crate) fn of_sides<'s>(
         reasons: partly.into_iter().collect(),
         relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
+        one_key: OneKey::of([old, new]),
         words: Rc::default(),
         memory: Rc::default(),
         alike: BTreeSet::new(),
@@ -222,6 +224,8 @@ pub(crate) struct Run<'s> {
     /// The external data that both sides read in the same way.
     pub relative_to: BTreeSet<String>,
     pub found: BTreeMap<Key, Difference>,
+    /// Objects that are left out.
+    pub one_key: OneKey,
     /// The texts of languages that were met.
     pub words: Rc<Words>,
     /// What API servers show of lists and maps, and what loops say.
@@ -365,6 +369,7 @@ impl Run<'_> {
             domain.deadline = self.options.deadline;
             domain.some = some;
             domain.only_admitted = only_admitted;
+            domain.one_key = Some(&self.one_key);
             domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
             domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
             domain.needed = Some(count.clone())

@@ -55,6 +55,9 @@ impl Run<'_> {
     /// way on both.
     pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> Witnessed {
         let mut found = Witnessed::default();
+        if self.one_key.leaves_out(&case.object) {
+            return found;
+        }
         let as_written = self.differ(environment, &case);
         let seen = seen_in_clusters(environment, &case);
         let universe = as_written.as_ref().map(|(kind, ..)| self.universe(environment, &seen, *kind));

@@ -30,6 +30,7 @@ use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::items::Count;
 use super::numbers::{Form, Numbers, numbers};
+use super::one_key::OneKey;
 use super::predicates::Predicates;
 use super::tested::Tested;
 use super::words::{Languages, Words, truths};
@@ -79,6 +80,8 @@ pub struct Domain<'d> {
     pub is_assumed: bool,
     /// Whether they need not.
     pub is_sampled: bool,
+    /// Which keys do not go together.
+    pub one_key: Option<&'d OneKey>,
     /// Whether texts with wildcards are left out where an API server refuses all of them.
     pub only_admitted: bool,
     /// Whether there are such texts.
@@ -154,6 +157,7 @@ impl<'d> Domain<'d> {
             uncounted: None,
             is_assumed: false,
             is_sampled: false,
+            one_key: None,
             only_admitted: false,
             has_refused: false,
             open: None,

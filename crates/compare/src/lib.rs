@@ -56,6 +56,7 @@ mod names;
 mod nearness;
 mod numbers;
 mod observer;
+mod one_key;
 mod operation;
 mod order;
 mod outside;

@@ -15,6 +15,7 @@ use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Str, Value};
 
 use super::environment::Environment;
+use super::one_key::OneKey;
 use super::outside;
 use super::surroundings::{Case, Surroundings, request};
 
@@ -117,6 +118,8 @@ pub struct Side {
     pub(crate) engine: Engine,
     /// Whether values that conditions take for patterns are taken to have no wildcards.
     pub(crate) knows_no_patterns: bool,
+    /// Whether objects are left out that have two labels or annotations of which a pattern looks at one.
+    pub(crate) has_one_key: bool,
 }
 
 impl Side {
@@ -142,13 +145,25 @@ impl Side {
             return Err(SideError::NoPolicy { place: place.into() });
         }
         let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
-        Ok(Side { engine: outside::engine(set), knows_no_patterns: false })
+        Ok(Side { engine: outside::engine(set), knows_no_patterns: false, has_one_key: false })
     }
 
     /// The same where values of objects that conditions take for patterns have no wildcards: a proof is relative to that.
     #[must_use]
     pub fn without_patterns(self) -> Side {
         Side { knows_no_patterns: true, ..self }
+    }
+
+    /// The same where of several labels or annotations that a wildcard in the key of a pattern matches there is one at most: a proof is relative to
+    /// that. Of more of them Kyverno looks at one, whichever it meets first.
+    #[must_use]
+    pub fn with_one_key(self) -> Side {
+        Side { has_one_key: true, ..self }
+    }
+
+    /// Whether a pattern looks at one of several labels or annotations that a wildcard in its key matches.
+    pub fn looks_at_one_key(&self) -> bool {
+        !OneKey::of([self, self]).is_empty()
     }
 
     /// The policies.
@@ -191,7 +206,8 @@ impl Side {
         let policies = set.policies().iter().map(of_policy).collect();
         let set = PolicySet::new(policies, set.exceptions().to_vec())
             .with_cel_exceptions(set.cel_exceptions().to_vec());
-        Side { engine: outside::engine(set), knows_no_patterns: self.knows_no_patterns }
+        let (knows_no_patterns, has_one_key) = (self.knows_no_patterns, self.has_one_key);
+        Side { engine: outside::engine(set), knows_no_patterns, has_one_key }
     }
 
     /// The same policies without what allows updates of objects that are violations already.

@@ -41,6 +41,7 @@ use super::identity::{Identity, identity};
 use super::items::{Items, Shapes};
 use super::kind::of_kind;
 use super::loops::Loops;
+use super::one_key::OneKey;
 use super::operation::OfOperation;
 use super::outside;
 use super::predicates::Predicates;
@@ -172,6 +173,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 if predicates.drop_patterns() {
                     predicates.taken.insert(NO_PATTERNS.into());
                 }
+            }
+            if side.has_one_key {
+                predicates.taken.extend(OneKey::of_policy(&part).texts());
             }
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");

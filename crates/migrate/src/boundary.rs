@@ -12,8 +12,11 @@ use ephor_compare::{Environment, Judgement, Observer, Side, Surroundings, Verdic
 use crate::value::Value;
 use crate::value::print::json;
 
-/// The most objects of a kind that are looked at.
-const MOST_SEEN: usize = 1_000;
+/// The first objects of a kind that are looked at: they are small.
+const FIRST: usize = 600;
+
+/// The most of the others, from everywhere.
+const MOST_SPREAD: usize = 1_200;
 
 /// The most violations of a kind.
 const MOST_OF_KIND: usize = 3;
@@ -21,7 +24,40 @@ const MOST_OF_KIND: usize = 3;
 /// The objects that a comparison evaluates, some of each kind.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    by_kind: Mutex<BTreeMap<String, Vec<Value>>>,
+    by_kind: Mutex<BTreeMap<String, OfKind>>,
+}
+
+/// Some of the objects of a kind: the first ones, and of the rest each of so many.
+#[derive(Debug, Default)]
+struct OfKind {
+    first: Vec<Value>,
+    spread: Vec<Value>,
+    count: usize,
+    /// Two to this power is how many come between two that are taken.
+    step: u32,
+}
+
+impl OfKind {
+    fn add(&mut self, object: &Value) {
+        if self.first.len() < FIRST {
+            if !self.first.contains(object) {
+                self.first.push(object.clone());
+            }
+            return;
+        }
+        if self.count % (1 << self.step) == 0 {
+            self.spread.push(object.clone());
+        }
+        self.count += 1;
+        if self.spread.len() >= MOST_SPREAD {
+            let mut at = 0;
+            self.spread.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.step += 1;
+        }
+    }
 }
 
 impl Observer for Seen {
@@ -38,10 +74,7 @@ impl Observer for Seen {
         }
         let key = format!("{} {}", environment.api_version(), environment.name());
         let mut all = self.by_kind.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.entry(key).or_default();
-        if known.len() < MOST_SEEN && !known.contains(object) {
-            known.push(object.clone());
-        }
+        all.entry(key).or_default().add(object);
     }
 }
 
@@ -49,7 +82,8 @@ impl Seen {
     /// The objects at the boundary.
     pub fn boundary(self, sides: [&Side; 2]) -> Vec<Value> {
         let all = self.by_kind.into_inner().unwrap_or_else(PoisonError::into_inner);
-        all.into_values().flat_map(|objects| of_kind(objects, sides)).collect()
+        let objects = |of: OfKind| of.first.into_iter().chain(of.spread).collect();
+        all.into_values().flat_map(|of| of_kind(objects(of), sides)).collect()
     }
 }
 
@@ -59,6 +93,7 @@ fn of_kind(mut objects: Vec<Value>, [old, new]: [&Side; 2]) -> Vec<Value> {
         let text = json(object);
         (text.len(), text)
     });
+    objects.dedup();
     let (mut bad, mut good): (Vec<(Value, Judgement)>, Vec<Value>) = Default::default();
     for object in objects {
         let judged = [old, new].map(|side| side.judge_object(&object, "CREATE").unwrap_or_default());

@@ -239,7 +239,8 @@ impl Domain<'_> {
             });
             entries.extend(values.into_iter().filter_map(|choice| Some((name.clone(), choice.value?))));
         }
-        self.classes.as_ref().filter(|_| self.open.is_none())?.maps(&self.at, &entries)
+        let leaves_out = |map: &Map| self.one_key.is_some_and(|keys| keys.has_two(&self.at, map));
+        self.classes.as_ref().filter(|_| self.open.is_none())?.maps(&self.at, &entries, &leaves_out)
     }
 
     /// Notes that items or entries are counted.
@@ -267,6 +268,9 @@ impl Domain<'_> {
                 let (Some(Value::Map(map)), Some(value)) = (&before.value, &choice.value) else { continue };
                 let mut map = map.clone();
                 map.insert::<Str>(key.clone(), value.clone());
+                if self.one_key.is_some_and(|keys| keys.has_two(&self.at, &map)) {
+                    continue;
+                }
                 let items = before.items.max(choice.items);
                 longer.push((Choice { value: Some(Value::Map(map)), items }, count + 1));
             }

@@ -416,7 +416,8 @@ fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcom
     }))
 }
 
-/// A label or annotation whose key may hold wildcards: it stands for the smallest key that it matches. Others than strings are
+/// A label or annotation whose key may hold wildcards: it stands for one of the keys that it matches, whichever comes first. So that the order of
+/// keys decides nothing, each of them must fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
 /// left out.
 fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
     let Shape::Leaf(leaf) = &entry.shape else { return Ok(Outcome::plain(boolean(true))) };
@@ -428,31 +429,26 @@ fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         return of_entry(entry, &plain, path, absent, scope);
     }
     let map = path.strict();
-    let (key, other) = (scope.unused("key"), scope.unused("other"));
-    let is_it = |var: &str| texts::matches(&name(var), &entry.key);
-    let smallest = not(over(
-        map.clone(),
-        "exists",
-        &other,
-        all(vec![is_it(&other), crate::cel::build::binary("<", name(&other), name(&key))]),
-    ));
-    let value = index(map.clone(), name(&key));
-    let fits = leaf::test(leaf, &value, &Ty::Text);
-    let some = |test: Node| over(map.clone(), "exists", &key, all(vec![is_it(&key), test]));
-    let of_smallest = |test: Node| match constant_bool(&test) {
-        Some(true) => some(boolean(true)),
-        Some(false) => boolean(false),
-        None => some(all(vec![smallest.clone(), test])),
+    let key = scope.unused("key");
+    let is_it = texts::matches(&name(&key), &entry.key);
+    let fits = leaf::test(leaf, &index(map.clone(), name(&key)), &Ty::Text);
+    let some = |test: Node| over(map.clone(), "exists", &key, all(vec![is_it.clone(), test]));
+    let each = || match constant_bool(&fits) {
+        Some(true) => boolean(true),
+        _ => over(map.clone(), "all", &key, any(vec![not(is_it.clone()), fits.clone()])),
     };
     let test = match entry.anchor {
         Anchor::Negation => not(some(boolean(true))),
-        Anchor::Condition => of_smallest(fits),
+        Anchor::Condition => match constant_bool(&fits) {
+            Some(false) => boolean(false),
+            _ => some(fits),
+        },
         Anchor::None | Anchor::AddIfAbsent if leaf.source.as_str() == Some("*") => some(boolean(true)),
         Anchor::None | Anchor::AddIfAbsent => match missing(&entry.shape) {
-            false => of_smallest(fits),
-            true => not(of_smallest(not(fits))),
+            false => all(vec![some(boolean(true)), each()]),
+            true => each(),
         },
-        Anchor::Equality | Anchor::Global | Anchor::Existence => not(of_smallest(not(fits))),
+        Anchor::Equality | Anchor::Global | Anchor::Existence => each(),
     };
     Ok(match entry.anchor {
         Anchor::Global => Outcome { pass: test, ok: boolean(true), skips: true },

@@ -133,3 +133,21 @@ fn a_loop_over_one_of_two_lists_is_one_over_that_which_is_there() {
     );
     assert_eq!(word, "proved", "{text}");
 }
+
+#[test]
+fn each_key_that_a_wildcard_matches_is_looked_at() {
+    let of = |entry: &str, expression: &str, wanted: &str| {
+        let pattern =
+            format!("    validate: {{message: m, pattern: {{metadata: {{labels: {{{entry}}}}}}}}}\n");
+        let (text, word, _) = migrated(&rule("ConfigMap", &pattern));
+        has(&text, &[expression]);
+        assert_eq!(word, wanted, "{text}");
+    };
+    let each = "object.metadata.labels.all(key,";
+    of("=(a.io/*): b", each, "proved relative");
+    // Without an anchor there must be one.
+    of("a.io/*: b", "object.metadata.labels.exists(key, key.startsWith('a.io/'))", "proved relative");
+    of("a.io/*: b", each, "proved relative");
+    // That there is none is said of all of them.
+    of("X(a.io/*): b", "!object.metadata.labels.exists(key, key.startsWith('a.io/'))", "proved");
+}
