@@ -10,8 +10,10 @@
 
 mod conditions;
 mod count;
+mod counts;
 mod grown;
 mod lengths;
+mod rounds;
 mod shapes;
 mod texts;
 
@@ -154,6 +156,10 @@ impl Items {
             }
             found.searched = searched(rule);
             if let Some(tree) = Tree::of(&**rule) {
+                let (tree, is_all) = rounds::read(tree);
+                if !is_all {
+                    found.open.get_or_insert_with(|| "a text is put together from variables".into());
+                }
                 found.is_length_named |= names_length(&tree, false);
                 tree.as_node().into_iter().for_each(|rule| found.note_grown(rule));
                 need = need.and(found.tree(&tree, true));

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step, Tree};
+use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{
     CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_refused_wildcard,
-    kind_of, never_set,
+    kind_of, never_set, refuses_wildcards as refuses,
 };
+use crate::kubernetes::schema::Type;
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -304,4 +306,29 @@ pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
     }
     let path = parse(field);
     [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
+}
+
+/// Whether an API server admits no text at a place that has other characters than names have: no wildcards, quotes or braces.
+pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
+    let types = Types::built_in();
+    let mut def = types.of_kind(kind);
+    let mut keys = place.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key),
+        Step::Items | Step::Nested => None,
+    });
+    let Some(mut key) = keys.next() else { return false };
+    loop {
+        let Some(own) = def else { return false };
+        // What its kind does not have is dropped.
+        let Some(field) = own.field(key) else { return !own.open };
+        let Some(next) = keys.next() else {
+            return matches!(field.ty, Type::Leaf(_)) && refuses(&own.name, key, &Value::from("*"));
+        };
+        let mut ty = &field.ty;
+        while let Type::List(_, item) = ty {
+            ty = item;
+        }
+        let Type::Named(name, _) = ty else { return false };
+        (def, key) = (types.named(name), next);
+    }
 }

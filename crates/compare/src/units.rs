@@ -45,6 +45,7 @@ use super::one_key::OneKey;
 use super::operation::OfOperation;
 use super::outside;
 use super::predicates::Predicates;
+use super::seen::has_names_alone;
 use super::side::Side;
 use super::tested::Tested;
 
@@ -154,7 +155,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                     predicates.open(why.unwrap_or_else(|| "a value is computed of others".into()));
                 }
                 Some(tests) if !tests.is_partial => {
-                    predicates.taken.extend(taken(tests));
+                    predicates.taken.extend(taken(tests, &environment.object));
                     let has_durations = predicates.functions.contains("duration");
                     predicates.taken.extend(has_durations.then(|| "durations fit into 64 bits".into()));
                 }
@@ -214,8 +215,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
 const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns, or with them";
 
 /// What is taken for granted of texts that become parts of expressions.
-fn taken(tests: &Tests) -> impl Iterator<Item = String> {
-    tests.quoted.iter().map(|place| {
+fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
+    let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
+    tests.quoted.iter().filter(may_have).map(|place| {
         let mut path = String::new();
         for step in place {
             match step {

@@ -45,7 +45,7 @@ impl OfKind {
             }
             return;
         }
-        if self.count % (1 << self.step) == 0 {
+        if self.count.is_multiple_of(1 << self.step) {
             self.spread.push(object.clone());
         }
         self.count += 1;

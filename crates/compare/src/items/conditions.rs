@@ -26,6 +26,9 @@ impl Items {
         if let Some(need) = self.length(node) {
             return need.negated();
         }
+        if let Some(need) = self.counts(node) {
+            return need.negated();
+        }
         let [key, value] = ["key", "value"].map(|name| self.side(node.get(name)));
         let mut need = Need::default();
         let is_membership =
@@ -124,7 +127,7 @@ impl Items {
 }
 
 /// A call of a function.
-fn called(expr: &Tree) -> Option<&Node> {
+pub(super) fn called(expr: &Tree) -> Option<&Node> {
     let node = expr.as_node()?;
     match node.get("function") {
         Some(_) => Some(node),

@@ -37,7 +37,11 @@ impl Items {
             _ => false,
         };
         // Two lists, or objects, are different when one item is.
-        let mut most = usize::from(is_whole && !has_constant && !is_text);
+        let may_be_lists = match (node.kind, node.variant) {
+            ("Invoke", _) | ("Expr", "compare") => self.compares_lists(node),
+            _ => true,
+        };
+        let mut most = usize::from(is_whole && !has_constant && !is_text && may_be_lists);
         for constant in constants {
             match constant {
                 Constant::Number(n) if has_length => {

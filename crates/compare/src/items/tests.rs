@@ -104,7 +104,7 @@ fn variables_are_counted_where_they_are_read() {
     };
     assert_eq!(cel("object.d in variables.names"), (0, 1));
     assert_eq!(cel("!(object.d in variables.names)"), (1, 0));
-    assert_eq!(cel("variables.names.exists(n, n == object.d)"), (0, 2));
+    assert_eq!(cel("variables.names.exists(n, n == object.d)"), (0, 1));
     assert_eq!(cel("size(variables.names) > 0").0, 2);
 }
 
@@ -147,4 +147,32 @@ spec:
     let set = PolicySet::from_yaml(policy).unwrap();
     let found = Items::of(&set.policies()[0], &[], Shapes::default());
     assert_eq!((found.violated.total, found.satisfied.total, found.satisfied_by_others), (3, 0, false));
+}
+
+#[test]
+fn two_counts_of_one_list_differ_by_an_item() {
+    let of = |operator: &str, one: &str, other: &str| {
+        let count = |test: &str| format!("\"{{{{ request.object.a[].b[?{test}][] | length(@) }}}}\"");
+        of(&format!(
+            "{{message: m, deny: {{conditions: {{any: [{{key: {}, operator: {operator}, value: {}}}]}}}}}}",
+            count(one),
+            count(other)
+        ))
+    };
+    assert_eq!(of("NotEquals", "c == 'x'", "c == 'x' && d"), (1, 0));
+    assert_eq!(of("Equals", "c == 'x' && d && e", "c == 'x'"), (0, 1));
+    // Tests of which neither is a part of the other.
+    assert_ne!(of("NotEquals", "c == 'x'", "d && c == 'x'"), (1, 0));
+}
+
+#[test]
+fn what_texts_with_inner_variables_say_of_lists_counts() {
+    let of = |key: &str| {
+        of(&format!(
+            "{{message: m, foreach: [{{list: request.object.v, deny: {{conditions: {{any: [{{key: \"{{{{ {key} }}}}\", operator: GreaterThan, value: 2}}]}}}}}}]}}"
+        ))
+    };
+    // An item of `v`, and three of `a`.
+    assert_eq!(of("request.object.a[?b == '{{element.name}}'] | length(@)"), (4, 0));
+    assert_eq!(of("element.size"), (1, 0));
 }

@@ -155,6 +155,33 @@ fn names_of_two_lists_that_go_together_are_proved_for_what_an_api_server_admits(
 }
 
 #[test]
+fn counts_of_items_with_the_name_of_another_item_are_not_the_same() {
+    let more_than = |number: &str| {
+        of_pods(&format!(
+            "foreach: [{{list: request.object.spec.volumes, deny: {{conditions: {{all: [{{key: \"{{{{ request.object.spec.containers[].volumeMounts[?name == '{{{{element.name}}}}'][] | length(@) }}}}\", operator: GreaterThan, value: {number}}}]}}}}}}]"
+        ))
+    };
+    assert_eq!(compared(&more_than("2"), &more_than("3")).answer, Answer::Differs);
+    assert_ne!(compared(&more_than("3"), &more_than("5")).answer, Answer::Proved);
+}
+
+#[test]
+fn two_counts_are_compared_with_a_test_of_each_item() {
+    let old = of_pods(
+        "foreach: [{list: 'request.object.spec.volumes[?hostPath]', deny: {conditions: {any: [{key: \"{{ request.object.spec.containers[].volumeMounts[?name == '{{element.name}}'][] | length(@) }}\", operator: NotEquals, value: \"{{ request.object.spec.containers[].volumeMounts[?name == '{{element.name}}' && readOnly][] | length(@) }}\"}]}}}]",
+    );
+    let new = |test: &str| {
+        of_kubernetes(&format!(
+            "object.spec.?volumes.orValue([]).all(v, !has(v.hostPath) || object.spec.containers.all(c, c.?volumeMounts.orValue([]).all(m, m.name != v.name || {test})))"
+        ))
+    };
+    // Names of volumes have no quotes.
+    let found = compared(&old, &new("m.?readOnly.orValue(false)"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    assert_eq!(compared(&old, &new("has(m.subPath)")).answer, Answer::Differs);
+}
+
+#[test]
 fn entries_of_many_keys_are_proved() {
     let pattern = |key: &str, value: &str| {
         format!(
