@@ -226,6 +226,17 @@ impl Items {
         list(sides).iter().all(may_be_list)
     }
 
+    /// What a conditional expression needs that decides by itself: one with a constant is like `&&` or `||`.
+    fn choice(&mut self, test: &Tree, then: &Tree, other: &Tree) -> Need {
+        let [test, then, otherwise] = [test, then, other].map(|part| self.tree(part, true));
+        let constant = other.as_node().filter(|node| node.variant == "const").and_then(|node| node.get(""));
+        match constant {
+            Some(Tree::Scalar(text)) if text == "false" => test.and(then),
+            Some(Tree::Scalar(text)) if text == "true" => test.negated().and(then),
+            _ => test.either().and(then).and(otherwise),
+        }
+    }
+
     fn node(&mut self, node: &Node, mut plain: bool) -> Need {
         let plain_around = plain;
         if node.kind == "Binding" {
@@ -272,6 +283,11 @@ impl Items {
             self.any = true;
             let of = Count::of_lists(1, &self.names(list(node.get("args")).last()));
             return self.tree(value, false).and(Need { to_hold: of, ..Need::default() });
+        }
+        if let ("Expr", "cond", [test, then, other]) = (node.kind, node.variant, list(node.get("")))
+            && plain_around
+        {
+            return self.choice(test, then, other);
         }
         if self.defines_grown(node) {
             // Its items count where they are read.

@@ -113,8 +113,9 @@ impl Tested {
                 found.merge(*what);
             }
         }
-        // Fields that are compared with each other are what the other one is.
-        let is_known = !found.any && !self.is_related(field) && found != LookedFor::NONE;
+        // Fields that are compared with each other are what the other one is. Of a list it is the items.
+        let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
+        let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
         is_known.then_some(found)
     }
 

@@ -15,6 +15,8 @@ use crate::analysis::tree::{Node, Tree};
 pub(super) struct Grown {
     /// Which variables are such lists, and of which fields.
     variables: Vec<Option<BTreeSet<String>>>,
+    /// Which variables are parts of the object, and of which fields where they are lists.
+    parts: Vec<Option<BTreeSet<String>>>,
     /// The entries of the context that are.
     entries: BTreeMap<String, BTreeSet<String>>,
     /// Whether values have names that are no items of loops.
@@ -30,6 +32,9 @@ impl Items {
             let program = variable.as_node().and_then(|own| own.get("program"));
             let names = program.and_then(|program| self.computes_items(program));
             self.grown.variables.push(names);
+            let part = program.and_then(expression).filter(|expr| !makes_list(expr) && self.grows(expr));
+            let names = part.map(|expr| self.names(Some(expr)));
+            self.grown.parts.push(names);
         }
         // Texts in which entries are put together say nothing of what they read.
         let entries = list(rule.get("bindings"));
@@ -82,7 +87,10 @@ impl Items {
                     out.extend(names.iter().cloned());
                     !names.is_empty()
                 }
-                _ => false,
+                _ => self.part(node).is_some_and(|names| {
+                    out.extend(names.iter().cloned());
+                    !names.is_empty()
+                }),
             },
             ("Expr", "path") => match (entry(node), list(node.get("keys"))) {
                 (Some(name), [_]) => self.grown.entries.get(name).is_some_and(|names| {
@@ -154,6 +162,11 @@ impl Items {
         self.grown.variables.get(at).is_some_and(Option::is_some)
     }
 
+    /// The fields of a variable that is a part of the object.
+    fn part(&self, variable: &Node) -> Option<&BTreeSet<String>> {
+        self.grown.parts.get(self::variable(variable)?)?.as_ref()
+    }
+
     /// Whether an expression gives such a list, or reads a list or a single value.
     pub(super) fn grows(&self, tree: &Tree) -> bool {
         let Some(node) = tree.as_node() else { return false };
@@ -167,7 +180,9 @@ impl Items {
             ("Expr", "const") => is_empty(tree),
             // Binders that are no loops name anything.
             ("Expr", "local") => !self.grown.has_binders,
-            ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
+            ("Expr", "variable") => {
+                variable(node).is_some_and(|at| self.is_grown_variable(at)) || self.part(node).is_some()
+            }
             ("Expr", "path") => match node.get("base").and_then(Tree::as_node) {
                 Some(base) if base.variant == "root" => {
                     entry(node).is_none_or(|name| self.grown.entries.contains_key(name))
@@ -203,7 +218,9 @@ impl Items {
                 list(node.get("steps")).iter().all(is_key)
                     && node.get("base").is_some_and(|base| self.grows(base))
             }
-            ("Invoke", _) => node.text("function") == Some("_+_") && all(list(node.get("args"))),
+            ("Invoke", _) => {
+                matches!(node.text("function"), Some("_+_" | "dyn")) && all(list(node.get("args")))
+            }
             ("Comprehension", _) => {
                 let is_list = comprehension(node) == "list" && node.get("two").is_none();
                 is_list && self.walks(node.get("range"), [node.get("keep"), node.get("body")])

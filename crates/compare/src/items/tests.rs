@@ -176,3 +176,11 @@ fn what_texts_with_inner_variables_say_of_lists_counts() {
     assert_eq!(of("request.object.a[?b == '{{element.name}}'] | length(@)"), (4, 0));
     assert_eq!(of("element.size"), (1, 0));
 }
+
+#[test]
+fn conditional_expressions_that_decide_need_what_their_parts_need() {
+    let of = |expression: &str| of(&format!("{{cel: {{expressions: [{{expression: '{expression}'}}]}}}}"));
+    assert_eq!(of("has(object.a) ? object.a.all(x, x == 1) : true"), (1, 0));
+    assert_eq!(of("object.a.exists(x, x == 1) ? object.b.all(x, x == 1) : true"), (2, 0));
+    assert_eq!(of("object.a.exists(x, x == 1) ? object.b.all(x, x == 1) : false"), (1, 1));
+}

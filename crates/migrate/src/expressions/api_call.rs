@@ -180,10 +180,14 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         words.push(node);
         faults.extend(more);
     }
-    let word = |i: usize| words.get(i).and_then(as_word);
-    let (api_version, rest) = match (word(0).as_deref(), word(1), word(2)) {
-        (Some("api"), Some(version), _) => (version, 2),
-        (Some("apis"), Some(group), Some(version)) => (format!("{group}/{version}"), 3),
+    let is = |i: usize, wanted: &str| words.get(i).and_then(as_word).as_deref() == Some(wanted);
+    let (api_version, rest) = match &words[..] {
+        [_, version, ..] if is(0, "api") => (version.clone(), 2),
+        // A variable with group and version.
+        [_, both, ..] if is(0, "apis") && as_word(both).is_none() && is(2, "namespaces") => (both.clone(), 2),
+        [_, group, version, ..] if is(0, "apis") => {
+            (concatenated([group.clone(), text("/"), version.clone()]), 3)
+        }
         _ => return Err(scope.refuse("a path of the API that names no objects", "name the kind in the path")),
     };
     let rest = words.get(rest..).unwrap_or_default();
@@ -199,7 +203,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         [plural] if is_post => {
             let (body, more) = data(call, scope)?;
             faults.extend(more);
-            let args = arguments(&api_version, plural.clone(), namespace, Some(body), scope)?;
+            let args = arguments(api_version.clone(), plural.clone(), namespace, Some(body), scope)?;
             let ty = served(&api_version, plural, scope);
             fetched(own, "resource", "post", args, ty, faults, scope)
         }
@@ -207,7 +211,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         [plural] => {
             let Selectors { labels, fields } = segments.selectors;
             faults.extend(segments.faults);
-            let args = arguments(&api_version, plural.clone(), namespace, labels, scope)?;
+            let args = arguments(api_version.clone(), plural.clone(), namespace, labels, scope)?;
             let ty = Ty::Listing(Box::new(served(&api_version, plural, scope)));
             if fields.is_empty() {
                 return Ok(fetched(own, "resource", "list", args, ty, faults, scope));
@@ -231,7 +235,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
             return Err(scope.refuse("a query of a path to one object", "leave it out"));
         }
         [plural, name] => {
-            let args = arguments(&api_version, plural.clone(), namespace, Some(name.clone()), scope)?;
+            let args = arguments(api_version.clone(), plural.clone(), namespace, Some(name.clone()), scope)?;
             let ty = served(&api_version, plural, scope);
             fetched(own, "resource", "get", args, ty, faults, scope)
         }
@@ -240,15 +244,26 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
 }
 
 /// The type of the objects that are served under a plural.
-fn served(api_version: &str, plural: &Node, scope: &Scope<'_>) -> Ty {
-    let Some(plural) = as_word(plural) else { return Ty::Any };
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+fn served(api_version: &Node, plural: &Node, scope: &Scope<'_>) -> Ty {
+    let (Some(api_version), Some(plural)) = (as_word(api_version), as_word(plural)) else { return Ty::Any };
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     match crate::kubernetes::Kinds::built_in().resource(group, version, &plural) {
         Some(found) => {
             let kind = [found.group.clone(), found.version.clone(), found.kind.clone()];
             Ty::of_kinds(std::slice::from_ref(&kind), &scope.cx.types)
         }
         None => Ty::Any,
+    }
+}
+
+/// Texts one after the other.
+fn concatenated(parts: [Node; 3]) -> Node {
+    let words: Option<String> = parts.iter().map(as_word).collect();
+    match words {
+        Some(written) => text(&written),
+        None => {
+            parts.into_iter().reduce(|before, part| binary("+", before, part)).unwrap_or_else(|| text(""))
+        }
     }
 }
 

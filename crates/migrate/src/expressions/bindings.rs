@@ -116,7 +116,7 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 other => other,
             };
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
-            let args = arguments("v1", text("configmaps"), namespace.node, Some(own.node), scope)?;
+            let args = arguments(text("v1"), text("configmaps"), namespace.node, Some(own.node), scope)?;
             let kind = ["".into(), "v1".into(), "ConfigMap".into()];
             // One that is missing fails the old rule, whatever defaults its keys have; `resource.get` gives null, whose data cannot be read. Where a
             // key has a default, one without any data is looked for, too.
@@ -162,13 +162,13 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// # Errors
 /// Another namespace is read.
 pub fn arguments(
-    api_version: &str,
+    api_version: Node,
     plural: Node,
     namespace: Node,
     last: Option<Node>,
     scope: &Scope<'_>,
 ) -> Result<Vec<Node>, Refusal> {
-    let mut out = vec![text(api_version), plural];
+    let mut out = vec![api_version, plural];
     match (&scope.cx.namespace, &namespace.kind) {
         (None, _) => out.push(namespace),
         (Some(own), crate::cel_tree::Kind::Const(Value::Str(written))) if written != own => {

@@ -238,3 +238,22 @@ fn two_counts_of_one_list_are_a_test_of_each_item() {
     has(&text, &["has(port.hostPort) && port.?protocol.orValue('') != 'TCP'"]);
     assert!(!text.contains("size()"), "{text}");
 }
+
+#[test]
+fn a_path_of_the_api_may_have_group_and_version_in_one_variable() {
+    let call = "    context: [{name: found, apiCall: {urlPath: '/apis/{{ request.object.spec.scaleTargetRef.apiVersion }}/namespaces/{{ request.namespace }}/{{ to_lower(request.object.spec.scaleTargetRef.kind) }}s', jmesPath: 'length(items)'}}]\n    validate: {message: m, deny: {conditions: {all: [{key: '{{ found }}', operator: LessThan, value: 1}]}}}\n";
+    let (text, word, notes) = migrated(&rule("HorizontalPodAutoscaler", call));
+    has(
+        &text,
+        &[
+            "resource.list(",
+            "object.spec.scaleTargetRef.apiVersion,",
+            "object.spec.scaleTargetRef.kind.lowerAscii() + 's'",
+        ],
+    );
+    assert_eq!(word, "tested", "{text}");
+    assert!(notes.iter().any(|note| note.contains("names kinds of the core")), "{notes:?}");
+    // Group and version may be two, and a version one.
+    let two = call.replace("spec.scaleTargetRef.apiVersion }}", "metadata.labels.group }}/v1");
+    has(&migrated(&rule("HorizontalPodAutoscaler", &two)).0, &["object.metadata.labels.group + '/' + 'v1'"]);
+}
