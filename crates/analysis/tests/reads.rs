@@ -70,6 +70,24 @@ fn whether_an_object_has_a_key_reads_this_key_alone() {
 }
 
 #[test]
+fn what_is_compared_with_something_empty_is_read_by_its_shape() {
+    let tested = |policy: &str| {
+        let set = PolicySet::from_yaml(policy).unwrap();
+        let (reads, _) =
+            tested_by_policy(&set.policies()[0], "Pod", &[], &[], ephor_lower::LATE, false).unwrap();
+        render(&reads.object)
+    };
+    let equals = |value: &str| {
+        tested(&rule(&format!(
+            "    validate: {{message: m, deny: {{conditions: {{all: [{{key: '{{{{ request.object.metadata.finalizers || `[]` }}}}', operator: Equals, value: {value}}}]}}}}}}"
+        )))
+    };
+    assert_eq!(equals("[]"), "metadata.finalizers?");
+    assert_eq!(equals("[a]"), "metadata.finalizers");
+    assert_eq!(tested(&cel("object.?spec.?a.orValue([]) != []")), "spec.a[]?");
+}
+
+#[test]
 fn patterns_read_the_places_that_they_name() {
     let reads = of(&rule(
         "    validate: {message: m, pattern: {spec: {'=(hostNetwork)': false, containers: [{image: '!*:latest', '=(ports)': [{'=(hostPort)': 0}]}]}}}",

@@ -299,6 +299,13 @@ impl Reader {
             self.tree(*other_part).add_compared(&plain(other_steps));
             return Ok(());
         }
+        // What is compared with something empty is empty, or it is not.
+        for (values, with) in [(one, other), (other, one)] {
+            if let Some(what) = empty(with).filter(|_| self.tests.is_some()) {
+                self.look_for(values, what);
+                return self.read_shape(values);
+            }
+        }
         self.read_all(one)?;
         self.read_all(other)
     }
@@ -717,5 +724,15 @@ impl Reader {
         if let Some(tests) = &mut self.tests {
             tests.compared(one, other, by);
         }
+    }
+}
+
+/// Whether values are nothing but a list or an object without members; which of these.
+pub(super) fn empty(values: &ValueSet) -> Option<LookedFor> {
+    match &values[..] {
+        [AbstractValue::Constant(Value::List(items))] if items.is_empty() => Some(LookedFor::LIST),
+        [AbstractValue::Constant(Value::Map(map))] if map.is_empty() => Some(LookedFor::MAP),
+        [AbstractValue::List(items)] if items.is_empty() => Some(LookedFor::LIST),
+        _ => None,
     }
 }

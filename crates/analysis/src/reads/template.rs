@@ -10,7 +10,7 @@ use crate::value::{Str, Value};
 use super::Untracked;
 use super::expr::AbstractEnv;
 use super::looked::{LookedFor, plain};
-use super::seen::{AbstractValue, GIVEN, Origin, Reader, ValueSet, composed, either};
+use super::seen::{AbstractValue, GIVEN, Origin, Reader, ValueSet, composed, either, empty};
 use super::tests::By;
 use super::texts::TextStep;
 
@@ -236,8 +236,18 @@ impl Reader {
                 _ if is_scalar => LookedFor::SCALAR,
                 _ => LookedFor::ANY,
             };
-            self.read_as(&key, what)?;
-            self.read_as(&value, what)?;
+            let is_equality = matches!(condition.operator, Some(Operator::Equals | Operator::NotEquals));
+            match empty(&value).filter(|_| is_equality && self.tests.is_some()) {
+                // Whether it is empty says all.
+                Some(what) => {
+                    self.look_for(&key, what);
+                    self.read_shape(&key)?;
+                }
+                None => {
+                    self.read_as(&key, what)?;
+                    self.read_as(&value, what)?;
+                }
+            }
             let by = match condition.operator {
                 Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
                 // The value is a pattern for the key.

@@ -97,6 +97,24 @@ fn a_constant_label_is_proved_in_each_language() {
 }
 
 #[test]
+fn a_change_where_a_list_is_empty_is_proved() {
+    let rule = |value: &str| {
+        classic("ConfigMap", LABEL).replace(
+            "    mutate:",
+            &format!("    preconditions: {{all: [{{key: '{{{{ request.object.metadata.finalizers || `[]` }}}}', operator: Equals, value: {value}}}]}}\n    mutate:"),
+        )
+    };
+    let new = |test: &str| {
+        let optional = format!(
+            "Object{{?metadata: {test} ? optional.of(Object.metadata{{labels: {{'team': 'a'}}}}) : optional.none()}}"
+        );
+        apply("configmaps", &optional)
+    };
+    proved(&rule("[]"), &new("object.metadata.?finalizers.orValue([]) == []"));
+    differ(&rule("[]"), &new("object.metadata.?finalizers.orValue([]) != []"));
+}
+
+#[test]
 fn another_constant_key_or_operation_is_found() {
     let old = classic("ConfigMap", LABEL);
     for literal in [
