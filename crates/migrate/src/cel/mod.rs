@@ -8,7 +8,7 @@ mod contract;
 mod layout;
 mod print;
 
-pub use print::{WIDTH, print};
+pub use print::{WIDTH, is_same, print};
 
 use ephor_cel::library::general;
 use ephor_cel::syntax::parse;

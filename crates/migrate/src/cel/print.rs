@@ -30,6 +30,11 @@ pub fn print(node: &Node, width: usize) -> String {
     render(&doc(&contract(node), TERNARY), width)
 }
 
+/// Whether two trees are one expression: they have one text.
+pub fn is_same(one: &Node, other: &Node) -> bool {
+    print(one, usize::MAX) == print(other, usize::MAX)
+}
+
 /// The operator of a call with two operands, and its rank.
 fn infix(function: &str) -> Option<(&str, u8)> {
     let rank = match function {

@@ -7,7 +7,7 @@
 use crate::cel::build::{
     all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,
 };
-use crate::cel::print;
+use crate::cel::{is_same, print};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::Prepared;
 use crate::ir::pattern::Leaf;
@@ -262,9 +262,7 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
         {
             return said(&chain, scope);
         }
-        if print(&empty.node, usize::MAX) == print(&of_right.node, usize::MAX)
-            && empty.faults == of_right.faults
-        {
+        if is_same(&empty.node, &of_right.node) && empty.faults == of_right.faults {
             return said(&chain, scope);
         }
         let of_left = said(&chain, scope)?;

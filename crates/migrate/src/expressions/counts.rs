@@ -5,7 +5,7 @@
 //! `all` forgives an item that fails where another item decides.
 
 use crate::cel::build::{any, flatten, not, over};
-use crate::cel::print;
+use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
 
 use super::shared::mapped;
@@ -61,10 +61,6 @@ fn terms(node: &Node) -> Vec<Node> {
     found
 }
 
-fn is_same(one: &Node, other: &Node) -> bool {
-    print(one, usize::MAX) == print(other, usize::MAX)
-}
-
 /// What a method without arguments is called on.
 fn target<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     match &node.kind {
@@ -90,6 +86,7 @@ fn of_macro<'n>(node: &'n Node, name: &str) -> Option<(&'n Node, &'n str, &'n No
 mod tests {
     use super::*;
     use crate::cel::build::{all, binary, equals, int, method, name, select};
+    use crate::cel::print;
 
     fn size(list: Node) -> Node {
         method(list, "size", Vec::new())

@@ -2,7 +2,7 @@
 //!
 //! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
-use crate::cel::print;
+use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
 use crate::ir::pattern::Leaf;
 use crate::value::range::Range;
@@ -78,7 +78,7 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
             let (node, faults) = scalar(&known, scope)?;
             let found = in_text(&node, &ty_of(key), s, wild, false);
             // What is missing equals no text.
-            if !member.negated && print(&found, usize::MAX) == print(&equals(node, text(s)), usize::MAX) {
+            if !member.negated && is_same(&found, &equals(node, text(s))) {
                 return super::compare::equal_constant(key, &Value::Str(s.clone()), scope);
             }
             Test { node: found, faults }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::cel::build::{name, select};
-use crate::cel::print;
+use crate::cel::is_same;
 use crate::cel_tree::Node;
 use crate::ir::Origin;
 use crate::value::Str;
@@ -138,8 +138,7 @@ impl<'c> Scope<'c> {
 
     /// An expression under a name of its own, as others read it.
     pub fn share(&mut self, wanted: &str, node: Node, keep: bool) -> Node {
-        let written = print(&node, usize::MAX);
-        let known = self.shared.iter_mut().find(|shared| print(&shared.node, usize::MAX) == written);
+        let known = self.shared.iter_mut().find(|shared| is_same(&shared.node, &node));
         let own = match known {
             Some(shared) => {
                 shared.keep |= keep;

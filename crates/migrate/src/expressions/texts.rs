@@ -3,7 +3,7 @@
 //! In: a wildcard pattern. Out: `==`, `startsWith`, `endsWith`, `contains`, a test for nothing, or a regular expression.
 
 use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
-use crate::cel::print;
+use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
 use crate::value::wildcard::has_wildcard;
 
@@ -96,8 +96,7 @@ pub fn either(one: Node, other: Node) -> Node {
         && a == b
         && let ([value, Node { kind: Kind::Const(x), .. }], [same, Node { kind: Kind::Const(y), .. }]) =
             (&**first, &**second)
-        && let (Some(x), Some(y), true) =
-            (x.as_str(), y.as_str(), print(value, usize::MAX) == print(same, usize::MAX))
+        && let (Some(x), Some(y), true) = (x.as_str(), y.as_str(), is_same(value, same))
     {
         return call("@in", vec![value.clone(), texts([x, y].into_iter())]);
     }
