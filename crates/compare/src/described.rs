@@ -1,7 +1,7 @@
 //! Functions and nodes of rules that classes of values describe.
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-pub(crate) const DESCRIBED: [&str; 51] = [
+pub(crate) const DESCRIBED: [&str; 49] = [
     "matches",
     "regex_match",
     "to_upper",
@@ -20,7 +20,6 @@ pub(crate) const DESCRIBED: [&str; 51] = [
     "_<=_",
     "_>_",
     "_>=_",
-    "-_",
     "_+_",
     "size",
     "startsWith",
@@ -48,7 +47,6 @@ pub(crate) const DESCRIBED: [&str; 51] = [
     "length",
     "not_null",
     "to_number",
-    "to_string",
     "duration",
     "items",
     "keys",

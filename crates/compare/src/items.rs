@@ -16,6 +16,7 @@ mod lengths;
 mod rounds;
 mod shapes;
 mod texts;
+mod used;
 
 use std::collections::BTreeSet;
 
@@ -55,6 +56,8 @@ pub struct Items {
     is_length_named: bool,
     /// Which variables of the rule are the same for all objects.
     constants: Vec<bool>,
+    /// Whether lengths, or the operation, are used in a way that is not described.
+    pub other_uses: bool,
     /// Lists that have names.
     grown: Grown,
     shapes: Shapes,
@@ -160,6 +163,9 @@ impl Items {
                 if !is_all {
                     found.open.get_or_insert_with(|| "a text is put together from variables".into());
                 }
+                if tree.as_node().is_some_and(used::has_other_uses) {
+                    found.other_uses = true;
+                }
                 found.is_length_named |= names_length(&tree, false);
                 tree.as_node().into_iter().for_each(|rule| found.note_grown(rule));
                 need = need.and(found.tree(&tree, true));
@@ -198,9 +204,26 @@ impl Items {
     fn variables(&mut self, variables: &[Tree]) -> Need {
         let all = variables.iter().enumerate();
         all.fold(Need::default(), |sum, (at, variable)| match self.is_grown_variable(at) {
-            true => sum,
+            true => sum.and(self.filters(variable)),
             false => sum.and(self.tree(variable, false)),
         })
+    }
+
+    /// What the tests and values of items need in an expression whose items count elsewhere.
+    fn filters(&mut self, tree: &Tree) -> Need {
+        match tree {
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => Need::default(),
+            Tree::List(items) => items.iter().fold(Need::default(), |sum, one| sum.and(self.filters(one))),
+            Tree::Node(node) => {
+                let is_loop =
+                    node.kind == "Comprehension" || (node.kind, node.variant) == ("Expr", "project");
+                node.fields.iter().fold(Need::default(), |sum, (name, field)| match *name {
+                    "origin" | "message" | "text" | "raw" | "onDelete" | "rounds" => sum,
+                    "keep" if is_loop => sum.and(self.tree(field, false)),
+                    _ => sum.and(self.filters(field)),
+                })
+            }
+        }
     }
 
     /// The value that is looked for in a list of which each item comes from one of the object.
@@ -281,8 +304,10 @@ impl Items {
         if let Some(value) = self.looked_into(node).filter(|_| plain_around) {
             // Some item of a list is looked for.
             self.any = true;
-            let of = Count::of_lists(1, &self.names(list(node.get("args")).last()));
-            return self.tree(value, false).and(Need { to_hold: of, ..Need::default() });
+            let searched = list(node.get("args")).last();
+            let of = Count::of_lists(1, &self.names(searched));
+            let filters = searched.map(|list| self.filters(list)).unwrap_or_default();
+            return self.tree(value, false).and(filters).and(Need { to_hold: of, ..Need::default() });
         }
         if let ("Expr", "cond", [test, then, other]) = (node.kind, node.variant, list(node.get("")))
             && plain_around
@@ -291,7 +316,7 @@ impl Items {
         }
         if self.defines_grown(node) {
             // Its items count where they are read.
-            return Need::default();
+            return node.fields.iter().fold(Need::default(), |sum, (_, field)| sum.and(self.filters(field)));
         }
         let mut need = Need::both(usize::from(self.reads_grown(node)));
         if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke", _)) {
@@ -336,7 +361,11 @@ impl Items {
             _ => None,
         };
         for (name, value) in &node.fields {
-            let is_walked = walked.is_some_and(|list| std::ptr::eq(list, value));
+            let is_walked = walked.is_some_and(|list| std::ptr::eq(list, value))
+                || (node.kind == "ForEach" && *name == "list" && walked.is_some());
+            if is_walked {
+                need = need.and(self.filters(value));
+            }
             if !is_walked && !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
                 need = need.and(match (node.kind, *name, value) {
                     ("Expressions", "variables", Tree::List(variables)) => self.variables(variables),
@@ -377,12 +406,25 @@ impl Items {
                 holds_without: need.holds_without,
                 fails_without: true,
             },
-            // One item is enough to fail; none has to be there to hold.
+            // One item is enough to fail, with what this needs; each that stays has what it needs itself.
             Loop::Each if plain => {
-                Need { to_fail: need.to_fail.or(&one), holds_without: true, ..Need::default() }
+                // Each that stays may need items of what is around it.
+                let by_others = need.to_hold.total > 0 && reads_around(node);
+                Need {
+                    to_fail: need.to_fail.clone().and(&one),
+                    holds_by_others: need.holds_by_others || by_others,
+                    holds_without: true,
+                    ..need
+                }
             }
             Loop::Some if plain => {
-                Need { to_hold: need.to_hold.or(&one), fails_without: true, ..Need::default() }
+                let by_others = need.to_fail.total > 0 && reads_around(node);
+                Need {
+                    to_hold: need.to_hold.clone().and(&one),
+                    fails_by_others: need.fails_by_others || by_others,
+                    fails_without: true,
+                    ..need
+                }
             }
             _ => {
                 // What it says of each item may need others.
@@ -446,6 +488,40 @@ impl Items {
             },
         }
     }
+}
+
+/// Whether what a loop says of its items is about values of loops around it, too.
+fn reads_around(node: &Node) -> bool {
+    fn reads(tree: &Tree, depth: usize) -> bool {
+        match tree {
+            Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
+            Tree::List(items) => items.iter().any(|item| reads(item, depth)),
+            Tree::Map(entries) => entries.iter().any(|(_, value)| reads(value, depth)),
+            Tree::Node(node) => match (node.kind, node.variant) {
+                ("Expr", "local") => match node.get("") {
+                    Some(Tree::Scalar(at)) => at.parse::<usize>().is_ok_and(|at| at >= depth),
+                    _ => true,
+                },
+                ("Expr", "path") => {
+                    let first = list(node.get("keys")).first().and_then(Tree::as_text);
+                    let rest = first.and_then(|key| key.strip_prefix("element"));
+                    rest.is_some_and(|rest| !rest.is_empty())
+                        || node.get("base").is_some_and(|base| reads(base, depth))
+                }
+                _ => node.fields.iter().any(|(name, field)| {
+                    let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
+                    let binders = match (node.kind, node.variant, *name) {
+                        ("Comprehension", _, "keep" | "body") => 1 + usize::from(is_two),
+                        ("Expr", "project", "keep" | "body") | ("Expr", "let", "body") => 1,
+                        ("Expr", "bind", _) => 1,
+                        _ => 0,
+                    };
+                    reads(field, depth + binders)
+                }),
+            },
+        }
+    }
+    reads(&Tree::Node(node.clone()), 0)
 }
 
 /// Whether an operator or function looks for items of a list by itself.
@@ -537,7 +613,11 @@ fn is_of_element(path: &Node, names: &[&str]) -> bool {
         Some(Tree::List(keys)) => keys.first().and_then(Tree::as_text),
         _ => None,
     };
-    is_root && first.is_some_and(|key| key.starts_with("element") || names.contains(&key))
+    let is_element = |key: &str| {
+        let rest = key.strip_prefix("element").map(|rest| rest.strip_prefix("Index").unwrap_or(rest));
+        rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    is_root && first.is_some_and(|key| is_element(key) || names.contains(&key))
 }
 
 fn is_negation(node: &Node) -> bool {

@@ -404,6 +404,9 @@ impl Predicates {
         if is_membership || !is_constant("value") {
             self.guess_pattern();
         }
+        if is_membership && ["key", "value"].iter().any(|side| node.get(side).is_some_and(has_range)) {
+            self.open("a range among the values of an operator");
+        }
     }
 
     /// The patterns of a filter; its kinds, operations and users belong to the environment.
@@ -491,9 +494,10 @@ impl Predicates {
     fn number(&mut self, text: &str) {
         if let Ok(n) = text.parse::<i64>() {
             self.ints.insert(n);
-        } else if let Ok(f) = text.parse::<f64>()
-            && f.abs() < 1e15
-        {
+        } else if let Ok(f) = text.parse::<f64>() {
+            if f.abs() >= 1e15 {
+                return self.open("a very large number");
+            }
             self.amounts.insert(text.into());
             self.ints.extend([f.floor() as i64, f.ceil() as i64]);
         }
@@ -594,6 +598,26 @@ pub(super) fn list(tree: Option<&Tree>) -> &[Tree] {
 /// Whether a part is computed, and no constant.
 fn is_variable(tree: &Tree) -> bool {
     !matches!(tree, Tree::Node(node) if matches!(node.variant, "const" | "folded"))
+}
+
+/// Whether a constant has a text that operators read as a range: `5-7`.
+fn has_range(tree: &Tree) -> bool {
+    let is_range = |text: &str| {
+        let text = text.trim();
+        let parts = text.get(1..).and_then(|rest| rest.find('-')).map(|at| text.split_at(at + 1));
+        parts.is_some_and(|(low, high)| {
+            let is_amount = |text: &str| Quantity::parse(text.trim_start_matches('!')).is_some();
+            is_amount(low.trim()) && is_amount(high.trim_start_matches('-').trim())
+        })
+    };
+    match tree {
+        Tree::Text(text) => is_range(text),
+        Tree::List(items) => items.iter().any(has_range),
+        Tree::Node(node) if matches!(node.variant, "const") => {
+            node.fields.iter().any(|(_, value)| has_range(value))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

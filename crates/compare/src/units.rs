@@ -188,6 +188,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 exceptions.iter().map(Tree::of).chain(cel.iter().map(Tree::of)).collect();
             let shown = is_all_read.then_some([&reads.object, &reads.old, &reads.shown]);
             let items = Items::of(&part, &more, Shapes::new(&environment.object, shown));
+            if items.other_uses {
+                predicates.open("a length, or the operation, is not compared with a constant");
+            }
             let identity = identity(&part, environment, &more);
             let external = external(&part);
             let set =

@@ -95,7 +95,9 @@ impl Domain<'_> {
             for (list, cost, last) in &longest {
                 let first = if length > 2 { *last } else { 0 };
                 for (at, choice) in items.iter().enumerate().skip(first) {
-                    let cost = cost + choice.items.max(1);
+                    // An item that has to be there is none of those that matter.
+                    let own = choice.items.max(1) - usize::from(has_items && length == 1);
+                    let cost = cost + own;
                     let (Some(value), true) = (&choice.value, cost <= self.items) else { continue };
                     if all.len() >= self.limit {
                         self.not_all("too many combinations of items");

@@ -30,13 +30,16 @@ impl Items {
             return need.negated();
         }
         let [key, value] = ["key", "value"].map(|name| self.side(node.get(name)));
+        let is_with_field =
+            |of: &str, other: &Side| is_operation(node.get(of)) && !matches!(other, Side::Constant(_));
+        self.other_uses |= is_with_field("key", &value) || is_with_field("value", &key);
         let mut need = Need::default();
         let is_membership =
             matches!(operator(node), "anyIn" | "allIn" | "anyNotIn" | "allNotIn" | "in" | "notIn");
         for (side, name) in [(&key, "key"), (&value, "value")] {
             let is_counted = is_membership && !matches!(side, Side::Other);
-            if let (false, Some(tree)) = (is_counted, node.get(name)) {
-                need = need.and(self.tree(tree, false));
+            if let Some(tree) = node.get(name) {
+                need = need.and(if is_counted { self.filters(tree) } else { self.tree(tree, false) });
             }
         }
         let is_list = |side: &Side| matches!(side, Side::Grown | Side::Other);
@@ -59,7 +62,7 @@ impl Items {
         let name = operator(node);
         let is_true = match name {
             // Its value is known for a request.
-            _ if is_operation(node.get("key")) => Need::default(),
+            _ if is_operation(node.get("key")) && matches!(value, Side::Constant(_)) => Need::default(),
             "anyIn" | "allNotIn" if is_grown => Need { to_hold: both, ..Need::default() },
             "anyIn" | "allNotIn" => Need::both_of(both),
             "allIn" | "anyNotIn" | "in" | "notIn" => {
@@ -121,7 +124,7 @@ impl Items {
         self.any = true;
         let least = self.limited(least as usize);
         let to_hold = Count::of_lists(least, &self.names(Some(measured)));
-        let need = Need { to_hold, ..Need::default() };
+        let need = Need { to_hold, ..Need::default() }.and(self.filters(measured));
         Some(if is_negated { need.negated() } else { need })
     }
 }

@@ -29,9 +29,19 @@ impl Items {
             _ => return None,
         };
         self.any = true;
-        let need = Need { to_hold: Count::of_lists(1, &self.names(Some(all))), ..Need::default() };
+        let filters = self.filters(one).and(self.filters(other));
+        let to_hold = Count::of_lists(1, &self.names(Some(all)));
+        let need = Need { to_hold, ..Need::default() }.and(filters);
         Some(if is_negated { need.negated() } else { need })
     }
+}
+
+/// Whether a condition compares two counts of one list.
+pub(super) fn are_counts(condition: &Node) -> bool {
+    let side = |name: &str| condition.get(name).and_then(measured);
+    let is_equality = matches!(operator(condition), "equals" | "notEquals");
+    let sides = side("key").zip(side("value"));
+    is_equality && sides.is_some_and(|(one, other)| is_part(one, other) || is_part(other, one))
 }
 
 /// The list whose length a side of a condition is.
