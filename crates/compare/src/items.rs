@@ -325,7 +325,7 @@ impl Items {
         if self.compares_lists(node) {
             need = need.and(Need { holds_by_others: true, fails_by_others: true, ..Need::default() });
         }
-        need = need.and(Need::both(usize::from(looks_into_list(node))));
+        need = need.and(Need::both(usize::from(self.looks_into_list(node))));
         if matches!((node.kind, node.variant), ("Expr", "index") | ("Step", "key"))
             && position(node).is_some()
         {
@@ -439,6 +439,26 @@ impl Items {
         }
     }
 
+    /// Whether an operator or function looks for items of a list by itself.
+    fn looks_into_list(&self, node: &Node) -> bool {
+        let is_constant = |tree: &Tree| {
+            let node = tree.as_node();
+            node.is_some_and(|n| matches!(n.variant, "const" | "folded"))
+                || (node.is_some_and(|n| n.variant == "variable") && self.is_local(tree, &[]))
+        };
+        match (node.kind, node.variant) {
+            // Of a constant list it says something of a value.
+            ("Invoke", _) if matches!(node.text("function"), Some("@in" | "_in_")) => {
+                match node.get("args") {
+                    Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
+                    _ => true,
+                }
+            }
+            ("Expr", "call") => node.text("function") == Some("contains") && !is_key_of_object(node),
+            _ => false,
+        }
+    }
+
     /// Whether what a loop says of its items depends on these alone.
     fn is_about_items(&self, node: &Node) -> bool {
         let parts: &[&str] = match node.kind {
@@ -522,20 +542,6 @@ fn reads_around(node: &Node) -> bool {
         }
     }
     reads(&Tree::Node(node.clone()), 0)
-}
-
-/// Whether an operator or function looks for items of a list by itself.
-fn looks_into_list(node: &Node) -> bool {
-    let is_constant = |tree: &Tree| matches!(tree, Tree::Node(n) if matches!(n.variant, "const" | "folded"));
-    match (node.kind, node.variant) {
-        // Of a constant list it says something of a value.
-        ("Invoke", _) if matches!(node.text("function"), Some("@in" | "_in_")) => match node.get("args") {
-            Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
-            _ => true,
-        },
-        ("Expr", "call") => node.text("function") == Some("contains") && !is_key_of_object(node),
-        _ => false,
-    }
 }
 
 /// Whether a call says whether an object has a key: `contains(keys(object), 'key')`.

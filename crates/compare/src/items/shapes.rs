@@ -3,6 +3,8 @@
 //! In: what is read of an object, and its schema. Out: whether an expression gives one. Of two that are compared with each other each item that stays
 //! needs the same one in the other list.
 
+use std::collections::BTreeSet;
+
 use super::super::predicates::list;
 use super::super::writes::type_at;
 use crate::analysis::reads::{Step, Tree as Reads};
@@ -17,6 +19,8 @@ pub(crate) struct Shapes {
     kind: [Str; 3],
     /// Whether some list, or what may be one, is read as a whole.
     has_whole_lists: bool,
+    /// The names of fields that are read so, in objects of any kind; `None`: they are not known.
+    whole_lists: Option<BTreeSet<Str>>,
 }
 
 impl Shapes {
@@ -26,15 +30,20 @@ impl Shapes {
         let def = types.of_kind(kind).map(|def| &**def);
         let has_whole_lists =
             reads.is_none_or(|all| all.into_iter().any(|tree| fields_may_be_lists(tree, def, types)));
-        Shapes { kind: kind.clone(), has_whole_lists }
+        let mut found = BTreeSet::new();
+        for tree in reads.into_iter().flatten() {
+            names_of_lists(tree, def, types, &mut found);
+        }
+        Shapes { kind: kind.clone(), has_whole_lists, whole_lists: reads.map(|_| found) }
     }
 
     /// Whether an expression may give a list that is read as a whole.
     pub(super) fn may_be_list(&self, expr: &Tree) -> bool {
         self.has_whole_lists
-            && match keys(expr) {
-                Some(keys) => self.may_be_list_at(&keys),
-                None => true,
+            && match (keys(expr), last_key(expr)) {
+                (Some(keys), _) => self.may_be_list_at(&keys),
+                (None, Some(key)) => self.whole_lists.as_ref().is_none_or(|known| known.contains(key)),
+                (None, None) => true,
             }
     }
 
@@ -77,6 +86,21 @@ fn keys(expr: &Tree) -> Option<Vec<&str>> {
     }
 }
 
+/// The last of the fields that an expression reads, of whatever it reads them.
+fn last_key(expr: &Tree) -> Option<&str> {
+    let node = expr.as_node()?;
+    match (node.kind, node.variant) {
+        ("Expr", "walk") => last_key(node.get("")?),
+        ("Expr", "once" | "rescue") => last_key(node.get("expr")?),
+        ("Expr", "path") => list(node.get("keys")).last()?.as_text(),
+        ("Walk", _) => match list(node.get("steps")) {
+            [] => last_key(node.get("base")?),
+            [.., last] => last.as_node()?.text("key"),
+        },
+        _ => None,
+    }
+}
+
 fn below_object(path: &Node) -> Option<Vec<&str>> {
     (path.get("base")?.as_node()?.variant == "root").then_some(())?;
     let keys: Vec<&str> = list(path.get("keys")).iter().map(Tree::as_text).collect::<Option<_>>()?;
@@ -87,8 +111,35 @@ fn below_object(path: &Node) -> Option<Vec<&str>> {
     }
 }
 
+/// Whether objects may have a field: an API server drops what their kind does not have.
+fn may_have(def: Option<&TypeDef>, key: &str) -> bool {
+    def.is_none_or(|def| def.open || def.field(key).is_some())
+}
+
+/// The names of fields that may be lists and are read as a whole, or below which something is that may be one.
+fn names_of_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types, out: &mut BTreeSet<Str>) {
+    for (key, below) in tree.keys.iter().filter(|(key, _)| may_have(def, key)) {
+        let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
+        if may_be_list(below, ty, types) {
+            out.insert(key.clone());
+        }
+        let mut own = ty;
+        while let Some(Type::List(_, inner) | Type::Map(inner, _)) = own {
+            own = Some(inner);
+        }
+        let def = match own {
+            Some(Type::Named(name, _)) => types.named(name).map(|def| &**def),
+            _ => None,
+        };
+        let items = below.items.as_deref().into_iter().chain(below.nested.as_deref());
+        for tree in std::iter::once(below).chain(items) {
+            names_of_lists(tree, def, types, out);
+        }
+    }
+}
+
 fn fields_may_be_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types) -> bool {
-    tree.keys.iter().any(|(key, below)| {
+    tree.keys.iter().filter(|(key, _)| may_have(def, key)).any(|(key, below)| {
         let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
         may_be_list(below, ty, types)
     })
