@@ -1,7 +1,7 @@
 //! Functions and nodes of rules that classes of values describe.
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
-pub(crate) const DESCRIBED: [&str; 49] = [
+pub(crate) const DESCRIBED: [&str; 50] = [
     "matches",
     "regex_match",
     "to_upper",
@@ -47,6 +47,7 @@ pub(crate) const DESCRIBED: [&str; 49] = [
     "length",
     "not_null",
     "to_number",
+    "to_string",
     "duration",
     "items",
     "keys",

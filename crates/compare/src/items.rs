@@ -163,7 +163,8 @@ impl Items {
                 if !is_all {
                     found.open.get_or_insert_with(|| "a text is put together from variables".into());
                 }
-                if tree.as_node().is_some_and(used::has_other_uses) {
+                let prints = found.shapes.has_whole_lists() && used::prints_value(&tree);
+                if prints || tree.as_node().is_some_and(used::has_other_uses) {
                     found.other_uses = true;
                 }
                 found.is_length_named |= names_length(&tree, false);
@@ -444,7 +445,7 @@ impl Items {
         let is_constant = |tree: &Tree| {
             let node = tree.as_node();
             node.is_some_and(|n| matches!(n.variant, "const" | "folded"))
-                || (node.is_some_and(|n| n.variant == "variable") && self.is_local(tree, &[]))
+                || (self.is_local(tree, &[]) && !reads(tree, 0))
         };
         match (node.kind, node.variant) {
             // Of a constant list it says something of a value.
@@ -512,36 +513,38 @@ impl Items {
 
 /// Whether what a loop says of its items is about values of loops around it, too.
 fn reads_around(node: &Node) -> bool {
-    fn reads(tree: &Tree, depth: usize) -> bool {
-        match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-            Tree::List(items) => items.iter().any(|item| reads(item, depth)),
-            Tree::Map(entries) => entries.iter().any(|(_, value)| reads(value, depth)),
-            Tree::Node(node) => match (node.kind, node.variant) {
-                ("Expr", "local") => match node.get("") {
-                    Some(Tree::Scalar(at)) => at.parse::<usize>().is_ok_and(|at| at >= depth),
-                    _ => true,
-                },
-                ("Expr", "path") => {
-                    let first = list(node.get("keys")).first().and_then(Tree::as_text);
-                    let rest = first.and_then(|key| key.strip_prefix("element"));
-                    rest.is_some_and(|rest| !rest.is_empty())
-                        || node.get("base").is_some_and(|base| reads(base, depth))
-                }
-                _ => node.fields.iter().any(|(name, field)| {
-                    let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
-                    let binders = match (node.kind, node.variant, *name) {
-                        ("Comprehension", _, "keep" | "body") => 1 + usize::from(is_two),
-                        ("Expr", "project", "keep" | "body") | ("Expr", "let", "body") => 1,
-                        ("Expr", "bind", _) => 1,
-                        _ => 0,
-                    };
-                    reads(field, depth + binders)
-                }),
-            },
-        }
-    }
     reads(&Tree::Node(node.clone()), 0)
+}
+
+/// Whether a part of a loop reads the value of one that is so many further out.
+fn reads(tree: &Tree, depth: usize) -> bool {
+    match tree {
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
+        Tree::List(items) => items.iter().any(|item| reads(item, depth)),
+        Tree::Map(entries) => entries.iter().any(|(_, value)| reads(value, depth)),
+        Tree::Node(node) => match (node.kind, node.variant) {
+            ("Expr", "local") => match node.get("") {
+                Some(Tree::Scalar(at)) => at.parse::<usize>().is_ok_and(|at| at >= depth),
+                _ => true,
+            },
+            ("Expr", "path") => {
+                let first = list(node.get("keys")).first().and_then(Tree::as_text);
+                let rest = first.and_then(|key| key.strip_prefix("element"));
+                rest.is_some_and(|rest| !rest.is_empty())
+                    || node.get("base").is_some_and(|base| reads(base, depth))
+            }
+            _ => node.fields.iter().any(|(name, field)| {
+                let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
+                let binders = match (node.kind, node.variant, *name) {
+                    ("Comprehension", _, "keep" | "body") => 1 + usize::from(is_two),
+                    ("Expr", "project", "keep" | "body") | ("Expr", "let", "body") => 1,
+                    ("Expr", "bind", _) => 1,
+                    _ => 0,
+                };
+                reads(field, depth + binders)
+            }),
+        },
+    }
 }
 
 /// Whether a call says whether an object has a key: `contains(keys(object), 'key')`.

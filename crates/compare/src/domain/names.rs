@@ -18,7 +18,7 @@ impl Domain<'_> {
     pub(super) fn is_counted(&self, tree: &Tree) -> bool {
         match tree.items.as_deref() {
             None => tree.names,
-            Some(below) => *below == Tree::default() && self.items <= 3,
+            Some(below) => *below == Tree::default() && self.items <= 4,
         }
     }
 

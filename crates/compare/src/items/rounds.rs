@@ -106,7 +106,8 @@ fn query(text: &str, names: &[Str], values: &[Tree]) -> Option<Tree> {
     let query = LATE.plain_query(text, names);
     let expr = crate::ir::optimise::expression(query.expr.ok()?);
     let tree = with_values(Tree::of(&expr)?, values);
-    (!has_place(&tree)).then_some(tree)
+    let query = |expr: Tree| Tree::Node(Node { kind: "Query", variant: "", fields: vec![("expr", expr)] });
+    (!has_place(&tree)).then(|| query(tree))
 }
 
 fn with_values(tree: Tree, values: &[Tree]) -> Tree {

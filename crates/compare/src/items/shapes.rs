@@ -37,6 +37,11 @@ impl Shapes {
         Shapes { kind: kind.clone(), has_whole_lists, whole_lists: reads.map(|_| found) }
     }
 
+    /// Whether some list, or what may be one, is read as a whole.
+    pub(super) fn has_whole_lists(&self) -> bool {
+        self.has_whole_lists
+    }
+
     /// Whether an expression may give a list that is read as a whole.
     pub(super) fn may_be_list(&self, expr: &Tree) -> bool {
         self.has_whole_lists

@@ -4,6 +4,8 @@
 //! not described: it is a part of a sum or a text, an index, an item of a list, or is compared with another length or a field.
 
 use super::super::predicates::list;
+use super::conditions::called;
+use super::grown::makes_list;
 use crate::analysis::tree::{Node, Tree};
 
 /// What a walk knows of the values with names.
@@ -113,6 +115,9 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     if is_call(node, names) && (!compared || is_of_element(node)) {
         return true;
     }
+    if node.kind == "Query" && makes_list(tree) && prints_value(tree) {
+        return true;
+    }
     if let Some((number, sides)) = comparison(node) {
         return sides.iter().any(|side| is_other(side, number, names));
     }
@@ -133,6 +138,38 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
             }
         },
     })
+}
+
+/// Functions that give numbers.
+const NUMBERS: [&str; 12] = [
+    "length",
+    "sum",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "modulo",
+    "round",
+    "abs",
+    "ceil",
+    "floor",
+    "to_number",
+];
+
+/// Whether something that is no number becomes a text.
+pub(super) fn prints_value(tree: &Tree) -> bool {
+    let is_number = |tree: &Tree| {
+        called(tree).and_then(|call| call.text("function")).is_some_and(|name| NUMBERS.contains(&name))
+    };
+    match tree {
+        Tree::Node(node) => {
+            let prints = node.text("function") == Some("to_string");
+            (prints && !list(node.get("args")).iter().all(is_number))
+                || node.fields.iter().any(|(_, field)| prints_value(field))
+        }
+        Tree::List(items) => items.iter().any(prints_value),
+        Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => false,
+    }
 }
 
 /// The sides of a comparison, and whether one of them is a number that is no less than zero.
