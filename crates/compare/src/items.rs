@@ -389,6 +389,12 @@ impl Items {
             _ => BTreeSet::new(),
         };
         let one = Count::of_lists(1, &names);
+        // Items of lists in an item come with it; those of lists around it are more.
+        let is_around = reads_around(node);
+        let with_one = |count: &Count| match is_around {
+            true => count.clone().and(&one),
+            false => count.clone().or(&one),
+        };
         match kind {
             // Of each item it says something of other lists, too.
             Loop::Each if plain && !self.is_about_items(node) => Need {
@@ -410,18 +416,18 @@ impl Items {
             // One item is enough to fail, with what this needs; each that stays has what it needs itself.
             Loop::Each if plain => {
                 // Each that stays may need items of what is around it.
-                let by_others = need.to_hold.total > 0 && reads_around(node);
+                let by_others = need.to_hold.total > 0 && is_around;
                 Need {
-                    to_fail: need.to_fail.clone().and(&one),
+                    to_fail: with_one(&need.to_fail),
                     holds_by_others: need.holds_by_others || by_others,
                     holds_without: true,
                     ..need
                 }
             }
             Loop::Some if plain => {
-                let by_others = need.to_fail.total > 0 && reads_around(node);
+                let by_others = need.to_fail.total > 0 && is_around;
                 Need {
-                    to_hold: need.to_hold.clone().and(&one),
+                    to_hold: with_one(&need.to_hold),
                     fails_by_others: need.fails_by_others || by_others,
                     fails_without: true,
                     ..need
