@@ -11,7 +11,7 @@ use crate::kubernetes::admitted::{
     CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_refused_wildcard,
     kind_of, never_set, refuses_wildcards as refuses,
 };
-use crate::kubernetes::schema::Type;
+use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -308,27 +308,52 @@ pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
     [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
 }
 
-/// Whether an API server admits no text at a place that has other characters than names have: no wildcards, quotes or braces.
-pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
-    let types = Types::built_in();
+/// The description of the object at a place has a field, and this field; `None`: the place is not described, or no object has it.
+fn field_at<'t>(
+    kind: &[Str; 3],
+    place: &'t [Step],
+) -> Result<(&'static TypeDef, &'static Field, &'t Str), bool> {
+    let types: &'static Types = Types::built_in();
     let mut def = types.of_kind(kind);
     let mut keys = place.iter().filter_map(|step| match step {
         Step::Key(key) => Some(key),
         Step::Items | Step::Nested => None,
     });
-    let Some(mut key) = keys.next() else { return false };
+    let Some(mut key) = keys.next() else { return Err(false) };
     loop {
-        let Some(own) = def else { return false };
+        let Some(own) = def else { return Err(false) };
         // What its kind does not have is dropped.
-        let Some(field) = own.field(key) else { return !own.open };
-        let Some(next) = keys.next() else {
-            return matches!(field.ty, Type::Leaf(_)) && refuses(&own.name, key, &Value::from("*"));
-        };
+        let Some(field) = own.field(key) else { return Err(!own.open) };
+        let Some(next) = keys.next() else { return Ok((own, field, key)) };
         let mut ty = &field.ty;
         while let Type::List(_, item) = ty {
             ty = item;
         }
-        let Type::Named(name, _) = ty else { return false };
+        let Type::Named(name, _) = ty else { return Err(false) };
         (def, key) = (types.named(name), next);
+    }
+}
+
+/// Whether an API server admits no text at a place that has other characters than names have: no wildcards, quotes or braces.
+pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
+    match field_at(kind, place) {
+        Ok((own, field, key)) => {
+            matches!(field.ty, Type::Leaf(_)) && refuses(&own.name, key, &Value::from("*"))
+        }
+        Err(is_dropped) => is_dropped,
+    }
+}
+
+/// Whether there may be a text at a place that is a quantity or a duration.
+pub(crate) fn may_be_text(kind: &[Str; 3], place: &[Step]) -> bool {
+    match field_at(kind, place) {
+        Ok((_, field, _)) => {
+            let mut ty = &field.ty;
+            while let Type::List(_, item) | Type::Map(item, _) = ty {
+                ty = item;
+            }
+            matches!(ty, Type::Leaf(Leaf::String | Leaf::Bytes | Leaf::Any) | Type::Named(..))
+        }
+        Err(is_dropped) => !is_dropped,
     }
 }

@@ -45,7 +45,7 @@ use super::one_key::OneKey;
 use super::operation::OfOperation;
 use super::outside;
 use super::predicates::Predicates;
-use super::seen::has_names_alone;
+use super::seen::{has_names_alone, may_be_text};
 use super::side::Side;
 use super::tested::Tested;
 
@@ -154,7 +154,13 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                     let why = predicates.unless_followed.clone();
                     predicates.open(why.unwrap_or_else(|| "a value is computed of others".into()));
                 }
+                Some(tests) if has_ordered_texts(tests, &environment.object) => {
+                    predicates.open("two texts are compared as numbers");
+                }
                 Some(tests) if !tests.is_partial => {
+                    if has_equal_texts(tests, &environment.object) {
+                        predicates.taken.insert(NO_NUMBERS.into());
+                    }
                     predicates.taken.extend(taken(tests, &environment.object));
                     let has_durations = predicates.functions.contains("duration");
                     predicates.taken.extend(has_durations.then(|| "durations fit into 64 bits".into()));
@@ -212,6 +218,21 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
         }
     }
     all
+}
+
+/// What is taken for granted of texts that `Equals` compares: it takes `1h` for `60m`.
+const NO_NUMBERS: &str = "no quantities or durations in texts that are compared with each other";
+
+/// Whether an operator asks which of two texts is more.
+fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
+    let are_texts = |places: &[Vec<Step>; 2]| places.iter().all(|place| may_be_text(kind, place));
+    tests.measured.iter().any(|(places, has_order)| *has_order && are_texts(places))
+}
+
+/// Whether an operator asks whether two texts are equal that may be numbers.
+fn has_equal_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
+    let may_be_amounts = |places: &[Vec<Step>; 2]| places.iter().all(|place| may_be_text(kind, place));
+    tests.measured.iter().any(|(places, has_order)| !*has_order && may_be_amounts(places))
 }
 
 /// What is taken for granted of a side without patterns in values.

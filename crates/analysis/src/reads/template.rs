@@ -255,6 +255,13 @@ impl Reader {
                 _ => By::Function("condition"),
             };
             self.test(&key, &value, by);
+            if let (Some(tests), false) = (&mut self.tests, matches!(condition.value, Template::Const(_))) {
+                let has_order =
+                    matches!(condition.operator, Some(Operator::Order(_) | Operator::DurationOrder(_)));
+                if has_order || is_equality {
+                    tests.measured(&key, &value, has_order);
+                }
+            }
             if condition.message.contains("{{") {
                 return Err(Untracked);
             }

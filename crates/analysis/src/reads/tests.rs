@@ -54,6 +54,8 @@ pub struct Tests {
     pub tests: Vec<Test>,
     /// Places whose values are compared with each other.
     pub related: Vec<Vec<Vec<Step>>>,
+    /// Places whose values operators of conditions compare with each other, as numbers where they are; whether they have an order.
+    pub measured: Vec<([Vec<Step>; 2], bool)>,
     /// Constants that may be compared with any value.
     pub anywhere: Vec<Value>,
     /// Whether comparisons exist that are not listed.
@@ -233,6 +235,20 @@ impl Tests {
         self.is_partial |= self.tests.len() > MOST;
     }
 
+    /// An operator compares two values that are no constants; `has_order`: it asks which one is more.
+    pub fn measured(&mut self, one: &ValueSet, other: &ValueSet, has_order: bool) {
+        let (one, other) = (Parts::of(one), Parts::of(other));
+        for (place, _) in &one.places {
+            for (with, _) in &other.places {
+                let pair = ([plain(place).to_vec(), plain(with).to_vec()], has_order);
+                if !self.measured.contains(&pair) {
+                    self.measured.push(pair);
+                }
+            }
+        }
+        self.is_partial |= self.measured.len() > MOST;
+    }
+
     /// A value is used in a way that is not followed.
     pub fn anywhere(&mut self, values: &ValueSet) {
         self.anywhere.extend(Parts::of(values).constants.into_iter().cloned());
@@ -242,6 +258,7 @@ impl Tests {
     pub fn merge(&mut self, other: &Tests) {
         other.tests.iter().for_each(|test| self.at_way(&test.place, &test.way, test.by, &test.with));
         self.related.extend(other.related.iter().cloned());
+        self.measured.extend(other.measured.iter().cloned());
         self.anywhere.extend(other.anywhere.iter().cloned());
         self.is_partial |= other.is_partial;
         self.is_lost |= other.is_lost;

@@ -76,11 +76,15 @@ fn is_call(node: &Node, names: &Names) -> bool {
 
 /// Whether a length is that of an element, which may be a name of a field.
 fn is_of_element(call: &Node) -> bool {
-    let keys = |tree: &Tree| tree.as_node().map(|node| list(node.get("keys")).to_vec()).unwrap_or_default();
-    list(call.get("args")).iter().any(|arg| match &keys(arg)[..] {
-        [only] => only.as_text() == Some("element"),
-        _ => false,
-    })
+    fn is_element(tree: &Tree) -> bool {
+        let Some(node) = tree.as_node() else { return false };
+        match (node.variant, list(node.get("keys"))) {
+            ("rescue", _) => node.get("expr").is_some_and(is_element),
+            ("path", [only]) => only.as_text() == Some("element"),
+            _ => false,
+        }
+    }
+    list(call.get("args")).iter().any(is_element)
 }
 
 /// The parts of a node that have its value.
@@ -118,6 +122,9 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     if node.kind == "Query" && makes_list(tree) && prints_value(tree) {
         return true;
     }
+    if is_computed_index(node) {
+        return true;
+    }
     if let Some((number, sides)) = comparison(node) {
         return sides.iter().any(|side| is_other(side, number, names));
     }
@@ -138,6 +145,16 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
             }
         },
     })
+}
+
+/// Whether an entry of a constant is read by a value: its keys are what the value is compared with.
+fn is_computed_index(node: &Node) -> bool {
+    let is_known = |step: &Tree| step.as_node().is_some_and(|step| step.variant == "key");
+    let is_constant =
+        |tree: &Tree| tree.as_node().is_some_and(|node| matches!(node.variant, "const" | "folded"));
+    node.kind == "Walk"
+        && node.get("base").is_some_and(is_constant)
+        && !list(node.get("steps")).iter().all(is_known)
 }
 
 /// Functions that give numbers.
