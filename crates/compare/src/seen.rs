@@ -329,8 +329,12 @@ fn field_at<'t>(
         while let Type::List(_, item) = ty {
             ty = item;
         }
-        let Type::Named(name, _) = ty else { return Err(false) };
-        (def, key) = (types.named(name), next);
+        match ty {
+            Type::Named(name, _) => (def, key) = (types.named(name), next),
+            // The value of an entry.
+            Type::Map(..) => return Ok((own, field, key)),
+            _ => return Err(false),
+        }
     }
 }
 
@@ -342,6 +346,17 @@ pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
         }
         Err(is_dropped) => is_dropped,
     }
+}
+
+/// Whether what is at a place is a text.
+pub(crate) fn is_text(kind: &[Str; 3], place: &[Step]) -> bool {
+    field_at(kind, place).is_ok_and(|(_, field, _)| {
+        let mut ty = &field.ty;
+        while let Type::List(_, item) | Type::Map(item, _) = ty {
+            ty = item;
+        }
+        matches!(ty, Type::Leaf(Leaf::String))
+    })
 }
 
 /// Whether there may be a text at a place that is a quantity or a duration.

@@ -45,7 +45,7 @@ use super::one_key::OneKey;
 use super::operation::OfOperation;
 use super::outside;
 use super::predicates::Predicates;
-use super::seen::{has_names_alone, may_be_text};
+use super::seen::{has_names_alone, is_text, may_be_text};
 use super::side::Side;
 use super::tested::Tested;
 
@@ -223,9 +223,11 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
 /// What is taken for granted of texts that `Equals` compares: it takes `1h` for `60m`.
 const NO_NUMBERS: &str = "no quantities or durations in texts that are compared with each other";
 
-/// Whether an operator asks which of two texts is more.
+/// Whether an operator asks which of two values is more that may both be texts, or of which one is one.
 fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
-    let are_texts = |places: &[Vec<Step>; 2]| places.iter().all(|place| may_be_text(kind, place));
+    let are_texts = |places: &[Vec<Step>; 2]| {
+        places.iter().all(|place| may_be_text(kind, place)) || places.iter().any(|place| is_text(kind, place))
+    };
     tests.measured.iter().any(|(places, has_order)| *has_order && are_texts(places))
 }
 

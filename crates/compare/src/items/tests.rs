@@ -18,7 +18,7 @@ fn checks_of_each_item_need_one_to_be_violated_and_none_to_be_satisfied() {
     assert_eq!(of("{message: m, pattern: {spec: {a: [{b: [{c: x}]}]}}}"), (1, 0));
     assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.all(y, y == 1))'}]}}"), (1, 0));
     assert_eq!(of("{message: m, pattern: {spec: {^(a): [{b: 1}]}}}"), (0, 1));
-    assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.exists(y, y == 1))'}]}}"), (1, 0));
+    assert_eq!(of("{cel: {expressions: [{expression: 'object.a.all(x, x.b.exists(y, y == 1))'}]}}"), (1, 1));
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn operators_that_look_into_lists_need_an_item() {
 #[test]
 fn what_is_said_of_an_item_and_of_other_lists_needs_one_of_each() {
     let relation = "object.a.exists(x, object.b.exists(y, y.c.exists(z, z == x.c)))";
-    assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{relation}'}}]}}}}")), (0, 2));
+    assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{relation}'}}]}}}}")), (0, 3));
     let local = "object.a.exists(x, x.b.exists(y, y.c.exists(z, z == x.c)))";
-    assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{local}'}}]}}}}")), (0, 1));
+    assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{local}'}}]}}}}")), (0, 2));
     let constant = "{cel: {variables: [{name: all, expression: '[1, 2]'}], expressions: [{expression: 'object.a.all(x, x.b in variables.all)'}]}}";
     assert_eq!(of(constant), (1, 0));
     let each = |value: &str| {

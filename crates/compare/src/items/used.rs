@@ -15,6 +15,16 @@ struct Names {
     variables: Vec<bool>,
     /// Entries of the context that are.
     entries: Vec<String>,
+    /// Values of binders that are, the innermost last.
+    locals: Vec<bool>,
+}
+
+impl Names {
+    /// With the values of more binders.
+    fn with(&self, values: impl IntoIterator<Item = bool>) -> Names {
+        let locals = self.locals.iter().copied().chain(values).collect();
+        Names { locals, ..self.clone() }
+    }
 }
 
 /// Whether lengths are used in another way somewhere in a rule.
@@ -66,6 +76,14 @@ fn is_call(node: &Node, names: &Names) -> bool {
             });
             at.and_then(|at| names.variables.get(at)).copied().unwrap_or_default()
         }
+        ("Expr", "local") => {
+            let at = match node.get("") {
+                Some(Tree::Scalar(text)) => text.parse::<usize>().ok(),
+                _ => None,
+            };
+            let at = at.and_then(|at| names.locals.len().checked_sub(at + 1));
+            at.and_then(|at| names.locals.get(at)).copied().unwrap_or_default()
+        }
         ("Expr", "path") => match list(node.get("keys")) {
             [only] => only.as_text().is_some_and(|key| names.entries.iter().any(|own| *own == *key)),
             _ => false,
@@ -93,6 +111,7 @@ fn inner(node: &Node) -> Vec<&Tree> {
     match (node.kind, node.variant) {
         ("Expr", "rescue" | "once") => field("expr"),
         ("Expr", "let" | "cells") => field("body"),
+        ("Expr", "bind") => list(node.get("")).get(1).into_iter().collect(),
         ("Expr", "or") => list(node.get("")).iter().collect(),
         ("Expr", "orElse") => list(node.get("sides")).iter().collect(),
         ("Expr", "unlessNull") => list(node.get("")).get(1).into_iter().collect(),
@@ -106,6 +125,18 @@ fn inner(node: &Node) -> Vec<&Tree> {
             ["", "query", "expr", "source"].iter().find_map(|name| node.get(name)).into_iter().collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// The value that a binder names, and what sees it.
+fn bound(node: &Node) -> Option<(&Tree, &Tree)> {
+    match (node.kind, node.variant) {
+        ("Expr", "let") => node.get("value").zip(node.get("body")),
+        ("Expr", "bind") => match list(node.get("")) {
+            [value, body] => Some((value, body)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -128,12 +159,23 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     if let Some((number, sides)) = comparison(node) {
         return sides.iter().any(|side| is_other(side, number, names));
     }
+    if let Some((value, body)) = bound(node) {
+        let is_length = is_length(value, names);
+        return is_other(value, is_length, names) || is_other(body, compared, &names.with([is_length]));
+    }
+    let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
+    let in_loop = match (node.kind, node.variant) {
+        ("Comprehension", _) => Some(names.with(std::iter::repeat_n(false, 1 + usize::from(is_two)))),
+        ("Expr", "project") => Some(names.with([false])),
+        _ => None,
+    };
     let with_value = inner(node);
     node.fields.iter().any(|(name, field)| match *name {
         "origin" | "message" | "messageProgram" | "raw" | "onDelete" | "rounds" | "text" => false,
         // What has a name is compared where it is read.
         "source" | "value" if node.kind == "Binding" => is_other(field, is_length(field, names), names),
         "program" if node.kind == "Variable" => is_other(field, is_length(field, names), names),
+        "keep" | "body" if in_loop.is_some() => is_other(field, false, in_loop.as_ref().unwrap_or(names)),
         _ => match field {
             Tree::List(items) => items.iter().any(|item| {
                 let is_value = with_value.iter().any(|own| std::ptr::eq(*own, item));
