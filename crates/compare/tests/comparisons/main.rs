@@ -17,6 +17,7 @@ mod numbers;
 mod outside;
 mod pairs;
 mod questions;
+mod soundness;
 mod texts;
 mod untyped;
 mod users;
