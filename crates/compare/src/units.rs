@@ -223,7 +223,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
 /// What is taken for granted of texts that `Equals` compares: it takes `1h` for `60m`.
 const NO_NUMBERS: &str = "no quantities or durations in texts that are compared with each other";
 
-/// Whether an operator asks which of two values is more that may both be texts, or of which one is one.
+/// Whether an operator says which of two values is more that may both be texts, or of which one is one.
 fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
     let are_texts = |places: &[Vec<Step>; 2]| {
         places.iter().all(|place| may_be_text(kind, place)) || places.iter().any(|place| is_text(kind, place))
@@ -231,7 +231,7 @@ fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
     tests.measured.iter().any(|(places, has_order)| *has_order && are_texts(places))
 }
 
-/// Whether an operator asks whether two texts are equal that may be numbers.
+/// Whether an operator says that two texts are equal that may be numbers.
 fn has_equal_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
     let may_be_amounts = |places: &[Vec<Step>; 2]| places.iter().all(|place| may_be_text(kind, place));
     tests.measured.iter().any(|(places, has_order)| !*has_order && may_be_amounts(places))

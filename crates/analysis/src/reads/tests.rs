@@ -235,7 +235,7 @@ impl Tests {
         self.is_partial |= self.tests.len() > MOST;
     }
 
-    /// An operator compares two values that are no constants; `has_order`: it asks which one is more.
+    /// An operator compares two values that are no constants; `has_order`: it says which one is more.
     pub fn measured(&mut self, one: &ValueSet, other: &ValueSet, has_order: bool) {
         let (one, other) = (Parts::of(one), Parts::of(other));
         for (place, _) in &one.places {

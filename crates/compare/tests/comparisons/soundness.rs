@@ -40,7 +40,7 @@ fn not_proved(old: &str, new: &str) {
 }
 
 #[test]
-fn lengths_in_lists_texts_sums_and_comparisons_with_each_other() {
+fn lengths_in_lists_and_texts_and_next_to_each_other() {
     let containers = "length(request.object.spec.containers)";
     not_proved(&deny(containers, "AnyIn", "[3]"), &deny(containers, "AnyIn", "[4]"));
     not_proved(
