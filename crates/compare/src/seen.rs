@@ -308,7 +308,8 @@ pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
     [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
 }
 
-/// The description of the object at a place has a field, and this field; `None`: the place is not described, or no object has it.
+/// The description of the object that has the field at a place, this field and its name; an error where the place is not described, with whether that is
+/// because no object has it.
 fn field_at<'t>(
     kind: &[Str; 3],
     place: &'t [Step],
@@ -348,25 +349,24 @@ pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
     }
 }
 
+/// The type of the items of the innermost list or map of a type.
+fn innermost(ty: &Type) -> &Type {
+    match ty {
+        Type::List(_, item) | Type::Map(item, _) => innermost(item),
+        other => other,
+    }
+}
+
 /// Whether what is at a place is a text.
 pub(crate) fn is_text(kind: &[Str; 3], place: &[Step]) -> bool {
-    field_at(kind, place).is_ok_and(|(_, field, _)| {
-        let mut ty = &field.ty;
-        while let Type::List(_, item) | Type::Map(item, _) = ty {
-            ty = item;
-        }
-        matches!(ty, Type::Leaf(Leaf::String))
-    })
+    field_at(kind, place).is_ok_and(|(_, field, _)| matches!(innermost(&field.ty), Type::Leaf(Leaf::String)))
 }
 
 /// Whether there may be a text at a place that is a quantity or a duration.
 pub(crate) fn may_be_text(kind: &[Str; 3], place: &[Step]) -> bool {
     match field_at(kind, place) {
         Ok((_, field, _)) => {
-            let mut ty = &field.ty;
-            while let Type::List(_, item) | Type::Map(item, _) = ty {
-                ty = item;
-            }
+            let ty = innermost(&field.ty);
             matches!(ty, Type::Leaf(Leaf::String | Leaf::Bytes | Leaf::Any) | Type::Named(..))
         }
         Err(is_dropped) => !is_dropped,
