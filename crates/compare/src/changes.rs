@@ -29,7 +29,7 @@ use crate::ir::rule::{Body, Message};
 use crate::ir::template::Template;
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, Refusal, admitted};
-use crate::kubernetes::schema::{Leaf, Type};
+use crate::kubernetes::schema::Leaf;
 use crate::lower::LATE;
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::{Str, Value};
@@ -37,6 +37,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
+use super::fresh::Fresh;
 use super::items::Count;
 use super::keyed::{MERGED, has_keys, has_merged_lists, keys_of};
 use super::marked::{Marker, is_counted};
@@ -47,7 +48,7 @@ use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{selects, units};
-use super::writes::{Resolved, Writes, Written, resolved, type_at, writes};
+use super::writes::{Resolved, Writes, Written, leaf_of, resolved, type_at, writes};
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -62,7 +63,7 @@ impl Run<'_> {
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
         let found = Found::of(self.sides, environment)?;
-        let Found { reads, tested, fields, items, uncounted, written, lists, merges } = found;
+        let Found { reads, tested, fields, items, uncounted, written, lists, copied, merges } = found;
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
@@ -89,9 +90,11 @@ impl Run<'_> {
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
         let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
+        let fresh = Fresh::new(types, &environment.object, &copied, &written);
         // Others may show a difference.
         let mut open = None;
         for case in cases.into_iter().filter(is_regular) {
+            let case = if copied.is_empty() { case } else { case.with_object(fresh.object(&case.object)) };
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
             }
@@ -206,6 +209,8 @@ struct Found {
     written: BTreeSet<String>,
     /// Lists whose items are changed one by one.
     lists: BTreeSet<Vec<Step>>,
+    /// Places whose values are copied, and those to which they are.
+    copied: BTreeSet<Vec<Step>>,
     merges: bool,
 }
 
@@ -225,6 +230,7 @@ impl Found {
                 all.places.extend(own.places);
                 all.patterns.extend(own.patterns);
                 all.lists.extend(own.lists);
+                all.copied.extend(own.copied);
                 all.merges |= own.merges;
             }
         }
@@ -267,16 +273,33 @@ impl Found {
         for (place, written) in &all.places {
             is_known(environment, &tree, &fields, place, written)?;
         }
+        let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
+        let copied: BTreeSet<Vec<Step>> =
+            targets.map(|(place, _)| place.clone()).chain(all.copied.iter().cloned()).collect();
+        if copied.iter().any(|place| fields.may_reach(place)) {
+            return Err(of_samples("a value is copied that is compared, or to where one is"));
+        }
         for (place, written) in &all.places {
             reads.shown.add(place, false);
-            if let Written::Scalar(value) = written {
+            if let Written::Scalar(value) | Written::Key(value) = written {
                 fields.add_written(place, value);
             }
         }
-        let written = all.texts().into_iter().map(Into::into).collect();
+        for place in &copied {
+            reads.shown.add(place, false);
+            // What is copied from there may be looked at where it is copied to.
+            if Fresh::is_text(environment, place) {
+                fields.add_written(place, &Value::from(""));
+            }
+        }
+        let mut written: BTreeSet<String> = all.texts().into_iter().map(Into::into).collect();
+        if !copied.is_empty() {
+            let policies = sides.iter().flat_map(|side| side.policies());
+            policies.for_each(|policy| written.extend(Predicates::of(policy).constants));
+        }
         let items = items.clamp(1, MOST_ITEMS);
         let merges = !all.lists.is_empty() || (all.merges && has_merged_lists(environment));
-        Ok(Found { reads, tested, fields, items, uncounted, written, lists: all.lists, merges })
+        Ok(Found { reads, tested, fields, items, uncounted, written, lists: all.lists, copied, merges })
     }
 }
 
@@ -415,7 +438,7 @@ fn is_known(
     let types: &Types = Types::built_in();
     let (ty, read) = (type_at(types, &environment.object, place), tree_at(tree, place));
     let why = match written {
-        Written::Scalar(value) => {
+        Written::Scalar(value) | Written::Key(value) => {
             let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
             match ty.and_then(|ty| leaf_of(types, ty)) {
                 _ if is_wild => "a text with wildcards is written",
@@ -443,7 +466,7 @@ fn is_known(
                 _ => "the items of a list that is replaced are read",
             }
         }
-        Written::Whole | Written::WholeList | Written::Item | Written::Shape => return Ok(()),
+        Written::Whole | Written::WholeList | Written::Item | Written::Shape | Written::Copied => return Ok(()),
     };
     Err(of_samples(why))
 }
@@ -464,12 +487,4 @@ fn tree_at(tree: &Tree, place: &[Step]) -> Tree {
         found.merge(&tree_at(below, rest));
     }
     found
-}
-
-fn leaf_of(types: &Types, ty: &Type) -> Option<Leaf> {
-    match ty {
-        Type::Leaf(leaf) => Some(*leaf),
-        Type::Named(name, _) => types.named(name)?.leaf,
-        _ => None,
-    }
 }

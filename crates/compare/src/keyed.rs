@@ -27,17 +27,17 @@ pub(crate) fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[S
     }
 }
 
-/// Whether each item of a list has all of these keys, and no two have the same.
+/// Whether each item of a list, wherever it is one, has all of these keys, and no two have the same.
 pub(crate) fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
-    let path: Vec<&str> = list
-        .iter()
-        .filter_map(|step| match step {
-            Step::Key(key) => Some(&**key),
-            _ => None,
-        })
-        .collect();
+    if let Some((step, rest)) = list.split_first() {
+        let below = |value: &Value| stack::deep(|| has_keys(value, rest, keys));
+        return match step {
+            Step::Key(key) => object.get(key).is_none_or(below),
+            Step::Items | Step::Nested => object.as_list().unwrap_or_default().iter().all(below),
+        };
+    }
     let mut known = BTreeSet::new();
-    object.at(&path).and_then(Value::as_list).unwrap_or_default().iter().all(|item| {
+    object.as_list().unwrap_or_default().iter().all(|item| {
         let own: Vec<&Value> =
             keys.iter().filter_map(|key| item.get(key)).filter(|v| !v.is_empty()).collect();
         own.len() == keys.len() && known.insert(own.into_iter().map(json).collect::<Vec<_>>())

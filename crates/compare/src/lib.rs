@@ -40,6 +40,7 @@ mod differences;
 mod domain;
 mod environment;
 mod explore;
+mod fresh;
 mod external;
 mod grown;
 mod guessed;

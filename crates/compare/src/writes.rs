@@ -4,11 +4,15 @@
 //! create, with the constants that it writes there, and the conditions that decide which of them it does write. Or why this is not known: a
 //! value is copied or computed, or items of a list are changed in a way that is not followed.
 
+mod copies;
 mod documents;
 mod expressions;
+mod keyed;
 mod loops;
 
 use std::collections::BTreeSet;
+
+pub(crate) use copies::leaf_of;
 
 use crate::analysis::reads::Step;
 use crate::ir::expressions::{PatchType, Variable};
@@ -37,6 +41,10 @@ const IDENTITY: Unknown = "what identifies an object is changed";
 pub(crate) enum Written {
     /// A value without parts.
     Scalar(Value),
+    /// The value of another place, or a text that has it as a part.
+    Copied,
+    /// What an item of a list is merged by.
+    Key(Value),
     /// Something with parts in the place of all that is there.
     Whole,
     /// A list in the place of all that is there.
@@ -60,6 +68,8 @@ pub(crate) struct Writes {
     pub patterns: Vec<(Place, Value)>,
     /// Lists of which each item is changed by itself.
     pub lists: BTreeSet<Place>,
+    /// Places whose values are copied.
+    pub copied: BTreeSet<Place>,
     /// Whether a strategic merge walks over the whole object.
     pub merges: bool,
 }
@@ -137,7 +147,7 @@ pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> 
 ///
 /// # Errors
 /// It is not known.
-pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
+pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, Unknown> {
     let Body::Mutate(mutation) = &rule.body else { return Ok(Writes::default()) };
     if mutation.targets.is_some() || mutation.existing.is_some() {
         return Err("other objects than that of the request are changed");
@@ -163,7 +173,7 @@ pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
     let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
     let mut writer =
-        Writer { types, variables, path: Vec::new(), loops: Vec::new(), found: Writes::default() };
+        Writer { types, variables, kind, path: Vec::new(), loops: Vec::new(), found: Writes::default() };
     match &mutation.change {
         Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
         Change::ForEach(_) => return Err(BY_ITEM),
@@ -190,7 +200,7 @@ pub(crate) fn writes(rule: &Rule, kind: &[Str; 3]) -> Result<Writes, Unknown> {
     };
     if places
         .iter()
-        .any(|(place, written)| identifies(place) || (*written != Written::Shape && is_key(place)))
+        .any(|(place, written)| identifies(place) || (changes_value(written) && is_key(place)))
     {
         return Err(IDENTITY);
     }
@@ -213,6 +223,11 @@ fn texts<'t>(template: &'t Template, out: &mut Vec<&'t Str>) -> bool {
     true
 }
 
+/// Whether a place has another value then.
+fn changes_value(written: &Written) -> bool {
+    !matches!(written, Written::Shape | Written::Key(_))
+}
+
 /// Whether a place is what an object is known by, or all of the object.
 fn identifies(place: &[Step]) -> bool {
     let key = |at: usize| match place.get(at) {
@@ -229,6 +244,8 @@ fn identifies(place: &[Step]) -> bool {
 struct Writer<'r> {
     types: &'r Types,
     variables: &'r [Variable],
+    /// The kind of the object.
+    kind: &'r [Str; 3],
     path: Place,
     /// The loops around what is looked at: over what, and whether they have positions.
     loops: Vec<(&'r Expr, bool)>,

@@ -50,7 +50,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A document that is merged.
-    fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
+    pub(super) fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -66,7 +66,7 @@ impl<'r> Writer<'r> {
                     self.below(key, |own| own.layer(value, schema.field(key), depth + 1))
                 })
             }
-            Value::List(_) => self.merged_list(schema),
+            Value::List(items) => self.merged_list(items, schema, depth),
             Value::Null => {
                 self.add(Written::Shape);
                 Ok(())
@@ -83,7 +83,10 @@ impl<'r> Writer<'r> {
         match node {
             Node::Scalar(value) => self.layer(value, schema, depth),
             Node::List(items) => match (schema, &**items) {
-                _ if !items.iter().any(has_anchor) => self.merged_list(schema),
+                _ if !items.iter().any(has_anchor) => {
+                    let items: Vec<Value> = items.iter().map(Node::to_value).collect();
+                    self.merged_list(&items, schema, depth)
+                }
                 // The items that are decided get the name of the item that they are for.
                 (Schema::Keyed([key], item), [Node::Map(_)]) if **key == *"name" && !self.is_in_list() => {
                     self.items(|own| own.node(&items[0], Schema::of(item), depth + 1))
@@ -135,17 +138,6 @@ impl<'r> Writer<'r> {
         let done = write(self);
         self.path.pop();
         done
-    }
-
-    fn merged_list(&mut self, schema: Schema) -> Done {
-        match schema {
-            Schema::Keyed(..) | Schema::Set => Err(BY_ITEM),
-            // Whatever it holds takes the place of the other one; nested lists and objects are no patches of their own.
-            Schema::Unknown | Schema::Object(_) => {
-                self.add(Written::WholeList);
-                Ok(())
-            }
-        }
     }
 
     pub(super) fn scalar(&mut self, value: &Value) -> Done {

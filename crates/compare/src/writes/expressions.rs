@@ -56,20 +56,26 @@ impl<'r> Writer<'r> {
         }
         if let Resolved::List(kind, _) = at.resolved(self.types) {
             if *kind != ListKind::Atomic {
-                return self.each(expr, at, depth + 1);
+                return match (expr, expr.constant()) {
+                    (_, Some(Value::List(items))) => self.applied_items(items, at, depth + 1),
+                    (Expr::Make(make), None) => match &**make {
+                        Make::List(items, optional) if optional.is_empty() => {
+                            self.made_items(items, at, depth + 1)
+                        }
+                        _ => Err(BY_ITEM),
+                    },
+                    _ => self.each(expr, at, depth + 1),
+                };
             }
             self.is_constant(expr, depth + 1)?;
             self.add(Written::WholeList);
             return Ok(());
         }
-        let is_whole = matches!(
-            at.resolved(self.types),
-            Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic)
-        );
+        let is_whole = self.is_whole(at);
         if let Some(value) = expr.constant() {
             return self.applied_value(value, at, is_whole, depth);
         }
-        let Expr::Make(make) = expr else { return Err(COMPUTED) };
+        let Expr::Make(make) = expr else { return self.copy(expr) };
         let fields = match &**make {
             Make::Struct(_, fields) => {
                 fields.iter().map(|(key, value, is)| (Some(key.clone()), value, *is)).collect()
@@ -99,8 +105,16 @@ impl<'r> Writer<'r> {
         Ok(())
     }
 
+    /// Whether what is merged there takes the place of all that is.
+    pub(super) fn is_whole(&self, at: At<'r>) -> bool {
+        matches!(
+            at.resolved(self.types),
+            Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic)
+        )
+    }
+
     /// A constant `Object` literal, or what is in one.
-    fn applied_value(&mut self, value: &Value, at: At<'r>, is_whole: bool, depth: usize) -> Done {
+    pub(super) fn applied_value(&mut self, value: &Value, at: At<'r>, is_whole: bool, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -110,11 +124,11 @@ impl<'r> Writer<'r> {
                 Object::Struct(_, fields) => fields,
                 _ => return Err(COMPUTED),
             },
-            Value::List(_) => {
+            Value::List(items) => {
                 if let Resolved::List(kind, _) = at.resolved(self.types)
                     && *kind != ListKind::Atomic
                 {
-                    return Err(BY_ITEM);
+                    return self.applied_items(items, at, depth + 1);
                 }
                 self.add(Written::WholeList);
                 return Ok(());
@@ -126,10 +140,7 @@ impl<'r> Writer<'r> {
         }
         fields.iter().try_for_each(|(key, value)| {
             let at = at.field(self.types, key);
-            let is_whole = matches!(
-                at.resolved(self.types),
-                Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic)
-            );
+            let is_whole = self.is_whole(at);
             self.below(key, |own| own.applied_value(value, at, is_whole, depth + 1))
         })
     }
@@ -145,7 +156,7 @@ impl<'r> Writer<'r> {
             Expr::Invoke(call) => match (call.function.name, &*call.args) {
                 ("optional.none", []) => Ok(()),
                 ("optional.of", [value]) => self.applied(value, at, depth + 1),
-                _ => Err(COMPUTED),
+                _ => self.optional_copy(expr),
             },
             _ => match expr.constant() {
                 Some(Value::Object(object)) => match &**object {
@@ -153,12 +164,13 @@ impl<'r> Writer<'r> {
                     Object::Optional(Some(value)) => self.applied_value(value, at, false, depth + 1),
                     _ => Err(COMPUTED),
                 },
-                _ => Err(COMPUTED),
+                Some(_) => Err(COMPUTED),
+                None => self.optional_copy(expr),
             },
         }
     }
 
-    /// Whether a value is the same for all objects, but for conditions.
+    /// Whether a value is the same for all objects, but for conditions and for values that are copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
@@ -175,7 +187,7 @@ impl<'r> Writer<'r> {
                 }
                 Make::Map(entries) if entries.iter().all(|(.., is_optional)| !is_optional) => {
                     entries.iter().try_for_each(|(key, value, _)| {
-                        self.is_constant(key, depth + 1)?;
+                        self.plain(key).constant().ok_or(COMPUTED)?;
                         self.is_constant(value, depth + 1)
                     })
                 }
@@ -184,7 +196,7 @@ impl<'r> Writer<'r> {
                 }
                 _ => Err(COMPUTED),
             },
-            _ => Err(COMPUTED),
+            _ => self.copied(expr),
         }
     }
 
@@ -293,6 +305,9 @@ impl<'r> Writer<'r> {
                 let part = own.plain(part);
                 own.written(part, depth + 1)
             });
+        }
+        if !matches!(value, Expr::Make(_)) {
+            return self.copy(value);
         }
         self.is_constant(value, depth)?;
         match value {

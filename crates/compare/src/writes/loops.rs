@@ -47,15 +47,26 @@ fn keys_of(expr: &Expr) -> Option<(&Expr, Vec<Str>)> {
 }
 
 /// The place of a list of the object; one that is not there may count as empty.
-fn list_place(expr: &Expr) -> Option<Vec<Step>> {
+pub(super) fn list_place(expr: &Expr) -> Option<Vec<Step>> {
     let expr = match here(expr) {
         Expr::OrElse { sides, .. } if is_empty(&sides[1]) => &sides[0],
         expr => expr,
     };
+    place_of(expr)
+}
+
+/// The place of a value of the object.
+pub(super) fn place_of(expr: &Expr) -> Option<Vec<Step>> {
     let (base, keys) = keys_of(expr)?;
     let (first, rest) = keys.split_first()?;
     (matches!(base, Expr::Root) && **first == *"object" && !rest.is_empty())
         .then(|| rest.iter().cloned().map(Step::Key).collect())
+}
+
+/// The place of a value in the item of the innermost loop.
+pub(super) fn in_item(expr: &Expr) -> Option<Vec<Step>> {
+    let (base, keys) = keys_of(expr)?;
+    (matches!(base, Expr::Local(0)) && !keys.is_empty()).then(|| keys.into_iter().map(Step::Key).collect())
 }
 
 fn is_empty(expr: &Expr) -> bool {
@@ -84,7 +95,7 @@ const OF_VALUES: [&str; 14] = [
 ];
 
 /// Whether a condition looks at nothing but scalars of the item of the innermost loop.
-fn is_about_item(condition: &Expr) -> bool {
+pub(super) fn is_about_item(condition: &Expr) -> bool {
     let is_scalar = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
     !holds(condition, &|e| match e {
         Expr::Local(n) => *n != 0,
@@ -112,6 +123,11 @@ fn is_item_key(expr: &Expr, key: &Str) -> bool {
 impl<'r> Writer<'r> {
     /// Notes what decides. In a loop it decides for each item.
     pub(super) fn condition(&mut self, condition: &Expr) -> Done {
+        self.deciding(condition, is_about_item(condition))
+    }
+
+    /// The same; `is_own`: it is about the item of the innermost loop alone.
+    pub(super) fn deciding(&mut self, condition: &Expr, is_own: bool) -> Done {
         let mut condition = condition.clone();
         if let Some((range, has_position)) = self.loops.last() {
             // The position is a second value: what looks at it, or may do so, is not followed.
@@ -122,7 +138,6 @@ impl<'r> Writer<'r> {
             {
                 return Err(BY_ITEM);
             }
-            let is_own = is_about_item(&condition);
             condition = Expr::Comprehension(Box::new(Comprehension {
                 kind: ComprehensionKind::All,
                 range: (*range).clone(),

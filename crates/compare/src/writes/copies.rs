@@ -1,0 +1,132 @@
+//! Values that are copied: of the object, or of the item of a loop.
+//!
+//! In: an expression that gives a value. Out: the places that the value may come from, and what decides between them. What is done with such a value does
+//! not depend on what it is, as long as nothing tests it: so sides that copy alike values that differ from all others copy alike whatever these are
+//! (`fresh`). A text that is put together has the values as its parts, and shows each of them.
+
+use super::loops::{in_item, is_about_item, list_place, place_of};
+use super::{COMPUTED, DEEPEST, Done, Unknown, Writer, Written, type_at};
+use crate::analysis::reads::Step;
+use crate::functions::registry::Operation;
+use crate::ir::Expr;
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::{Leaf, Type};
+use crate::value::{Object, Value};
+
+/// What a copied value may be.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    /// Any scalar.
+    Scalar,
+    /// A text, of which a part is made.
+    Text,
+    /// The same, or nothing.
+    Optional,
+}
+
+impl<'r> Writer<'r> {
+    /// A value that is copied to the place.
+    pub(super) fn copy(&mut self, expr: &'r Expr) -> Done {
+        self.copied(expr)?;
+        self.add(Written::Copied);
+        Ok(())
+    }
+
+    /// The same of one that may be left out.
+    pub(super) fn optional_copy(&mut self, expr: &'r Expr) -> Done {
+        self.taken(expr, Wanted::Optional)?;
+        self.add(Written::Copied);
+        Ok(())
+    }
+
+    /// A value that is copied, wherever to.
+    pub(super) fn copied(&mut self, expr: &'r Expr) -> Done {
+        self.taken(expr, Wanted::Scalar)
+    }
+
+    fn taken(&mut self, expr: &'r Expr, wanted: Wanted) -> Done {
+        let is_own = self.sources(expr, wanted, 0)?;
+        // Which of them it is decides, too.
+        self.deciding(expr, is_own)
+    }
+
+    /// The places that a value may come from; whether these are parts of the item of the innermost loop alone.
+    fn sources(&mut self, expr: &'r Expr, wanted: Wanted, depth: usize) -> Result<bool, Unknown> {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        let expr = self.plain(expr);
+        if let Some(value) = expr.constant() {
+            return match (value, wanted) {
+                (Value::Str(_), _) | (Value::Int(_) | Value::Bool(_), Wanted::Scalar) => Ok(true),
+                (Value::Object(object), Wanted::Optional) => match &**object {
+                    Object::Optional(None | Some(Value::Str(_))) => Ok(true),
+                    _ => Err(COMPUTED),
+                },
+                _ => Err(COMPUTED),
+            };
+        }
+        let all = |own: &mut Self, parts: &[&'r Expr], wanted: Wanted| {
+            parts.iter().try_fold(true, |is_own, part| Ok(own.sources(part, wanted, depth + 1)? && is_own))
+        };
+        match expr {
+            Expr::Cond(parts) => {
+                let [condition, then, other] = &**parts;
+                Ok(all(self, &[then, other], wanted)? && is_about_item(condition))
+            }
+            Expr::OrElse { sides, unwrap, .. } => {
+                let first = if *unwrap { Wanted::Optional } else { wanted };
+                Ok(all(self, &[&sides[0]], first)? && all(self, &[&sides[1]], wanted)?)
+            }
+            Expr::Or(sides) => all(self, &[&sides[0], &sides[1]], wanted),
+            Expr::Invoke(call) => match (call.function.name, &*call.args) {
+                ("optional.of", [value]) if wanted == Wanted::Optional => {
+                    all(self, &[value], Wanted::Scalar)
+                }
+                ("optional.none", []) if wanted == Wanted::Optional => Ok(true),
+                _ if call.function.operation() == Some(Operation::Add) && wanted != Wanted::Optional => {
+                    all(self, &call.args.iter().collect::<Vec<_>>(), Wanted::Text)
+                }
+                _ => Err(COMPUTED),
+            },
+            _ => self.source(expr, wanted),
+        }
+    }
+
+    /// A value that is read at a place.
+    fn source(&mut self, expr: &'r Expr, wanted: Wanted) -> Result<bool, Unknown> {
+        let (place, is_own) = match (place_of(expr), in_item(expr), self.loops.last()) {
+            (Some(place), ..) => (place, false),
+            (None, Some(below), Some((range, _))) => {
+                let mut place = list_place(range).ok_or(COMPUTED)?;
+                place.push(Step::Items);
+                place.extend(below);
+                (place, true)
+            }
+            _ => return Err(COMPUTED),
+        };
+        let is_known = match self.leaf(&place) {
+            Some(Leaf::String) => true,
+            Some(Leaf::Quantity | Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString) => wanted != Wanted::Text,
+            _ => false,
+        };
+        if !is_known {
+            return Err(COMPUTED);
+        }
+        self.found.copied.insert(place);
+        Ok(is_own)
+    }
+
+    fn leaf(&self, place: &[Step]) -> Option<Leaf> {
+        leaf_of(self.types, type_at(self.types, self.kind, place)?)
+    }
+}
+
+/// The leaf that a type is.
+pub(crate) fn leaf_of(types: &Types, ty: &Type) -> Option<Leaf> {
+    match ty {
+        Type::Leaf(leaf) => Some(*leaf),
+        Type::Named(name, _) => types.named(name)?.leaf,
+        _ => None,
+    }
+}
