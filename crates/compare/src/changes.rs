@@ -43,12 +43,15 @@ use super::keyed::{MERGED, has_keys, has_merged_lists, keys_of};
 use super::marked::{Marker, is_counted};
 use super::predicates::Predicates;
 use super::repair::mended;
-use super::seen::{Seen, as_if_admitted, is_refused_with_its_classes, seen_in_clusters};
+use super::seen::{Seen, as_if_admitted, has_names_alone, is_refused_with_its_classes, seen_in_clusters};
 use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
-use super::units::{selects, units};
-use super::writes::{Resolved, Writes, Written, leaf_of, resolved, type_at, writes};
+use super::units::{not_quoted, selects, units};
+use super::writes::{Resolved, Writes, Written, leaf_of, looked_at, resolved, type_at, writes};
+
+/// What loops over several lists take for granted: they look for the item of one of them by its name.
+const APART: &str = "no two containers of a pod have one name";
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -231,6 +234,8 @@ impl Found {
                 all.patterns.extend(own.patterns);
                 all.lists.extend(own.lists);
                 all.copied.extend(own.copied);
+                all.quoted.extend(own.quoted);
+                all.apart.extend(own.apart);
                 all.merges |= own.merges;
             }
         }
@@ -245,7 +250,7 @@ impl Found {
         let mut tested = Predicates::default();
         let mut fields = Tested::default();
         // An item that is not changed alike shows by itself.
-        let (mut items, mut uncounted) = (all.lists.len(), None);
+        let (mut items, mut uncounted) = (usize::from(!all.lists.is_empty()), None);
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {
@@ -274,16 +279,28 @@ impl Found {
             is_known(environment, &tree, &fields, place, written)?;
         }
         let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
-        let copied: BTreeSet<Vec<Step>> =
+        let mut copied: BTreeSet<Vec<Step>> =
             targets.map(|(place, _)| place.clone()).chain(all.copied.iter().cloned()).collect();
-        if copied.iter().any(|place| fields.may_reach(place)) {
+        if copied.iter().any(|place| !fields.at(place).is_about_presence()) {
             return Err(of_samples("a value is copied that is compared, or to where one is"));
         }
         for (place, written) in &all.places {
             reads.shown.add(place, false);
-            if let Written::Scalar(value) | Written::Key(value) = written {
-                fields.add_written(place, value);
+            let (Written::Scalar(value) | Written::Key(value)) = written else { continue };
+            match Fresh::is_amount(environment, place) {
+                // Nothing looks at it: another amount shows whether one is written.
+                true => _ = copied.insert(place.clone()),
+                false => fields.add_written(place, value),
             }
+        }
+        copied.extend(all.apart.iter().flatten().cloned());
+        if all.apart.iter().flatten().any(|place| !fields.at(place).is_about_presence()) {
+            return Err(of_samples("names are compared by which items are found"));
+        }
+        let is_text = |place: &&Vec<Step>| !has_names_alone(&environment.object, place);
+        tested.taken.extend(all.quoted.iter().filter(is_text).map(|place| not_quoted(place)));
+        if !all.apart.is_empty() {
+            tested.taken.insert(APART.into());
         }
         for place in &copied {
             reads.shown.add(place, false);
@@ -333,20 +350,30 @@ fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule>
     if !matches!(rule.body, Body::Mutate(_)) || !applies(rule, environment) {
         return Arc::clone(rule);
     }
-    let Writes { mut conditions, mut patterns, of_items, .. } =
+    let Writes { mut conditions, mut patterns, of_items, mut each, holes, .. } =
         writes(rule, &environment.object).unwrap_or_default();
     match all {
         true => conditions.extend(of_items),
-        false => patterns.retain(|(place, _)| !place.contains(&Step::Items)),
+        false => {
+            patterns.retain(|(place, _)| !place.contains(&Step::Items));
+            each.retain(|(_, is_own)| !is_own);
+        }
     }
+    let of_documents = || {
+        if let Some(pattern) = pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
+            return Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone());
+        }
+        match (each.is_empty(), holes.is_empty()) {
+            (false, _) => Check::ForEach(each.into_iter().map(|(one, _)| one).collect()),
+            (true, false) => Check::Deny(looked_at(&holes, &rule.origin)),
+            (true, true) => Check::Nothing,
+        }
+    };
     let check = match rule.expressions.is_some() {
         true => {
             Check::Assert(conditions.into_iter().map(|own| validation(Source::new("", Ok(own)))).collect())
         }
-        false => match pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
-            Some(pattern) => Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone()),
-            None => Check::Nothing,
-        },
+        false => of_documents(),
     };
     checking(rule, check)
 }
@@ -443,7 +470,7 @@ fn is_known(
             match ty.and_then(|ty| leaf_of(types, ty)) {
                 _ if is_wild => "a text with wildcards is written",
                 // Two notations of one amount are one class.
-                Some(Leaf::Quantity) if fields.may_reach(place) => "an amount is compared and written",
+                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => "an amount is compared and written",
                 Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
                     "a time, or a number with a fraction, is written"
                 }

@@ -43,8 +43,12 @@ impl<'t> Fresh<'t> {
 
     /// Whether the values of a place are texts.
     pub fn is_text(environment: &Environment, place: &[Step]) -> bool {
-        let types: &Types = Types::built_in();
-        type_at(types, &environment.object, place).and_then(|ty| leaf_of(types, ty)) == Some(Leaf::String)
+        leaf_at(environment, place) == Some(Leaf::String)
+    }
+
+    /// Whether they are quantities.
+    pub fn is_amount(environment: &Environment, place: &[Step]) -> bool {
+        leaf_at(environment, place) == Some(Leaf::Quantity)
     }
 
     /// An object with values of its own.
@@ -82,4 +86,9 @@ impl<'t> Fresh<'t> {
             _ => value.clone(),
         }
     }
+}
+
+fn leaf_at(environment: &Environment, place: &[Step]) -> Option<Leaf> {
+    let types: &Types = Types::built_in();
+    leaf_of(types, type_at(types, &environment.object, place)?)
 }

@@ -125,6 +125,22 @@ impl Predicates {
         self.unless_followed.get_or_insert(why.into());
     }
 
+    /// Whether nothing but whether a value is there, and empty, is tested.
+    pub fn is_about_presence(&self) -> bool {
+        let is_nothing = |texts: &BTreeSet<String>| texts.iter().all(String::is_empty);
+        is_nothing(&self.globs)
+            && is_nothing(&self.constants)
+            && self.ints.is_empty()
+            && self.amounts.is_empty()
+            && self.regexes.is_empty()
+            && self.guessed.is_empty()
+            && self.wholes.is_empty()
+            && self.made.is_empty()
+            && !self.relates
+            && self.open.is_none()
+            && self.unless_followed.is_none()
+    }
+
     /// Adds what another policy tests; functions of one reach no constants of the other.
     pub fn merge(&mut self, other: &Predicates) {
         self.globs.extend(other.globs.iter().cloned());

@@ -138,12 +138,6 @@ impl Tested {
         self.add(field.to_vec(), &[here, Predicates::default()]);
     }
 
-    /// Whether a test reaches a field, or may do so.
-    pub fn may_reach(&self, field: &[Step]) -> bool {
-        let mut places = self.places.iter().map(|(place, _)| place).chain(self.related.iter().flatten());
-        places.any(|place| reaches(place, field))
-    }
-
     /// Adds what another unit tests.
     pub fn merge(&mut self, other: &Tested) {
         other.places.iter().for_each(|(place, predicates)| self.add(place.clone(), predicates));

@@ -243,17 +243,20 @@ const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns
 /// What is taken for granted of texts that become parts of expressions.
 fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
-    tests.quoted.iter().filter(may_have).map(|place| {
-        let mut path = String::new();
-        for step in place {
-            match step {
-                Step::Key(key) if path.is_empty() => path.push_str(key),
-                Step::Key(key) => path.extend([".", &**key]),
-                Step::Items | Step::Nested => path.push_str("[]"),
-            }
+    tests.quoted.iter().filter(may_have).map(|place| not_quoted(place))
+}
+
+/// The same of the texts of a place.
+pub(crate) fn not_quoted(place: &[Step]) -> String {
+    let mut path = String::new();
+    for step in place {
+        match step {
+            Step::Key(key) if path.is_empty() => path.push_str(key),
+            Step::Key(key) => path.extend([".", &**key]),
+            Step::Items | Step::Nested => path.push_str("[]"),
         }
-        format!("no quotes or braces in {path}")
-    })
+    }
+    format!("no quotes or braces in {path}")
 }
 
 /// Whether a matcher can select requests of an operation.

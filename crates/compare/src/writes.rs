@@ -9,18 +9,23 @@ mod documents;
 mod expressions;
 mod keyed;
 mod loops;
+mod templates;
 
 use std::collections::BTreeSet;
 
 pub(crate) use copies::leaf_of;
+pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
+use crate::ir::check::ForEach;
 use crate::ir::expressions::{PatchType, Variable};
 use crate::ir::mutate::Change;
 use crate::ir::rule::Body;
+use crate::ir::template::Hole;
 use crate::ir::{Expr, Rule, Template};
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
+use crate::patch::schema::Schema;
 use crate::value::{Str, Value};
 
 /// Changes that nest more deeply are not followed.
@@ -70,6 +75,14 @@ pub(crate) struct Writes {
     pub lists: BTreeSet<Place>,
     /// Places whose values are copied.
     pub copied: BTreeSet<Place>,
+    /// Those of them that become parts of texts in which variables are looked for.
+    pub quoted: BTreeSet<Place>,
+    /// Places with names that must not be the same for the items of several lists.
+    pub apart: BTreeSet<Vec<Place>>,
+    /// Variables that are filled in, whatever the rule does.
+    pub holes: Vec<Hole>,
+    /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
+    pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
     pub merges: bool,
 }
@@ -172,11 +185,20 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
     let types: &Types = Types::built_in();
     let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
-    let mut writer =
-        Writer { types, variables, kind, path: Vec::new(), loops: Vec::new(), found: Writes::default() };
+    let mut writer = Writer {
+        types,
+        variables,
+        kind,
+        path: Vec::new(),
+        is_document: rule.expressions.is_none(),
+        elements: Vec::new(),
+        holes: Vec::new(),
+        loops: Vec::new(),
+        found: Writes::default(),
+    };
     match &mutation.change {
         Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
-        Change::ForEach(_) => return Err(BY_ITEM),
+        Change::ForEach(loops) => writer.for_each(loops, schema_of(kind), at)?,
         Change::Expressions { patches, .. } => {
             for patch in patches {
                 let Ok(program) = &patch.source.program else { return Err("an expression is none") };
@@ -205,6 +227,15 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         return Err(IDENTITY);
     }
     Ok(writer.found)
+}
+
+/// What merges know of objects of a kind.
+fn schema_of([group, version, name]: &[Str; 3]) -> Schema {
+    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    Schema::of_object(&Value::map([
+        ("apiVersion", Value::from(api_version)),
+        ("kind", Value::Str(name.clone())),
+    ]))
 }
 
 /// The texts with variables in a template; whether these are all.
@@ -247,6 +278,12 @@ struct Writer<'r> {
     /// The kind of the object.
     kind: &'r [Str; 3],
     path: Place,
+    /// Whether it is a document of a ClusterPolicy, where variables are queries.
+    is_document: bool,
+    /// The lists whose items the loop of a document walks over.
+    elements: Vec<Place>,
+    /// The variables of a document.
+    holes: Vec<Hole>,
     /// The loops around what is looked at: over what, and whether they have positions.
     loops: Vec<(&'r Expr, bool)>,
     found: Writes,

@@ -5,6 +5,7 @@
 //! (`fresh`). A text that is put together has the values as its parts, and shows each of them.
 
 use super::loops::{in_item, is_about_item, list_place, place_of};
+use super::templates::{in_element, in_object};
 use super::{COMPUTED, DEEPEST, Done, Unknown, Writer, Written, type_at};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
@@ -15,11 +16,13 @@ use crate::value::{Object, Value};
 
 /// What a copied value may be.
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+pub(super) enum Wanted {
     /// Any scalar.
     Scalar,
-    /// A text, of which a part is made.
+    /// A text, which becomes a part of one.
     Text,
+    /// The same in a document: what reads as a variable in it is one.
+    Part,
     /// The same, or nothing.
     Optional,
 }
@@ -51,7 +54,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The places that a value may come from; whether these are parts of the item of the innermost loop alone.
-    fn sources(&mut self, expr: &'r Expr, wanted: Wanted, depth: usize) -> Result<bool, Unknown> {
+    pub(super) fn sources(&mut self, expr: &'r Expr, wanted: Wanted, depth: usize) -> Result<bool, Unknown> {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -79,6 +82,7 @@ impl<'r> Writer<'r> {
                 Ok(all(self, &[&sides[0]], first)? && all(self, &[&sides[1]], wanted)?)
             }
             Expr::Or(sides) => all(self, &[&sides[0], &sides[1]], wanted),
+            Expr::Rescue { expr, .. } => all(self, &[expr], wanted),
             Expr::Invoke(call) => match (call.function.name, &*call.args) {
                 ("optional.of", [value]) if wanted == Wanted::Optional => {
                     all(self, &[value], Wanted::Scalar)
@@ -93,33 +97,47 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// A value that is read at a place.
+    /// A value that is read at a place; in a loop over several lists, at one in each.
     fn source(&mut self, expr: &'r Expr, wanted: Wanted) -> Result<bool, Unknown> {
-        let (place, is_own) = match (place_of(expr), in_item(expr), self.loops.last()) {
-            (Some(place), ..) => (place, false),
-            (None, Some(below), Some((range, _))) => {
-                let mut place = list_place(range).ok_or(COMPUTED)?;
-                place.push(Step::Items);
-                place.extend(below);
-                (place, true)
+        let (places, is_own) = match self.is_document {
+            true => match (in_object(expr), in_element(expr)) {
+                (Some(place), _) => (vec![place], false),
+                (None, Some(below)) if !self.elements.is_empty() => {
+                    (self.elements.iter().map(|list| in_items(list, &below)).collect(), true)
+                }
+                _ => return Err(COMPUTED),
+            },
+            false => match (place_of(expr), in_item(expr), self.loops.last()) {
+                (Some(place), ..) => (vec![place], false),
+                (None, Some(below), Some((range, _))) => {
+                    (vec![in_items(&list_place(range).ok_or(COMPUTED)?, &below)], true)
+                }
+                _ => return Err(COMPUTED),
+            },
+        };
+        let is_part = matches!(wanted, Wanted::Text | Wanted::Part);
+        for place in places {
+            match self.leaf(&place) {
+                Some(Leaf::String) => {}
+                Some(Leaf::Quantity | Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString) if !is_part => {}
+                _ => return Err(COMPUTED),
             }
-            _ => return Err(COMPUTED),
-        };
-        let is_known = match self.leaf(&place) {
-            Some(Leaf::String) => true,
-            Some(Leaf::Quantity | Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString) => wanted != Wanted::Text,
-            _ => false,
-        };
-        if !is_known {
-            return Err(COMPUTED);
+            if wanted == Wanted::Part {
+                self.found.quoted.insert(place.clone());
+            }
+            self.found.copied.insert(place);
         }
-        self.found.copied.insert(place);
         Ok(is_own)
     }
 
     fn leaf(&self, place: &[Step]) -> Option<Leaf> {
         leaf_of(self.types, type_at(self.types, self.kind, place)?)
     }
+}
+
+/// A place in the items of a list.
+fn in_items(list: &[Step], below: &[Step]) -> Vec<Step> {
+    list.iter().chain([&Step::Items]).chain(below).cloned().collect()
 }
 
 /// The leaf that a type is.

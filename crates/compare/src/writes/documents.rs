@@ -4,7 +4,7 @@
 //! conditions about scalars: of the object, and of the items of a list, which are then changed one by one. What such an item adds where it is not there
 //! is left out for the items behind it, so that is not followed.
 
-use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Writes, Written};
+use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Writes, Written, schema_of};
 use crate::analysis::reads::Step;
 use crate::ir::mutate::{Json, Layer, Member, Merge, Node, Patch};
 use crate::ir::shape::Anchor;
@@ -26,25 +26,19 @@ fn has_anchor(node: &Node) -> bool {
 }
 
 impl<'r> Writer<'r> {
-    pub(super) fn patch(&mut self, patch: &Patch, kind: &[Str; 3], at: At<'r>) -> Done {
+    pub(super) fn patch(&mut self, patch: &'r Patch, kind: &[Str; 3], at: At<'r>) -> Done {
         match patch {
             Patch::Merge(Merge::Ready(layer)) => {
                 self.found.merges = true;
-                let [group, version, name] = kind;
-                let api_version =
-                    if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
-                let example = Value::map([
-                    ("apiVersion", Value::from(api_version)),
-                    ("kind", Value::Str(name.clone())),
-                ]);
-                let schema = Schema::of_object(&example);
+                let schema = schema_of(kind);
                 match &**layer {
                     Layer::Plain(value) => self.layer(value, schema, 0),
                     Layer::Anchored(node) => self.node(node, schema, 0),
                 }
             }
             Patch::Json(Json::Ready(Ok(patch))) => self.json(patch, at),
-            Patch::Merge(Merge::Dynamic(_)) | Patch::Json(Json::Dynamic(_)) => Err(COMPUTED),
+            Patch::Merge(Merge::Dynamic(document)) => self.filled(document, schema_of(kind), at),
+            Patch::Json(Json::Dynamic(_)) => Err(COMPUTED),
             Patch::Json(Json::Ready(Err(_))) | Patch::Empty => Err("a patch is none"),
         }
     }
@@ -185,11 +179,18 @@ impl<'r> Writer<'r> {
         let done = self.enter(path, at, is_new).and_then(|is_item| match is_item {
             true => {
                 // Its value is constant, too.
-                let mut inner =
-                    Writer { found: Writes::default(), loops: self.loops.clone(), path: Vec::new(), ..*self };
+                let mut inner = Writer {
+                    found: Writes::default(),
+                    path: Vec::new(),
+                    elements: self.elements.clone(),
+                    holes: Vec::new(),
+                    loops: self.loops.clone(),
+                    ..*self
+                };
                 write(&mut inner)?;
                 self.found.conditions.append(&mut inner.found.conditions);
                 self.found.of_items.append(&mut inner.found.of_items);
+                self.found.copied.append(&mut inner.found.copied);
                 self.add(Written::Item);
                 Ok(())
             }

@@ -1,0 +1,309 @@
+//! What documents with variables write, and loops of `foreach` over the items of lists.
+//!
+//! In: the patch of a rule of a ClusterPolicy, the object of its request. Out: as for documents without variables; what a variable gives is
+//! copied. A loop is followed whose document merges something into the item that the loop looks at: into that of its list which has the name of
+//! the element, so that each item is changed by itself. Where a loop walks over several lists, elements of the others have other names.
+
+use super::copies::Wanted;
+use super::loops::keys_of;
+use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, resolved, type_at};
+use crate::analysis::reads::Step;
+use crate::ir::check::{Check, ForEach};
+use crate::ir::condition::{Condition, Operator};
+use crate::ir::mutate::{Change, Merge, Patch, PatchLoop};
+use crate::ir::shape::Anchor;
+use crate::ir::template::{Hole, Part};
+use crate::ir::walk::holds;
+use crate::ir::{Conditions, Expr, Origin, Template};
+use crate::kubernetes::schema::ListKind;
+use crate::patch::merge::DIRECTIVE;
+use crate::patch::schema::Schema;
+use crate::value::{Str, Value};
+
+/// A part of a document, filled in or not.
+#[derive(Clone, Copy)]
+enum Node<'r> {
+    Template(&'r Template),
+    Value(&'r Value),
+}
+
+impl<'r> Node<'r> {
+    fn of(template: &'r Template) -> Node<'r> {
+        match template {
+            Template::Const(value) => Node::Value(value),
+            other => Node::Template(other),
+        }
+    }
+
+    /// The members of an object; `None`: it is none, or not all of its keys are known.
+    fn members(self) -> Option<Vec<(Str, Node<'r>)>> {
+        match self {
+            Node::Value(Value::Map(map)) => {
+                Some(map.iter().map(|(key, value)| (key.clone(), Node::Value(value))).collect())
+            }
+            Node::Template(Template::Object(pairs)) => {
+                let member = |(key, value): &'r (Template, Template)| match key {
+                    Template::Const(Value::Str(key)) => Some((key.clone(), Node::of(value))),
+                    _ => None,
+                };
+                pairs.iter().map(member).collect()
+            }
+            _ => None,
+        }
+    }
+
+    fn items(self) -> Option<Vec<Node<'r>>> {
+        match self {
+            Node::Value(Value::List(items)) => Some(items.iter().map(Node::Value).collect()),
+            Node::Template(Template::List(items)) => Some(items.iter().map(Node::of).collect()),
+            _ => None,
+        }
+    }
+}
+
+/// The lists of the object of the request that a loop walks over, one after the other.
+fn lists_of(list: &Expr) -> Option<Vec<Vec<Step>>> {
+    match list {
+        Expr::Rescue { expr, .. } | Expr::Flatten(expr) => lists_of(expr),
+        Expr::Project { source, keep: None, body: None, .. } => lists_of(source),
+        Expr::Let { value, body } => {
+            let Expr::UnlessNull(sides) = &**body else { return None };
+            let (Expr::Local(0), Expr::List(parts)) = (&sides[0], &sides[1]) else { return None };
+            let above = in_object(value)?;
+            let part = |part: &Expr| {
+                let part = if let Expr::Rescue { expr, .. } = part { expr } else { part };
+                let (base, keys) = keys_of(part)?;
+                let below = keys.into_iter().map(Step::Key);
+                matches!(base, Expr::Local(0)).then(|| above.iter().cloned().chain(below).collect())
+            };
+            parts.iter().map(part).collect()
+        }
+        other => Some(vec![in_object(other)?]),
+    }
+}
+
+/// The place of a value of the object of the request.
+pub(super) fn in_object(expr: &Expr) -> Option<Vec<Step>> {
+    let (base, keys) = keys_of(expr)?;
+    match (base, &*keys) {
+        (Expr::Root, [request, object, rest @ ..])
+            if **request == *"request" && **object == *"object" && !rest.is_empty() =>
+        {
+            Some(rest.iter().cloned().map(Step::Key).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The place of a value in the element of a loop.
+pub(super) fn in_element(expr: &Expr) -> Option<Vec<Step>> {
+    let (base, keys) = keys_of(expr)?;
+    match (base, &*keys) {
+        (Expr::Root, [element, rest @ ..]) if **element == *"element" && !rest.is_empty() => {
+            Some(rest.iter().cloned().map(Step::Key).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether conditions look at scalars of the element alone.
+fn is_about_element(conditions: &Conditions) -> bool {
+    let of_element = |expr: &Expr| {
+        !holds(expr, &|e| match e {
+            Expr::Path { .. } => in_element(e).is_none(),
+            Expr::Const(value) => matches!(value, Value::List(_) | Value::Map(_)),
+            Expr::Root | Expr::Or(_) | Expr::And(_) | Expr::Not(_) | Expr::Rescue { .. } => false,
+            _ => true,
+        })
+    };
+    let is_own = |template: &Template| match template {
+        Template::Const(value) => !matches!(value, Value::Map(_)),
+        Template::Whole(hole) => hole.query.expr.as_ref().is_ok_and(of_element),
+        _ => false,
+    };
+    let mut all = conditions.any.iter().flatten().chain(&conditions.all);
+    all.all(|one| is_own(&one.key) && is_own(&one.value))
+}
+
+/// Conditions that look at values, whatever they are.
+pub(crate) fn looked_at(holes: &[Hole], origin: &Origin) -> Conditions {
+    let one = |hole: &Hole| Condition {
+        origin: origin.clone(),
+        key: Template::Whole(Box::new(hole.clone())),
+        operator: Some(Operator::Equals),
+        value: Template::Const(Value::from("")),
+        prepared: None,
+        message: "".into(),
+    };
+    Conditions {
+        origin: origin.clone(),
+        any: Some(holes.iter().map(one).collect()),
+        all: [].into(),
+        flat: false,
+    }
+}
+
+impl<'r> Writer<'r> {
+    /// Loops of a rule of a ClusterPolicy.
+    pub(super) fn for_each(&mut self, loops: &'r [PatchLoop], schema: Schema, at: At<'r>) -> Done {
+        loops.iter().try_for_each(|one| self.patch_loop(one, schema, at))
+    }
+
+    fn patch_loop(&mut self, one: &'r PatchLoop, schema: Schema, at: At<'r>) -> Done {
+        if !one.bindings.is_empty() {
+            return Err("a loop has variables of its own");
+        }
+        let (Ok(list), Change::Patch(Patch::Merge(Merge::Dynamic(document)), _)) =
+            (&one.list.expr, &one.change)
+        else {
+            return Err(BY_ITEM);
+        };
+        self.found.merges = true;
+        self.elements = lists_of(list).ok_or(BY_ITEM)?;
+        let done = self.document(Node::of(document), schema, at, 0);
+        let holes = std::mem::take(&mut self.holes);
+        self.elements = Vec::new();
+        done?;
+        let is_own = one.admit.as_ref().is_none_or(is_about_element);
+        let check = Check::Deny(looked_at(&holes, &one.origin));
+        let check = ForEach {
+            origin: one.origin.clone(),
+            list: one.list.clone(),
+            element_scope: None,
+            bindings: [].into(),
+            admit: one.admit.clone(),
+            check,
+        };
+        self.found.each.push((check, is_own));
+        Ok(())
+    }
+
+    /// A document that is merged.
+    fn document(&mut self, node: Node<'r>, schema: Schema, at: At<'r>, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        if let Some(members) = node.members() {
+            if depth > 0 {
+                self.add(Written::Shape);
+            }
+            return members.into_iter().try_for_each(|(raw, value)| {
+                let (anchor, key) = Anchor::parse(&raw);
+                let is_followed = match anchor {
+                    Anchor::None => true,
+                    // Of all items it is merged into one.
+                    Anchor::AddIfAbsent => true,
+                    _ => false,
+                };
+                if key == DIRECTIVE || !is_followed {
+                    return Err("an anchor decides about a whole list or document");
+                }
+                let key = Str::from(key);
+                let at = at.field(self.types, &key);
+                self.below(&key, |own| own.document(value, schema.field(&key), at, depth + 1))
+            });
+        }
+        match (node.items(), node) {
+            (Some(items), _) => self.element(&items, schema, depth),
+            (None, Node::Value(Value::Null) | Node::Value(Value::Map(_))) => Err(COMPUTED),
+            (None, Node::Value(scalar)) => self.scalar(scalar),
+            (None, Node::Template(template)) => self.variable(template),
+        }
+    }
+
+    /// The list of the item that is the element of the loop.
+    fn element(&mut self, items: &[Node<'r>], schema: Schema, depth: usize) -> Done {
+        let (Schema::Keyed([key], ty), [item]) = (schema, items) else { return Err(BY_ITEM) };
+        let ([first, others @ ..], false) = (&*self.elements.clone(), self.is_in_list()) else {
+            return Err(BY_ITEM);
+        };
+        let is_among = *first == self.path || others.contains(&self.path);
+        let kind = type_at(self.types, self.kind, &self.path).map(|ty| resolved(self.types, ty));
+        let Some(Resolved::List(ListKind::Keyed(keys), of)) = kind else { return Err(BY_ITEM) };
+        if !is_among || **keys != [key.clone()] {
+            return Err(BY_ITEM);
+        }
+        let members = item.members().ok_or(BY_ITEM)?;
+        let mut rest = Vec::new();
+        let mut is_named = false;
+        for (raw, value) in members {
+            let (anchor, name) = Anchor::parse(&raw);
+            if *name != **key {
+                rest.push((raw, value));
+                continue;
+            }
+            let is_own = matches!(value, Node::Template(Template::Whole(hole))
+                if hole.query.expr.as_ref().ok().and_then(in_element) == Some(vec![Step::Key(key.clone())]));
+            // Without the anchor elements of other lists become items of this one.
+            is_named = is_own
+                && (anchor == Anchor::Condition || (anchor == Anchor::None && others.is_empty()));
+            if !is_named {
+                return Err(BY_ITEM);
+            }
+            if let Node::Template(Template::Whole(hole)) = value {
+                self.holes.push((**hole).clone());
+            }
+        }
+        if !is_named {
+            return Err(BY_ITEM);
+        }
+        // A name with wildcards is a pattern for the others.
+        if !self.has_plain_names() {
+            return Err("names may have wildcards");
+        }
+        if !others.is_empty() {
+            let named = |list: &Vec<Step>| {
+                let mut place = list.clone();
+                place.extend([Step::Items, Step::Key(key.clone())]);
+                place
+            };
+            self.found.apart.insert(self.elements.iter().map(named).collect());
+        }
+        self.items(|own| {
+            own.add(Written::Shape);
+            rest.into_iter().try_for_each(|(raw, value)| {
+                let (anchor, name) = Anchor::parse(&raw);
+                if name == DIRECTIVE || !matches!(anchor, Anchor::None | Anchor::AddIfAbsent) {
+                    return Err(BY_ITEM);
+                }
+                let name = Str::from(name);
+                let (schema, at) = (Schema::of(ty).field(&name), At::Type(of).field(own.types, &name));
+                own.below(&name, |own| own.document(value, schema, at, depth + 2))
+            })
+        })
+    }
+
+    /// Whether an API server refuses names with wildcards in the list at the place: that of containers.
+    fn has_plain_names(&self) -> bool {
+        matches!(self.path.last(), Some(Step::Key(key))
+            if matches!(&**key, "containers" | "initContainers" | "ephemeralContainers"))
+    }
+
+    /// A document with variables that is merged into the object, once.
+    pub(super) fn filled(&mut self, document: &'r Template, schema: Schema, at: At<'r>) -> Done {
+        self.found.merges = true;
+        self.document(Node::of(document), schema, at, 0)?;
+        self.found.holes.append(&mut self.holes);
+        Ok(())
+    }
+
+    /// What a variable gives, or a text with variables.
+    fn variable(&mut self, template: &'r Template) -> Done {
+        match template {
+            Template::Whole(hole) => {
+                self.sources(hole.query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Scalar, 0)?;
+                self.holes.push((**hole).clone());
+            }
+            Template::Text(text) => {
+                for part in &text.parts {
+                    let Part::Hole(query) = part else { continue };
+                    self.sources(query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Part, 0)?;
+                    self.holes.push(Hole { query: query.clone(), rounds: text.rounds.clone() });
+                }
+            }
+            _ => return Err(COMPUTED),
+        }
+        self.add(Written::Copied);
+        Ok(())
+    }
+}
