@@ -210,7 +210,7 @@ struct Found {
     /// Why the number of items is not known.
     uncounted: Option<String>,
     written: BTreeSet<String>,
-    /// Lists whose items are changed one by one.
+    /// Lists whose items are changed one by one, and those beside them whose items must have other names.
     lists: BTreeSet<Vec<Step>>,
     /// Places whose values are copied, and those to which they are.
     copied: BTreeSet<Vec<Step>>,
@@ -236,6 +236,7 @@ impl Found {
                 all.copied.extend(own.copied);
                 all.quoted.extend(own.quoted);
                 all.apart.extend(own.apart);
+                all.named.extend(own.named);
                 all.merges |= own.merges;
             }
         }
@@ -262,7 +263,7 @@ impl Found {
             let others = side.with_rules(&|rule| as_check(rule, environment, false));
             for unit in units(&others, environment) {
                 let own = &unit.items;
-                items += own.violated.total + own.satisfied.total + usize::from(own.any);
+                items += own.violated.total + own.satisfied.total;
                 uncounted = uncounted.or_else(|| own.open.clone());
                 if own.violated_by_others || own.satisfied_by_others {
                     uncounted.get_or_insert_with(|| "items of one list go with items of another".into());
@@ -315,8 +316,9 @@ impl Found {
             policies.for_each(|policy| written.extend(Predicates::of(policy).constants));
         }
         let items = items.clamp(1, MOST_ITEMS);
+        let lists: BTreeSet<Vec<Step>> = all.lists.union(&all.named).cloned().collect();
         let merges = !all.lists.is_empty() || (all.merges && has_merged_lists(environment));
-        Ok(Found { reads, tested, fields, items, uncounted, written, lists: all.lists, copied, merges })
+        Ok(Found { reads, tested, fields, items, uncounted, written, lists, copied, merges })
     }
 }
 
@@ -347,8 +349,11 @@ fn of_samples(why: &str) -> String {
 /// A rule that checks what decides about the changes of another one: it reads and tests the same; `all`: also what decides about an item by
 /// itself.
 fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule> {
-    if !matches!(rule.body, Body::Mutate(_)) || !applies(rule, environment) {
+    if !matches!(rule.body, Body::Mutate(_)) {
         return Arc::clone(rule);
+    }
+    if !applies(rule, environment) {
+        return checking(rule, Check::Nothing);
     }
     let Writes { mut conditions, mut patterns, of_items, mut each, holes, .. } =
         writes(rule, &environment.object).unwrap_or_default();

@@ -79,6 +79,8 @@ pub(crate) struct Writes {
     pub quoted: BTreeSet<Place>,
     /// Places with names that must not be the same for the items of several lists.
     pub apart: BTreeSet<Vec<Place>>,
+    /// The lists of these names.
+    pub named: BTreeSet<Place>,
     /// Variables that are filled in, whatever the rule does.
     pub holes: Vec<Hole>,
     /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.

@@ -257,6 +257,7 @@ impl<'r> Writer<'r> {
                 place.extend([Step::Items, Step::Key(key.clone())]);
                 place
             };
+            self.found.named.extend(self.elements.iter().cloned());
             self.found.apart.insert(self.elements.iter().map(named).collect());
         }
         self.items(|own| {
