@@ -93,11 +93,14 @@ impl Run<'_> {
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
         let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
-        let fresh = Fresh::new(types, &environment.object, &copied, &written);
+        let fresh = Fresh::new(types, &environment.object, [&copied[0], &copied[1]], &written);
         // Others may show a difference.
         let mut open = None;
-        for case in cases.into_iter().filter(is_regular) {
-            let case = if copied.is_empty() { case } else { case.with_object(fresh.object(&case.object)) };
+        let with_fresh = |case: Case| match copied.iter().all(BTreeSet::is_empty) {
+            true => vec![case],
+            false => fresh.objects(&case.object).into_iter().map(|object| case.with_object(object)).collect(),
+        };
+        for case in cases.into_iter().filter(is_regular).flat_map(with_fresh) {
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
             }
@@ -212,8 +215,8 @@ struct Found {
     written: BTreeSet<String>,
     /// Lists whose items are changed one by one, and those beside them whose items must have other names.
     lists: BTreeSet<Vec<Step>>,
-    /// Places whose values are copied, and those to which they are.
-    copied: BTreeSet<Vec<Step>>,
+    /// Places whose values are copied, and those to which they are; then those that are copied with all that is there.
+    copied: [BTreeSet<Vec<Step>>; 2],
     merges: bool,
 }
 
@@ -235,6 +238,7 @@ impl Found {
                 all.lists.extend(own.lists);
                 all.copied.extend(own.copied);
                 all.quoted.extend(own.quoted);
+                all.wholes.extend(own.wholes);
                 all.apart.extend(own.apart);
                 all.named.extend(own.named);
                 all.merges |= own.merges;
@@ -270,6 +274,12 @@ impl Found {
                 }
             }
         }
+        if looks_back(sides, environment) {
+            // The former object decides about what is there already.
+            let mut former = reads.object.clone();
+            former.merge(&reads.shown);
+            reads.old.merge(&former);
+        }
         fields.are_patterns = tested.are_patterns;
         if items > MOST_ITEMS {
             uncounted.get_or_insert_with(|| "many statements about items of lists".into());
@@ -293,6 +303,16 @@ impl Found {
                 true => _ = copied.insert(place.clone()),
                 false => fields.add_written(place, value),
             }
+        }
+        if copied.iter().any(|place| is_name_tested(place, &tested)) {
+            return Err(of_samples("a name is copied that is compared"));
+        }
+        for place in &all.wholes {
+            let read = tree_at(&tree, place);
+            if !fields.at(place).is_about_presence() || read.whole || is_looked_into(&read) {
+                return Err(of_samples("a value is copied that is looked into"));
+            }
+            reads.shown.add(place, false);
         }
         copied.extend(all.apart.iter().flatten().cloned());
         if all.apart.iter().flatten().any(|place| !fields.at(place).is_about_presence()) {
@@ -318,8 +338,25 @@ impl Found {
         let items = items.clamp(1, MOST_ITEMS);
         let lists: BTreeSet<Vec<Step>> = all.lists.union(&all.named).cloned().collect();
         let merges = !all.lists.is_empty() || (all.merges && has_merged_lists(environment));
-        Ok(Found { reads, tested, fields, items, uncounted, written, lists, copied, merges })
+        Ok(Found {
+            reads,
+            tested,
+            fields,
+            items,
+            uncounted,
+            written,
+            lists,
+            copied: [copied, all.wholes],
+            merges,
+        })
     }
+}
+
+/// Whether rules look at the former object in the same way as at the new one: those of ClusterPolicies that generate objects.
+fn looks_back(sides: [&Side; 2], environment: &Environment) -> bool {
+    let mut rules = sides.into_iter().flat_map(|side| side.policies()).flat_map(|policy| policy.all_rules());
+    environment.operation == "UPDATE"
+        && rules.any(|rule| matches!(rule.body, Body::Generate(_)) && rule.expressions.is_none())
 }
 
 /// Whether a rule may apply to requests of an environment.
@@ -334,7 +371,11 @@ fn applies(rule: &Rule, environment: &Environment) -> bool {
 /// What a rule writes.
 fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, String> {
     let why = match &rule.body {
-        Body::Generate(_) => "rules generate objects",
+        // There is no object of which something could be made.
+        Body::Generate(_) if environment.operation == "DELETE" && rule.expressions.is_none() => {
+            return Ok(Writes::default());
+        }
+        Body::Generate(_) if environment.operation == "DELETE" => "deletions generate objects",
         Body::Mutate(_) if environment.operation == "DELETE" => "objects are changed that are deleted",
         Body::Mutate(_) if !environment.is_of_resource() => "what is sent to a subresource is changed",
         _ => return writes(rule, &environment.object).map_err(of_samples),
@@ -349,7 +390,7 @@ fn of_samples(why: &str) -> String {
 /// A rule that checks what decides about the changes of another one: it reads and tests the same; `all`: also what decides about an item by
 /// itself.
 fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule> {
-    if !matches!(rule.body, Body::Mutate(_)) {
+    if !matches!(rule.body, Body::Mutate(_) | Body::Generate(_)) {
         return Arc::clone(rule);
     }
     if !applies(rule, environment) {
@@ -475,7 +516,9 @@ fn is_known(
             match ty.and_then(|ty| leaf_of(types, ty)) {
                 _ if is_wild => "a text with wildcards is written",
                 // Two notations of one amount are one class.
-                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => "an amount is compared and written",
+                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => {
+                    "an amount is compared and written"
+                }
                 Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
                     "a time, or a number with a fraction, is written"
                 }
@@ -498,9 +541,26 @@ fn is_known(
                 _ => "the items of a list that is replaced are read",
             }
         }
-        Written::Whole | Written::WholeList | Written::Item | Written::Shape | Written::Copied => return Ok(()),
+        Written::Whole | Written::WholeList | Written::Item | Written::Shape | Written::Copied => {
+            return Ok(());
+        }
     };
     Err(of_samples(why))
+}
+
+/// Whether the place is a name that conditions of a policy compare.
+fn is_name_tested(place: &[Step], tested: &Predicates) -> bool {
+    let ([Step::Key(metadata), Step::Key(key)], false) =
+        (place, tested.names.is_empty() && tested.namespaces.is_empty())
+    else {
+        return false;
+    };
+    **metadata == *"metadata" && matches!(&**key, "name" | "namespace")
+}
+
+/// Whether parts of a value are read.
+fn is_looked_into(tree: &Tree) -> bool {
+    tree.names || !tree.keys.is_empty() || tree.items.is_some() || tree.nested.is_some()
 }
 
 /// What is read of a place.

@@ -9,36 +9,57 @@ use std::collections::BTreeSet;
 
 use crate::analysis::reads::Step;
 use crate::kubernetes::Types;
-use crate::kubernetes::schema::Leaf;
+use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Map, Str, Value, stack};
 
 use super::environment::Environment;
-use super::writes::{leaf_of, type_at};
+use super::writes::{MOST_PARTS, Resolved, leaf_of, resolved, type_at};
 
 /// Numbers count down from here: what comes later in an object is less, as requests are that come after limits.
 const FIRST: i64 = 9_000;
 
+/// What is at a place.
+enum At<'t> {
+    /// A scalar, or nothing.
+    Leaf(Option<Leaf>),
+    /// Something that is copied with all that is in it.
+    Whole(&'t Type),
+}
+
 /// Gives objects values of their own.
 pub(crate) struct Fresh<'t> {
-    places: Vec<(&'t [Step], Option<Leaf>)>,
+    types: &'t Types,
+    places: Vec<(&'t [Step], At<'t>)>,
     /// A text that no rule writes, nor a part of one.
     text: String,
+    /// No rule writes the numbers from here downwards.
+    first: i64,
 }
 
 impl<'t> Fresh<'t> {
-    /// For the places of objects of a kind; `written`: the texts that rules write.
+    /// For the places of objects of a kind; `wholes`: those that are copied with all that is there; `written`: the texts that rules write.
     pub fn new(
-        types: &Types,
+        types: &'t Types,
         kind: &[Str; 3],
-        places: &'t BTreeSet<Vec<Step>>,
+        [places, wholes]: [&'t BTreeSet<Vec<Step>>; 2],
         written: &BTreeSet<String>,
     ) -> Fresh<'t> {
-        let leaf = |place: &[Step]| leaf_of(types, type_at(types, kind, place)?);
         let mut text = String::from("copied");
         while written.iter().any(|other| other.contains(&text)) {
             text.push('x');
         }
-        Fresh { places: places.iter().map(|place| (&**place, leaf(place))).collect(), text }
+        let mut first = FIRST;
+        let numbers: BTreeSet<i64> = written.iter().filter_map(|text| text.parse().ok()).collect();
+        while numbers.range(first - FIRST..=first).next().is_some() && first < i64::MAX / 2 {
+            first += FIRST;
+        }
+        let whole = |place: &'t Vec<Step>| Some((&**place, At::Whole(type_at(types, kind, place)?)));
+        let leaf = |place: &'t Vec<Step>| {
+            let ty = type_at(types, kind, place);
+            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty))))
+        };
+        let places = wholes.iter().filter_map(whole).chain(places.iter().map(leaf)).collect();
+        Fresh { types, places, text, first }
     }
 
     /// Whether the values of a place are texts.
@@ -51,19 +72,33 @@ impl<'t> Fresh<'t> {
         leaf_at(environment, place) == Some(Leaf::Quantity)
     }
 
-    /// An object with values of its own.
-    pub fn object(&self, object: &Value) -> Value {
-        let next = Cell::new(0);
-        let mut object = object.clone();
-        for (place, leaf) in &self.places {
-            object = self.with(&object, place, *leaf, &next);
+    /// Objects with values of their own; where something is copied with all that is in it, also one in which it is not empty.
+    pub fn objects(&self, object: &Value) -> Vec<Value> {
+        let one = |fills: bool| {
+            let next = Cell::new(0);
+            let mut object = object.clone();
+            for (place, at) in &self.places {
+                object = self.with(&object, place, (at, fills), &next);
+            }
+            object
+        };
+        let mut all = vec![one(false)];
+        if self.places.iter().any(|(_, at)| matches!(at, At::Whole(_))) {
+            all.push(one(true));
         }
-        object
+        all
     }
 
-    fn with(&self, value: &Value, place: &[Step], leaf: Option<Leaf>, next: &Cell<i64>) -> Value {
-        let Some((step, rest)) = place.split_first() else { return self.value(value, leaf, next) };
-        let below = |value: &Value| stack::deep(|| self.with(value, rest, leaf, next));
+    fn with(&self, value: &Value, place: &[Step], at: (&At<'t>, bool), next: &Cell<i64>) -> Value {
+        let Some((step, rest)) = place.split_first() else {
+            return match at {
+                (At::Leaf(leaf), _) => self.leaf(value, *leaf, next),
+                (At::Whole(_), _) if value.is_null() => value.clone(),
+                (At::Whole(_), false) if value.is_empty() => value.clone(),
+                (At::Whole(ty), _) => self.whole(ty, next, 0).unwrap_or_else(|| value.clone()),
+            };
+        };
+        let below = |value: &Value| stack::deep(|| self.with(value, rest, at, next));
         match (step, value) {
             (Step::Key(key), Value::Map(map)) => {
                 let of = |(name, value): (&Str, &Value)| {
@@ -76,14 +111,40 @@ impl<'t> Fresh<'t> {
         }
     }
 
-    fn value(&self, value: &Value, leaf: Option<Leaf>, next: &Cell<i64>) -> Value {
+    fn next(&self, next: &Cell<i64>) -> i64 {
         next.set(next.get() + 1);
-        let number = FIRST - next.get();
+        self.first - next.get()
+    }
+
+    fn leaf(&self, value: &Value, leaf: Option<Leaf>, next: &Cell<i64>) -> Value {
+        let number = self.next(next);
         match (value, leaf) {
             (Value::Int(_), _) => Value::Int(number),
             (Value::Str(text), Some(Leaf::Quantity)) if !text.is_empty() => Value::from(number.to_string()),
             (Value::Str(text), _) if !text.is_empty() => Value::from(format!("{}{number}", self.text)),
             _ => value.clone(),
+        }
+    }
+
+    /// Something of a type, with a value that is nowhere else.
+    fn whole(&self, ty: &Type, next: &Cell<i64>, depth: usize) -> Option<Value> {
+        let text = || Value::from(format!("{}{}", self.text, self.next(next)));
+        match resolved(self.types, ty) {
+            _ if depth > MOST_PARTS => None,
+            Resolved::Leaf => (leaf_of(self.types, ty) == Some(Leaf::String)).then(text),
+            Resolved::List(_, item) => Some(Value::list(vec![self.whole(item, next, depth + 1)?])),
+            Resolved::Map(below, _) => {
+                Some(Value::map([(text().as_str()?, self.whole(below, next, depth + 1)?)]))
+            }
+            // Maps come first: any name of an entry will do.
+            Resolved::Object(def, _) => {
+                let is_map = |ty: &Type| matches!(resolved(self.types, ty), Resolved::Map(..));
+                let (maps, others): (Vec<_>, Vec<_>) = def.fields.iter().partition(|field| is_map(&field.ty));
+                maps.into_iter().chain(others).find_map(|field| {
+                    Some(Value::map([(&*field.name, self.whole(&field.ty, next, depth + 1)?)]))
+                })
+            }
+            Resolved::Unknown => None,
         }
     }
 }

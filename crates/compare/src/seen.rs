@@ -341,6 +341,16 @@ fn field_at<'t>(
 
 /// Whether an API server admits no text at a place that has other characters than names have: no wildcards, quotes or braces.
 pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
+    // Of the names of objects those of roles and their bindings may have braces.
+    if let [Step::Key(metadata), Step::Key(key)] = place
+        && **metadata == *"metadata"
+    {
+        match &**key {
+            "namespace" | "uid" => return true,
+            "name" => return !kind[0].starts_with("rbac."),
+            _ => {}
+        }
+    }
     match field_at(kind, place) {
         Ok((own, field, key)) => {
             matches!(field.ty, Type::Leaf(_)) && refuses(&own.name, key, &Value::from("*"))

@@ -7,13 +7,14 @@
 mod copies;
 mod documents;
 mod expressions;
+mod generated;
 mod keyed;
 mod loops;
 mod templates;
 
 use std::collections::BTreeSet;
 
-pub(crate) use copies::leaf_of;
+pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
@@ -75,6 +76,8 @@ pub(crate) struct Writes {
     pub lists: BTreeSet<Place>,
     /// Places whose values are copied.
     pub copied: BTreeSet<Place>,
+    /// Places that are copied with all that is there.
+    pub wholes: BTreeSet<Place>,
     /// Those of them that become parts of texts in which variables are looked for.
     pub quoted: BTreeSet<Place>,
     /// Places with names that must not be the same for the items of several lists.
@@ -163,26 +166,14 @@ pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> 
 /// # Errors
 /// It is not known.
 pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, Unknown> {
-    let Body::Mutate(mutation) = &rule.body else { return Ok(Writes::default()) };
-    if mutation.targets.is_some() || mutation.existing.is_some() {
-        return Err("other objects than that of the request are changed");
+    if !matches!(rule.body, Body::Mutate(_) | Body::Generate(_)) {
+        return Ok(Writes::default());
     }
     if rule.bound.is_some() {
         return Err("policies of an API server are evaluated without the types of kinds");
     }
     if rule.broken.is_some() {
         return Err("a rule cannot be evaluated");
-    }
-    // The whole rule is filled in, its preconditions once more: where this fails says what they read.
-    let mut known = Vec::new();
-    let conditions = rule.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
-    for part in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
-        _ = texts(part, &mut known);
-    }
-    let mut filled = Vec::new();
-    let is_plain = mutation.other_templates.iter().all(|template| texts(template, &mut filled));
-    if !is_plain || filled.iter().any(|text| !known.contains(text)) {
-        return Err("a part of a rule is filled in with variables");
     }
     let types: &Types = Types::built_in();
     let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
@@ -198,6 +189,28 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         loops: Vec::new(),
         found: Writes::default(),
     };
+    let mutation = match &rule.body {
+        Body::Mutate(mutation) => mutation,
+        Body::Generate(generation) => {
+            writer.generation(generation)?;
+            return Ok(writer.found);
+        }
+        _ => return Ok(writer.found),
+    };
+    if mutation.targets.is_some() || mutation.existing.is_some() {
+        return Err("other objects than that of the request are changed");
+    }
+    // The whole rule is filled in, its preconditions once more: where this fails says what they read.
+    let mut known = Vec::new();
+    let conditions = rule.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
+    for part in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
+        _ = texts(part, &mut known);
+    }
+    let mut filled = Vec::new();
+    let is_plain = mutation.other_templates.iter().all(|template| texts(template, &mut filled));
+    if !is_plain || filled.iter().any(|text| !known.contains(text)) {
+        return Err("a part of a rule is filled in with variables");
+    }
     match &mutation.change {
         Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
         Change::ForEach(loops) => writer.for_each(loops, schema_of(kind), at)?,
@@ -222,10 +235,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
             _ => false,
         }
     };
-    if places
-        .iter()
-        .any(|(place, written)| identifies(place) || (changes_value(written) && is_key(place)))
-    {
+    if places.iter().any(|(place, written)| identifies(place) || (changes_value(written) && is_key(place))) {
         return Err(IDENTITY);
     }
     Ok(writer.found)
@@ -376,11 +386,43 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_or_written_by_position_is_not_known() {
+    fn copies_and_items_with_constant_keys_are_known() {
+        let found =
+            of("{patchStrategicMerge: {metadata: {labels: {a: 'x-{{ request.object.metadata.name }}'}}}}");
+        assert_eq!(found.unwrap(), ["metadata Shape", "metadata.labels Shape", "metadata.labels.a Copied"]);
+        let found =
+            of("{patchStrategicMerge: {spec: {containers: [{name: a, env: [{name: b, value: c}]}]}}}");
+        let expected = [
+            "spec Shape",
+            "spec.containers.* Shape",
+            "spec.containers.*.name Key(Str(\"a\"))",
+            "spec.containers.*.env.* Shape",
+            "spec.containers.*.env.*.name Key(Str(\"b\"))",
+            "spec.containers.*.env.*.value Scalar(Str(\"c\"))",
+        ];
+        assert_eq!(found.unwrap(), expected);
+        let list = "'request.object.spec.[initContainers, containers][]'";
+        let item = "{(name): '{{ element.name }}', image: '{{ element.image }}', tty: true}";
+        let found = of(&format!(
+            "{{foreach: [{{list: {list}, patchStrategicMerge: {{spec: {{containers: [{item}]}}}}}}]}}"
+        ));
+        let expected = [
+            "spec Shape",
+            "spec.containers.* Shape",
+            "spec.containers.*.image Copied",
+            "spec.containers.*.tty Scalar(Bool(true))",
+        ];
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_computed_or_written_by_position_is_not_known() {
         for mutate in [
-            "{patchStrategicMerge: {metadata: {labels: {a: '{{ request.object.metadata.name }}'}}}}",
+            "{patchStrategicMerge: {metadata: {labels: {a: '{{ to_upper(request.object.metadata.name) }}'}}}}",
+            "{patchStrategicMerge: {metadata: {labels: '{{ request.object.spec.nodeSelector }}'}}}",
             "{patchStrategicMerge: {spec: {containers: [{(name): '*', +(tty): true}]}}}",
-            "{patchStrategicMerge: {spec: {containers: [{name: a, tty: true}]}}}",
+            "{patchStrategicMerge: {spec: {containers: [{name: 'a*', tty: true}]}}}",
+            "{patchStrategicMerge: {spec: {containers: [{tty: true}]}}}",
             "{patchStrategicMerge: {spec: {containers: [{<(name): '*', tty: true}]}}}",
             "{patchStrategicMerge: {spec: {(securityContext): {runAsUser: 1}, hostPID: false}}}",
             "{patchStrategicMerge: {spec: {securityContext: {$patch: replace, runAsUser: 1}}}}",
@@ -388,6 +430,10 @@ mod tests {
             "{patchesJson6902: '- {op: copy, from: /metadata/name, path: /metadata/labels/a}'}",
             "{patchesJson6902: '- {op: add, path: /spec/containers/0/tty, value: true}'}",
             "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {hostPID: true}}}]}",
+            "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {containers: [{(image): '{{ element.image }}', tty: true}]}}}]}",
+            "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {initContainers: [{(name): '{{ element.name }}', tty: true}]}}}]}",
+            "{foreach: [{list: request.object.spec.volumes, patchStrategicMerge: {spec: {volumes: [{(name): '{{ element.name }}', emptyDir: {}}]}}}]}",
+            "{foreach: [{list: 'request.object.spec.[initContainers, containers][]', patchStrategicMerge: {spec: {containers: [{name: '{{ element.name }}', tty: true}]}}}]}",
         ] {
             assert!(of(mutate).is_err(), "{mutate}: {:?}", of(mutate));
         }

@@ -6,13 +6,16 @@
 
 use super::loops::{in_item, is_about_item, list_place, place_of};
 use super::templates::{in_element, in_object};
-use super::{COMPUTED, DEEPEST, Done, Unknown, Writer, Written, type_at};
+use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Object, Value};
+
+/// What nests more deeply is not copied as a whole.
+pub(crate) const MOST_PARTS: usize = 8;
 
 /// What a copied value may be.
 #[derive(Clone, Copy, PartialEq)]
@@ -25,6 +28,8 @@ pub(super) enum Wanted {
     Part,
     /// The same, or nothing.
     Optional,
+    /// A scalar, or something with parts that is copied as a whole.
+    Any,
 }
 
 impl<'r> Writer<'r> {
@@ -47,10 +52,29 @@ impl<'r> Writer<'r> {
         self.taken(expr, Wanted::Scalar)
     }
 
-    fn taken(&mut self, expr: &'r Expr, wanted: Wanted) -> Done {
+    pub(super) fn taken(&mut self, expr: &'r Expr, wanted: Wanted) -> Done {
+        if wanted == Wanted::Any && self.is_whole_alone(expr) {
+            return Ok(());
+        }
+        if let Expr::Invoke(call) = self.plain(expr)
+            && call.function.operation() == Some(Operation::Add)
+            && wanted != Wanted::Optional
+        {
+            // Each of its parts has to be there.
+            return call.args.iter().try_for_each(|part| self.taken(part, Wanted::Text));
+        }
         let is_own = self.sources(expr, wanted, 0)?;
         // Which of them it is decides, too.
         self.deciding(expr, is_own)
+    }
+
+    /// Whether a value is something with parts, whatever it is: then nothing is decided.
+    pub(super) fn is_whole_alone(&mut self, expr: &'r Expr) -> bool {
+        let expr = self.plain(expr);
+        let place = if self.is_document { in_object(expr) } else { place_of(expr) };
+        let Some(place) = place.filter(|place| self.is_plain_whole(place)) else { return false };
+        self.found.wholes.insert(place);
+        true
     }
 
     /// The places that a value may come from; whether these are parts of the item of the innermost loop alone.
@@ -61,7 +85,9 @@ impl<'r> Writer<'r> {
         let expr = self.plain(expr);
         if let Some(value) = expr.constant() {
             return match (value, wanted) {
-                (Value::Str(_), _) | (Value::Int(_) | Value::Bool(_), Wanted::Scalar) => Ok(true),
+                (Value::Str(_), _) | (Value::Int(_) | Value::Bool(_), Wanted::Scalar | Wanted::Any) => {
+                    Ok(true)
+                }
                 (Value::Object(object), Wanted::Optional) => match &**object {
                     Object::Optional(None | Some(Value::Str(_))) => Ok(true),
                     _ => Err(COMPUTED),
@@ -84,10 +110,9 @@ impl<'r> Writer<'r> {
             Expr::Or(sides) => all(self, &[&sides[0], &sides[1]], wanted),
             Expr::Rescue { expr, .. } => all(self, &[expr], wanted),
             Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("optional.of", [value]) if wanted == Wanted::Optional => {
-                    all(self, &[value], Wanted::Scalar)
-                }
+                ("optional.of", [value]) if wanted == Wanted::Optional => all(self, &[value], Wanted::Scalar),
                 ("optional.none", []) if wanted == Wanted::Optional => Ok(true),
+                ("string", [value]) if wanted == Wanted::Text => all(self, &[value], wanted),
                 _ if call.function.operation() == Some(Operation::Add) && wanted != Wanted::Optional => {
                     all(self, &call.args.iter().collect::<Vec<_>>(), Wanted::Text)
                 }
@@ -131,7 +156,43 @@ impl<'r> Writer<'r> {
     }
 
     fn leaf(&self, place: &[Step]) -> Option<Leaf> {
+        // Metadata is the same for all kinds.
+        if let ([Step::Key(metadata), Step::Key(key)], None) = (place, self.types.of_kind(self.kind)) {
+            let is_text = **metadata == *"metadata" && matches!(&**key, "name" | "namespace" | "uid");
+            return is_text.then_some(Leaf::String);
+        }
         leaf_of(self.types, type_at(self.types, self.kind, place)?)
+    }
+
+    /// Whether what is at a place is the same in every language: an object or a list of texts, integers and booleans.
+    fn is_plain_whole(&self, place: &[Step]) -> bool {
+        type_at(self.types, self.kind, place)
+            .is_some_and(|ty| is_plain(self.types, ty, 0) && has_texts(self.types, ty, 0))
+    }
+}
+
+fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {
+    if depth > MOST_PARTS {
+        return false;
+    }
+    match resolved(types, ty) {
+        Resolved::Object(def, _) => def.fields.iter().all(|field| is_plain(types, &field.ty, depth + 1)),
+        Resolved::Map(below, _) | Resolved::List(_, below) => is_plain(types, below, depth + 1),
+        Resolved::Leaf => {
+            matches!(leaf_of(types, ty), Some(Leaf::String | Leaf::Int32 | Leaf::Int64 | Leaf::Bool))
+        }
+        Resolved::Unknown => false,
+    }
+}
+
+/// Whether something of a type can have a text in it, which differs from all others.
+fn has_texts(types: &Types, ty: &Type, depth: usize) -> bool {
+    match resolved(types, ty) {
+        _ if depth > MOST_PARTS => false,
+        Resolved::Object(def, _) => def.fields.iter().any(|field| has_texts(types, &field.ty, depth + 1)),
+        Resolved::Map(below, _) | Resolved::List(_, below) => has_texts(types, below, depth + 1),
+        Resolved::Leaf => leaf_of(types, ty) == Some(Leaf::String),
+        Resolved::Unknown => false,
     }
 }
 

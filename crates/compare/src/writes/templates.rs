@@ -235,8 +235,8 @@ impl<'r> Writer<'r> {
             let is_own = matches!(value, Node::Template(Template::Whole(hole))
                 if hole.query.expr.as_ref().ok().and_then(in_element) == Some(vec![Step::Key(key.clone())]));
             // Without the anchor elements of other lists become items of this one.
-            is_named = is_own
-                && (anchor == Anchor::Condition || (anchor == Anchor::None && others.is_empty()));
+            is_named =
+                is_own && (anchor == Anchor::Condition || (anchor == Anchor::None && others.is_empty()));
             if !is_named {
                 return Err(BY_ITEM);
             }
@@ -290,9 +290,20 @@ impl<'r> Writer<'r> {
 
     /// What a variable gives, or a text with variables.
     fn variable(&mut self, template: &'r Template) -> Done {
+        self.filled_in(template, Wanted::Scalar)?;
+        self.add(Written::Copied);
+        Ok(())
+    }
+
+    /// The same, wherever it is written; `whole`: what a variable may give that stands alone.
+    pub(super) fn filled_in(&mut self, template: &'r Template, whole: Wanted) -> Done {
         match template {
             Template::Whole(hole) => {
-                self.sources(hole.query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Scalar, 0)?;
+                let expr = hole.query.expr.as_ref().map_err(|_| COMPUTED)?;
+                if whole == Wanted::Any && self.is_whole_alone(expr) {
+                    return Ok(());
+                }
+                self.sources(expr, whole, 0)?;
                 self.holes.push((**hole).clone());
             }
             Template::Text(text) => {
@@ -304,7 +315,6 @@ impl<'r> Writer<'r> {
             }
             _ => return Err(COMPUTED),
         }
-        self.add(Written::Copied);
         Ok(())
     }
 }

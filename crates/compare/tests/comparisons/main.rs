@@ -9,6 +9,7 @@ use ephor_sources::files::SourceText;
 mod admitted;
 mod changes;
 mod clusters;
+mod copies;
 mod exceptions;
 mod fields;
 mod guides;

@@ -1,0 +1,87 @@
+//! What rules generate.
+//!
+//! In: a rule that generates objects. Out: the places of the object of the request whose values are copied into these, alone or as parts of texts,
+//! and what decides between them. Nothing is written into the object itself.
+
+use super::copies::Wanted;
+use super::{COMPUTED, DEEPEST, Done, Writer};
+use crate::ir::Template;
+use crate::ir::generate::{Draft, Generation, Generator, Place, TextPart};
+use crate::value::Value;
+
+const LOOPS: &str = "objects are generated in loops";
+const CLONED: &str = "objects are copied that exist already";
+
+impl<'r> Writer<'r> {
+    /// What a rule generates.
+    pub(super) fn generation(&mut self, generation: &'r Generation) -> Done {
+        match generation {
+            Generation::One(described) => {
+                self.described(&described.template)?;
+                self.found.holes.append(&mut self.holes);
+                Ok(())
+            }
+            Generation::ForEach(_) => Err(LOOPS),
+            Generation::Expressions(all) => all.iter().try_for_each(|one| match one {
+                Generator::Documents(drafts) => drafts.iter().try_for_each(|draft| self.draft(draft, 0)),
+                Generator::Expression(_) => Err(COMPUTED),
+            }),
+        }
+    }
+
+    /// A description of one object: what identifies it, and its data.
+    fn described(&mut self, template: &'r Template) -> Done {
+        let key = |key: &Template| key.as_const().and_then(Value::as_str).map(str::to_string);
+        match template {
+            Template::Const(value) if ["clone", "cloneList"].iter().any(|key| value.get(key).is_some()) => {
+                Err(CLONED)
+            }
+            Template::Object(pairs)
+                if pairs.iter().any(|(name, _)| {
+                    key(name).is_none_or(|name| matches!(&*name, "clone" | "cloneList"))
+                }) =>
+            {
+                Err(CLONED)
+            }
+            template => self.part(template, 0),
+        }
+    }
+
+    fn part(&mut self, template: &'r Template, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        match template {
+            Template::Const(_) => Ok(()),
+            Template::List(items) => items.iter().try_for_each(|item| self.part(item, depth + 1)),
+            Template::Object(pairs) => pairs.iter().try_for_each(|(key, value)| {
+                key.as_const().ok_or(COMPUTED)?;
+                self.part(value, depth + 1)
+            }),
+            Template::Whole(_) | Template::Text(_) => self.filled_in(template, Wanted::Any),
+            Template::Rounds(_) | Template::Fail(_) => Err(COMPUTED),
+        }
+    }
+
+    /// A document with places to be filled in.
+    fn draft(&mut self, draft: &'r Draft, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        match draft {
+            Draft::Ready(_) => Ok(()),
+            Draft::Whole(place) => self.place(place, Wanted::Any),
+            Draft::Text(parts) => parts.iter().try_for_each(|part| match part {
+                TextPart::Literal(_) => Ok(()),
+                TextPart::Place(place) => self.place(place, Wanted::Text),
+            }),
+            Draft::List(items) => items.iter().try_for_each(|item| self.draft(item, depth + 1)),
+            Draft::Map(members) => members.iter().try_for_each(|(_, value)| self.draft(value, depth + 1)),
+        }
+    }
+
+    fn place(&mut self, place: &'r Place, wanted: Wanted) -> Done {
+        let program = place.program.as_ref().map_err(|_| COMPUTED)?;
+        self.taken(program, wanted)
+    }
+}

@@ -1,0 +1,237 @@
+//! Rules that copy values, and that merge items with constant keys into lists: equal ones are proved, and what one token changes is found.
+
+use ephor_compare::Answer;
+
+use super::changes::{apply, cel, classic, differ, patch, tested};
+use super::compared;
+
+/// Two sides make the same of all objects, whatever may be taken for granted of them.
+fn proved(old: &str, new: &str) {
+    let found = compared(old, new);
+    let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
+    assert!(is_proved, "{:?} {:?}\n{old}\n{new}", found.answer, found.reasons);
+}
+
+fn labelled(value: &str) -> String {
+    classic("Pod", &format!("mutate: {{patchStrategicMerge: {{metadata: {{labels: {{a: '{value}'}}}}}}}}"))
+}
+
+fn labels(value: &str) -> String {
+    apply("pods", &format!("Object{{metadata: Object.metadata{{labels: {{'a': {value}}}}}}}"))
+}
+
+#[test]
+fn a_value_is_copied() {
+    let name = labelled("{{ request.object.metadata.name }}");
+    proved(&name, &labels("object.metadata.name"));
+    differ(&name, &labels("object.metadata.namespace"));
+    differ(&name, &labels("object.spec.schedulerName"));
+    differ(&name, &labels("'a'"));
+    differ(&name, &labels("object.metadata.name + 'x'"));
+    let joined = labelled("x-{{ request.object.metadata.name }}.{{ request.object.metadata.namespace }}");
+    proved(&joined, &labels("'x-' + object.metadata.name + '.' + object.metadata.namespace"));
+    differ(&joined, &labels("'x-' + object.metadata.namespace + '.' + object.metadata.name"));
+    differ(&joined, &labels("'x-' + object.metadata.name + object.metadata.namespace"));
+    // Functions of values are not followed.
+    tested(
+        &labelled("{{ to_upper(request.object.metadata.name) }}"),
+        &labels("object.metadata.name.upperAscii()"),
+    );
+}
+
+#[test]
+fn one_of_two_values_is_copied() {
+    let old = labelled("{{ request.object.spec.hostname || request.object.spec.subdomain || ''none'' }}");
+    let host = "object.spec.?hostname.orValue('')";
+    let domain = "object.spec.?subdomain.orValue('')";
+    let new = |first: &str, second: &str| {
+        labels(&format!("{first} != '' ? {first} : {second} != '' ? {second} : 'none'"))
+    };
+    proved(&old, &new(host, domain));
+    differ(&old, &new(domain, host));
+    differ(&old, &labels(&format!("{host} != '' ? {host} : {domain}")));
+    // An empty text is no value for Kyverno, and no API server shows one there.
+    proved(&old, &labels("object.spec.?hostname.orValue(object.spec.?subdomain.orValue('none'))"));
+}
+
+#[test]
+fn a_value_that_rules_compare_is_not_copied() {
+    let rule = "preconditions: {all: [{key: '{{ request.object.spec.hostname || '''' }}', operator: Equals, value: high}]}\n    mutate: {patchStrategicMerge: {metadata: {labels: {a: '{{ request.object.spec.hostname }}'}}}}";
+    let new = |value: &str| {
+        let condition =
+            "  matchConditions: [{name: a, expression: \"object.spec.?hostname.orValue('') == 'high'\"}]\n";
+        let literal = format!("Object{{metadata: Object.metadata{{labels: {{'a': {value}}}}}}}");
+        cel("pods", condition, &[("ApplyConfiguration", &literal)])
+    };
+    tested(&classic("Pod", rule), &new("object.spec.hostname"));
+    differ(&classic("Pod", rule), &new("'low'"));
+}
+
+/// A loop over containers that merges an item into its own.
+fn each(list: &str, item: &str) -> String {
+    classic(
+        "Pod",
+        &format!(
+            "mutate: {{foreach: [{{list: '{list}', patchStrategicMerge: {{spec: {{containers: [{item}]}}}}}}]}}"
+        ),
+    )
+}
+
+fn containers(fields: &str) -> String {
+    let item = format!("Object.spec.containers{{name: c.name, {fields}}}");
+    apply(
+        "pods",
+        &format!("Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {item})}}}}"),
+    )
+}
+
+#[test]
+fn a_loop_merges_into_its_own_item() {
+    let own = "request.object.spec.containers";
+    let old = each(own, "{name: '{{ element.name }}', workingDir: /a}");
+    proved(&old, &containers("workingDir: '/a'"));
+    differ(&old, &containers("workingDir: '/b'"));
+    differ(&old, &containers("?workingDir: c.name == 'x' ? optional.none() : optional.of('/a')"));
+    let copied = each(own, "{(name): '{{ element.name }}', workingDir: '{{ element.image }}'}");
+    proved(&copied, &containers("workingDir: c.image"));
+    differ(&copied, &containers("workingDir: object.spec.containers[0].image"));
+    differ(&copied, &containers("workingDir: c.name"));
+    // What the first item has is no reason to leave it out of the second one: each has a turn of its own.
+    let added = each(own, "{(name): '{{ element.name }}', +(workingDir): /a}");
+    let absent = "?workingDir: has(c.workingDir) ? optional.none() : optional.of('/a')";
+    proved(&added, &containers(absent));
+    differ(&added, &containers("workingDir: '/a'"));
+    let reversed = "?workingDir: has(c.workingDir) ? optional.of('/a') : optional.none()";
+    differ(&added, &containers(reversed));
+}
+
+#[test]
+fn a_loop_over_several_lists_changes_the_items_of_one() {
+    let old =
+        |item: &str| each("request.object.spec.[ephemeralContainers, initContainers, containers][]", item);
+    let item = "{(name): '{{ element.name }}', resources: {requests: {+(memory): 100Mi}}}";
+    let new = |fields: &str| {
+        containers(&format!("resources: Object.spec.containers.resources{{requests: {{{fields}}}}}"))
+    };
+    let absent = |of: &str, value: &str| {
+        format!("?'memory': c.?resources.?{of}.?memory.hasValue() ? optional.none() : optional.of('{value}')")
+    };
+    proved(&old(item), &new(&absent("requests", "100Mi")));
+    differ(&old(item), &new(&absent("requests", "101Mi")));
+    differ(&old(item), &new(&absent("limits", "100Mi")));
+    differ(&old(item), &new("'memory': '100Mi'"));
+}
+
+#[test]
+fn limits_become_requests() {
+    let both = "element.resources.limits.memory || element.resources.requests.memory";
+    let old = each(
+        "request.object.spec.containers",
+        &format!(
+            "{{(name): '{{{{ element.name }}}}', resources: {{requests: {{memory: '{{{{ {both} }}}}'}}}}}}"
+        ),
+    );
+    let new = |value: &str| {
+        containers(&format!(
+            "resources: Object.spec.containers.resources{{requests: {{?'memory': {value}}}}}"
+        ))
+    };
+    let [limit, request] = ["limits", "requests"].map(|of| format!("c.?resources.?{of}.?memory"));
+    proved(&old, &new(&format!("{limit}.or({request})")));
+    differ(&old, &new(&format!("{request}.or({limit})")));
+    // Where there is no limit the request is what it was.
+    proved(&old, &new(&limit));
+    differ(&old, &new(&format!("{limit}.or(c.?resources.?requests.?cpu)")));
+}
+
+#[test]
+fn an_item_with_a_constant_key_is_merged() {
+    let merge = |item: &str| {
+        classic("Pod", &format!("mutate: {{patchStrategicMerge: {{spec: {{volumes: [{item}]}}}}}}"))
+    };
+    let applied = |item: &str| apply("pods", &format!("Object{{spec: Object.spec{{volumes: [{item}]}}}}"));
+    let old = merge("{name: v, hostPath: {path: /a}}");
+    let path = |path: &str| format!("hostPath: Object.spec.volumes.hostPath{{path: '{path}'}}");
+    proved(&old, &applied(&format!("Object.spec.volumes{{name: 'v', {}}}", path("/a"))));
+    differ(&old, &applied(&format!("Object.spec.volumes{{name: 'v', {}}}", path("/b"))));
+    differ(&old, &applied(&format!("Object.spec.volumes{{name: 'w', {}}}", path("/a"))));
+    differ(&old, &applied("Object.spec.volumes{name: 'v'}"));
+    let two =
+        format!("Object.spec.volumes{{name: 'v', {0}}}, Object.spec.volumes{{name: 'w', {0}}}", path("/a"));
+    differ(&old, &applied(&two));
+    proved(&merge("{name: w, hostPath: {path: /a}}, {name: v, hostPath: {path: /a}}"), &applied(&two));
+}
+
+#[test]
+fn variables_of_the_environment_are_merged_into_each_container() {
+    let old = classic(
+        "Pod",
+        "mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', env: [{name: A, value: a}]}]}}}",
+    );
+    let new = |name: &str, value: &str| {
+        containers(&format!("env: [Object.spec.containers.env{{name: '{name}', value: '{value}'}}]"))
+    };
+    proved(&old, &new("A", "a"));
+    differ(&old, &new("A", "b"));
+    differ(&old, &new("B", "a"));
+    let absent = "?env: has(c.env) ? optional.none() : optional.of([Object.spec.containers.env{name: 'A', value: 'a'}])";
+    differ(&old, &containers(absent));
+    // What is put behind the others is a second one of that name.
+    let operation = "has(c.env) ? JSONPatch{op: 'add', path: '/spec/containers/' + string(i) + '/env/-', value: {'name': 'A', 'value': 'a'}} : JSONPatch{op: 'add', path: '/spec/containers/' + string(i) + '/env', value: [{'name': 'A', 'value': 'a'}]}";
+    let found =
+        compared(&old, &patch("pods", &format!("object.spec.containers.transformList(i, c, {operation})")));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+/// A rule that generates an object for a Deployment.
+fn generated(name: &str, selector: &str) -> String {
+    classic(
+        "Deployment",
+        &format!(
+            "generate: {{apiVersion: policy/v1, kind: PodDisruptionBudget, name: '{name}', namespace: '{{{{ request.object.metadata.namespace }}}}', data: {{spec: {{minAvailable: 1, selector: '{selector}'}}}}}}"
+        ),
+    )
+}
+
+fn generating(name: &str, selector: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1
+kind: GeneratingPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}}]
+  generate:
+  - template:
+      interpolate: cel
+      value: |
+        apiVersion: policy/v1
+        kind: PodDisruptionBudget
+        metadata:
+          name: {name}
+          namespace: (( object.metadata.namespace ))
+        spec:
+          minAvailable: 1
+          selector: {selector}
+"
+    )
+}
+
+#[test]
+fn what_is_generated_has_copies_of_the_object() {
+    let old = generated("{{ request.object.metadata.name }}-pdb", "{{ request.object.spec.selector }}");
+    let found = compared(&old, &generating("(( object.metadata.name ))-pdb", "(( object.spec.selector ))"));
+    let is_proved = !found.differences.iter().any(|one| one.environment.operation != "DELETE");
+    assert!(is_proved && found.reasons.is_empty(), "{:?} {:?}", found.answer, found.reasons);
+    for (name, selector) in [
+        ("(( object.metadata.name ))", "(( object.spec.selector ))"),
+        ("(( object.metadata.namespace ))-pdb", "(( object.spec.selector ))"),
+        ("a-pdb", "(( object.spec.selector ))"),
+        ("(( object.metadata.name ))-pdb", "{matchLabels: {a: b}}"),
+        ("(( object.metadata.name ))-pdb", "{matchLabels: (( object.spec.selector.matchLabels ))}"),
+    ] {
+        let found = compared(&old, &generating(name, selector));
+        let differs = found.differences.iter().any(|one| one.environment.operation == "CREATE");
+        assert!(differs, "{name} {selector}: {:?}", found.answer);
+    }
+}
