@@ -48,7 +48,7 @@ use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{not_quoted, selects, units};
-use super::writes::{Resolved, Writes, Written, leaf_of, looked_at, resolved, type_at, writes};
+use super::writes::{Resolved, Writes, Written, are_alike, leaf_of, looked_at, resolved, type_at, writes};
 
 /// What loops over several lists take for granted: they look for the item of one of them by its name.
 const APART: &str = "no two containers of a pod have one name";
@@ -239,6 +239,7 @@ impl Found {
                 all.copied.extend(own.copied);
                 all.quoted.extend(own.quoted);
                 all.wholes.extend(own.wholes);
+                all.entries.extend(own.entries);
                 all.apart.extend(own.apart);
                 all.named.extend(own.named);
                 all.merges |= own.merges;
@@ -247,6 +248,7 @@ impl Found {
         if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
             return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
         }
+        are_alike(&all.entries, &all.places).map_err(of_samples)?;
         // A merge puts the items that it changes in front of the others.
         if !all.lists.iter().all(|list| keys_of(Types::built_in(), environment, list).is_some()) {
             return Err(of_samples("items of a list without keys are changed one by one"));

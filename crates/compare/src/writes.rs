@@ -6,6 +6,7 @@
 
 mod copies;
 mod documents;
+mod entries;
 mod expressions;
 mod generated;
 mod keyed;
@@ -15,6 +16,7 @@ mod templates;
 use std::collections::BTreeSet;
 
 pub(crate) use copies::{MOST_PARTS, leaf_of};
+pub(crate) use entries::are_alike;
 pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
@@ -84,6 +86,8 @@ pub(crate) struct Writes {
     pub apart: BTreeSet<Vec<Place>>,
     /// The lists of these names.
     pub named: BTreeSet<Place>,
+    /// Maps into which entries are written whose keys are put together, with their value.
+    pub entries: Vec<(Place, Value)>,
     /// Variables that are filled in, whatever the rule does.
     pub holes: Vec<Hole>,
     /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
@@ -184,6 +188,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         kind,
         path: Vec::new(),
         is_document: rule.expressions.is_none(),
+        is_key: false,
         elements: Vec::new(),
         holes: Vec::new(),
         loops: Vec::new(),
@@ -292,6 +297,8 @@ struct Writer<'r> {
     path: Place,
     /// Whether it is a document of a ClusterPolicy, where variables are queries.
     is_document: bool,
+    /// Whether the key of an entry is looked at.
+    is_key: bool,
     /// The lists whose items the loop of a document walks over.
     elements: Vec<Place>,
     /// The variables of a document.

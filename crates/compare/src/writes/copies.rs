@@ -4,7 +4,7 @@
 //! not depend on what it is, as long as nothing tests it: so sides that copy alike values that differ from all others copy alike whatever these are
 //! (`fresh`). A text that is put together has the values as its parts, and shows each of them.
 
-use super::loops::{in_item, is_about_item, list_place, place_of};
+use super::loops::{in_item, is_about_item, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
 use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, resolved, type_at};
 use crate::analysis::reads::Step;
@@ -127,7 +127,8 @@ impl<'r> Writer<'r> {
         let (places, is_own) = match self.is_document {
             true => match (in_object(expr), in_element(expr)) {
                 (Some(place), _) => (vec![place], false),
-                (None, Some(below)) if !self.elements.is_empty() => {
+                // Elsewhere the last element counts.
+                (None, Some(below)) if !self.elements.is_empty() && (self.is_in_list() || self.is_key) => {
                     (self.elements.iter().map(|list| in_items(list, &below)).collect(), true)
                 }
                 _ => return Err(COMPUTED),
@@ -135,7 +136,8 @@ impl<'r> Writer<'r> {
             false => match (place_of(expr), in_item(expr), self.loops.last()) {
                 (Some(place), ..) => (vec![place], false),
                 (None, Some(below), Some((range, _))) => {
-                    (vec![in_items(&list_place(range).ok_or(COMPUTED)?, &below)], true)
+                    let lists = lists_in_turn(range).ok_or(COMPUTED)?;
+                    (lists.iter().map(|list| in_items(list, &below)).collect(), true)
                 }
                 _ => return Err(COMPUTED),
             },

@@ -75,7 +75,11 @@ impl<'r> Writer<'r> {
         if let Some(value) = expr.constant() {
             return self.applied_value(value, at, is_whole, depth);
         }
-        let Expr::Make(make) = expr else { return self.copy(expr) };
+        let make = match expr {
+            Expr::Make(make) => make,
+            Expr::Comprehension(l) => return self.made_entries(l, at),
+            _ => return self.copy(expr),
+        };
         let fields = match &**make {
             Make::Struct(_, fields) => {
                 fields.iter().map(|(key, value, is)| (Some(key.clone()), value, *is)).collect()

@@ -55,6 +55,23 @@ pub(super) fn list_place(expr: &Expr) -> Option<Vec<Step>> {
     place_of(expr)
 }
 
+/// The lists of the object that a loop walks over, one after the other.
+pub(super) fn lists_in_turn(range: &Expr) -> Option<Vec<Vec<Step>>> {
+    match here(range) {
+        Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
+            let each: Option<Vec<_>> = sum.args.iter().map(lists_in_turn).collect();
+            Some(each?.concat())
+        }
+        one => Some(vec![list_place(one)?]),
+    }
+}
+
+/// Whether an API server refuses names with wildcards in a list: that of containers.
+pub(super) fn has_plain_names(list: &[Step]) -> bool {
+    matches!(list.last(), Some(Step::Key(key))
+        if matches!(&**key, "containers" | "initContainers" | "ephemeralContainers"))
+}
+
 /// The place of a value of the object.
 pub(super) fn place_of(expr: &Expr) -> Option<Vec<Step>> {
     let (base, keys) = keys_of(expr)?;

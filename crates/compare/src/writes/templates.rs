@@ -5,7 +5,7 @@
 //! the element, so that each item is changed by itself. Where a loop walks over several lists, elements of the others have other names.
 
 use super::copies::Wanted;
-use super::loops::keys_of;
+use super::loops::{has_plain_names, keys_of};
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::ir::check::{Check, ForEach};
@@ -160,11 +160,17 @@ impl<'r> Writer<'r> {
         };
         self.found.merges = true;
         self.elements = lists_of(list).ok_or(BY_ITEM)?;
+        let known = self.found.places.len();
         let done = self.document(Node::of(document), schema, at, 0);
         let holes = std::mem::take(&mut self.holes);
         self.elements = Vec::new();
         done?;
-        let is_own = one.admit.as_ref().is_none_or(is_about_element);
+        // What is written elsewhere says that there is an element.
+        let is_elsewhere = |(place, written): &(Vec<Step>, Written)| {
+            !place.contains(&Step::Items) && *written != Written::Shape
+        };
+        let is_own = one.admit.as_ref().is_none_or(is_about_element)
+            && !self.found.places.iter().skip(known).any(is_elsewhere);
         let check = Check::Deny(looked_at(&holes, &one.origin));
         let check = ForEach {
             origin: one.origin.clone(),
@@ -182,6 +188,11 @@ impl<'r> Writer<'r> {
     fn document(&mut self, node: Node<'r>, schema: Schema, at: At<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
+        }
+        if let Node::Template(Template::Object(pairs)) = node
+            && let [(key @ Template::Text(_), value)] = &**pairs
+        {
+            return self.filled_key(key, value, at);
         }
         if let Some(members) = node.members() {
             if depth > 0 {
@@ -248,17 +259,12 @@ impl<'r> Writer<'r> {
             return Err(BY_ITEM);
         }
         // A name with wildcards is a pattern for the others.
-        if !self.has_plain_names() {
+        if !has_plain_names(&self.path) {
             return Err("names may have wildcards");
         }
         if !others.is_empty() {
-            let named = |list: &Vec<Step>| {
-                let mut place = list.clone();
-                place.extend([Step::Items, Step::Key(key.clone())]);
-                place
-            };
-            self.found.named.extend(self.elements.iter().cloned());
-            self.found.apart.insert(self.elements.iter().map(named).collect());
+            let lists = self.elements.clone();
+            self.are_apart(&lists, key);
         }
         self.items(|own| {
             own.add(Written::Shape);
@@ -272,12 +278,6 @@ impl<'r> Writer<'r> {
                 own.below(&name, |own| own.document(value, schema, at, depth + 2))
             })
         })
-    }
-
-    /// Whether an API server refuses names with wildcards in the list at the place: that of containers.
-    fn has_plain_names(&self) -> bool {
-        matches!(self.path.last(), Some(Step::Key(key))
-            if matches!(&**key, "containers" | "initContainers" | "ephemeralContainers"))
     }
 
     /// A document with variables that is merged into the object, once.

@@ -235,3 +235,58 @@ fn what_is_generated_has_copies_of_the_object() {
         assert!(differs, "{name} {selector}: {:?}", found.answer);
     }
 }
+
+#[test]
+fn an_entry_for_each_container_is_written() {
+    let list = "request.object.spec.[ephemeralContainers, initContainers, containers][]";
+    let old = |key: &str, value: &str| {
+        classic(
+            "Pod",
+            &format!(
+                "mutate: {{foreach: [{{list: '{list}', patchStrategicMerge: {{metadata: {{annotations: {{'{key}': {value}}}}}}}}}]}}"
+            ),
+        )
+    };
+    let all = "object.spec.containers + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([])";
+    let new = |lists: &str, entry: &str| {
+        let map = format!("({lists}).transformMapEntry(i, c, {entry})");
+        apply("pods", &format!("Object{{metadata: Object.metadata{{annotations: {map}}}}}"))
+    };
+    let armor = old("a/{{ element.name }}", "b");
+    proved(&armor, &new(all, "{'a/' + c.name: 'b'}"));
+    differ(&armor, &new(all, "{'a/' + c.name: 'c'}"));
+    differ(&armor, &new(all, "{'b/' + c.name: 'b'}"));
+    differ(&armor, &new(all, "{'a/' + c.name + 'x': 'b'}"));
+    differ(&armor, &new("object.spec.containers", "{'a/' + c.name: 'b'}"));
+    // Keys may be those of others, so values have to be the same.
+    let found = compared(
+        &old("a/{{ element.name }}", "'{{ element.image }}'"),
+        &new(all, "{'a/' + c.name: c.image}"),
+    );
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+#[test]
+fn what_a_loop_writes_outside_of_items_is_a_statement_about_its_list() {
+    let old = |value: &str| {
+        classic(
+            "Pod",
+            &format!(
+                "mutate: {{foreach: [{{list: request.object.spec.initContainers, patchStrategicMerge: {{metadata: {{labels: {{a: '{value}'}}}}}}}}]}}"
+            ),
+        )
+    };
+    let new = |test: &str, value: &str| {
+        let entry = format!("?'a': {test} ? optional.of({value}) : optional.none()");
+        apply("pods", &format!("Object{{metadata: Object.metadata{{labels: {{{entry}}}}}}}"))
+    };
+    let list = "object.spec.?initContainers.orValue([])";
+    differ(&old("x"), &new(&format!("{list}.size() > 1"), "'x'"));
+    differ(&old("x"), &new(&format!("{list}.exists(c, c.name == 'y')"), "'x'"));
+    // The last one counts, or the first.
+    let found = compared(
+        &old("{{ element.image }}"),
+        &new(&format!("{list}.size() > 0"), &format!("{list}[0].image")),
+    );
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
