@@ -243,6 +243,7 @@ impl Found {
                 all.apart.extend(own.apart);
                 all.named.extend(own.named);
                 all.merges |= own.merges;
+                all.is_first |= own.is_first;
             }
         }
         if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
@@ -257,7 +258,9 @@ impl Found {
         let mut tested = Predicates::default();
         let mut fields = Tested::default();
         // An item that is not changed alike shows by itself.
-        let (mut items, mut uncounted) = (usize::from(!all.lists.is_empty()), None);
+        // What is done to the first one alone shows besides another one.
+        let mut items = usize::from(!all.lists.is_empty()) + 2 * usize::from(all.is_first);
+        let mut uncounted = None;
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {

@@ -76,6 +76,8 @@ pub(crate) struct Writes {
     pub patterns: Vec<(Place, Value)>,
     /// Lists of which each item is changed by itself.
     pub lists: BTreeSet<Place>,
+    /// Whether something is written into the first item of a list.
+    pub is_first: bool,
     /// Places whose values are copied.
     pub copied: BTreeSet<Place>,
     /// Places that are copied with all that is there.
@@ -435,7 +437,8 @@ mod tests {
             "{patchStrategicMerge: {spec: {securityContext: {$patch: replace, runAsUser: 1}}}}",
             "{patchStrategicMerge: {metadata: {name: x}}}",
             "{patchesJson6902: '- {op: copy, from: /metadata/name, path: /metadata/labels/a}'}",
-            "{patchesJson6902: '- {op: add, path: /spec/containers/0/tty, value: true}'}",
+            "{patchesJson6902: '- {op: add, path: /spec/containers/1/tty, value: true}'}",
+            "{patchesJson6902: '- {op: remove, path: /spec/containers/0}'}",
             "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {hostPID: true}}}]}",
             "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {containers: [{(image): '{{ element.image }}', tty: true}]}}}]}",
             "{foreach: [{list: request.object.spec.containers, patchStrategicMerge: {spec: {initContainers: [{(name): '{{ element.name }}', tty: true}]}}}]}",

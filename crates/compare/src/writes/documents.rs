@@ -211,6 +211,13 @@ impl<'r> Writer<'r> {
         for (position, token) in tokens.iter().enumerate() {
             let is_last = position + 1 == tokens.len();
             match at.resolved(self.types) {
+                // The first item stays the first one, and all others are as they were.
+                Resolved::List(_, item) if *token == "0" && !is_last => {
+                    self.found.is_first = true;
+                    self.path.push(Step::Items);
+                    at = At::Type(item);
+                    continue;
+                }
                 Resolved::List(..) => {
                     return match is_last && *token == "-" && is_new {
                         true => Ok(true),

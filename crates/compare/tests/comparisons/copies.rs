@@ -290,3 +290,22 @@ fn what_a_loop_writes_outside_of_items_is_a_statement_about_its_list() {
     );
     assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
 }
+
+#[test]
+fn the_first_item_is_changed() {
+    let old = classic(
+        "Pod",
+        "mutate: {patchesJson6902: \"- {op: add, path: /spec/containers/0/tty, value: true}\"}",
+    );
+    proved(&old, &patch("pods", "[JSONPatch{op: 'add', path: '/spec/containers/0/tty', value: true}]"));
+    differ(&old, &patch("pods", "[JSONPatch{op: 'add', path: '/spec/containers/0/stdin', value: true}]"));
+    let by = |test: &str| {
+        format!("{test} ? [JSONPatch{{op: 'add', path: '/spec/containers/0/tty', value: true}}] : []")
+    };
+    differ(&old, &patch("pods", &by("object.spec.containers.size() == 1")));
+    differ(&old, &patch("pods", &by("!has(object.spec.containers[0].stdin)")));
+    proved(&old, &patch("pods", &by("!object.spec.containers[0].?tty.orValue(false)")));
+    let item = "JSONPatch{op: 'add', path: '/spec/containers/' + string(i) + '/tty', value: true}";
+    differ(&old, &patch("pods", &format!("object.spec.containers.transformList(i, c, {item})")));
+    differ(&old, &containers("tty: true"));
+}
