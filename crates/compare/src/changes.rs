@@ -48,7 +48,9 @@ use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use super::units::{not_quoted, selects, units};
-use super::writes::{Resolved, Writes, Written, are_alike, leaf_of, looked_at, resolved, type_at, writes};
+use super::writes::{
+    Made, Resolved, Writes, Written, are_alike, leaf_of, looked_at, makes_alike, resolved, type_at, writes,
+};
 
 /// What loops over several lists take for granted: they look for the item of one of them by its name.
 const APART: &str = "no two containers of a pod have one name";
@@ -66,7 +68,7 @@ impl Run<'_> {
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
         let found = Found::of(self.sides, environment)?;
-        let Found { reads, tested, fields, items, uncounted, written, lists, copied, merges } = found;
+        let Found { reads, tested, fields, items, uncounted, written, lists, made, copied, merges } = found;
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
@@ -93,7 +95,7 @@ impl Run<'_> {
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
         let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
-        let fresh = Fresh::new(types, &environment.object, [&copied[0], &copied[1]], &written);
+        let fresh = Fresh::new(types, &environment.object, [&copied[0], &copied[1]], &written, &made);
         // Others may show a difference.
         let mut open = None;
         let with_fresh = |case: Case| match copied.iter().all(BTreeSet::is_empty) {
@@ -106,6 +108,9 @@ impl Run<'_> {
             }
             if self.is_late() {
                 return Err(TIME_LIMIT.into());
+            }
+            if made.iter().any(|(place, one)| !one.shows(place, &case.object)) {
+                return Err(of_samples("a function leaves a value as it is"));
             }
             let known = (&reads, &fields);
             match self.differs(environment, known, &case) {
@@ -215,6 +220,8 @@ struct Found {
     written: BTreeSet<String>,
     /// Lists whose items are changed one by one, and those beside them whose items must have other names.
     lists: BTreeSet<Vec<Step>>,
+    /// Places at which is written what a function makes of another one.
+    made: Vec<(Vec<Step>, Made)>,
     /// Places whose values are copied, and those to which they are; then those that are copied with all that is there.
     copied: [BTreeSet<Vec<Step>>; 2],
     merges: bool,
@@ -223,7 +230,10 @@ struct Found {
 impl Found {
     fn of(sides: [&Side; 2], environment: &Environment) -> Result<Found, String> {
         let mut all = Writes::default();
+        // Of each side, what functions make.
+        let mut makes: Vec<Vec<(Vec<Step>, Made)>> = Vec::new();
         for side in sides {
+            let mut made = Vec::new();
             let rules =
                 side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
             for rule in rules.filter(|rule| applies(rule, environment)) {
@@ -240,12 +250,15 @@ impl Found {
                 all.quoted.extend(own.quoted);
                 all.wholes.extend(own.wholes);
                 all.entries.extend(own.entries);
+                made.extend(own.made);
                 all.apart.extend(own.apart);
                 all.named.extend(own.named);
                 all.merges |= own.merges;
                 all.is_first |= own.is_first;
             }
+            makes.push(made);
         }
+        let made = makes_alike(&makes, &all.places).map_err(of_samples)?;
         if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
             return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
         }
@@ -351,6 +364,7 @@ impl Found {
             uncounted,
             written,
             lists,
+            made,
             copied: [copied, all.wholes],
             merges,
         })

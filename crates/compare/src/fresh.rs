@@ -13,15 +13,15 @@ use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Map, Str, Value, stack};
 
 use super::environment::Environment;
-use super::writes::{MOST_PARTS, Resolved, leaf_of, resolved, type_at};
+use super::writes::{MOST_PARTS, Made, Resolved, leaf_of, resolved, type_at};
 
 /// Numbers count down from here: what comes later in an object is less, as requests are that come after limits.
 const FIRST: i64 = 9_000;
 
 /// What is at a place.
 enum At<'t> {
-    /// A scalar, or nothing.
-    Leaf(Option<Leaf>),
+    /// A scalar, or nothing; and what a function makes of it.
+    Leaf(Option<Leaf>, Option<&'t Made>),
     /// Something that is copied with all that is in it.
     Whole(&'t Type),
 }
@@ -43,6 +43,7 @@ impl<'t> Fresh<'t> {
         kind: &[Str; 3],
         [places, wholes]: [&'t BTreeSet<Vec<Step>>; 2],
         written: &BTreeSet<String>,
+        made: &'t [(Vec<Step>, Made)],
     ) -> Fresh<'t> {
         let mut text = String::from("copied");
         while written.iter().any(|other| other.contains(&text)) {
@@ -56,7 +57,8 @@ impl<'t> Fresh<'t> {
         let whole = |place: &'t Vec<Step>| Some((&**place, At::Whole(type_at(types, kind, place)?)));
         let leaf = |place: &'t Vec<Step>| {
             let ty = type_at(types, kind, place);
-            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty))))
+            let made = made.iter().find(|(_, made)| made.of == *place).map(|(_, made)| made);
+            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty)), made))
         };
         let places = wholes.iter().filter_map(whole).chain(places.iter().map(leaf)).collect();
         Fresh { types, places, text, first }
@@ -92,7 +94,7 @@ impl<'t> Fresh<'t> {
     fn with(&self, value: &Value, place: &[Step], at: (&At<'t>, bool), next: &Cell<i64>) -> Value {
         let Some((step, rest)) = place.split_first() else {
             return match at {
-                (At::Leaf(leaf), _) => self.leaf(value, *leaf, next),
+                (At::Leaf(leaf, made), _) => self.leaf(value, (*leaf, *made), next),
                 (At::Whole(_), _) if value.is_null() => value.clone(),
                 (At::Whole(_), false) if value.is_empty() => value.clone(),
                 (At::Whole(ty), _) => self.whole(ty, next, 0).unwrap_or_else(|| value.clone()),
@@ -116,12 +118,15 @@ impl<'t> Fresh<'t> {
         self.first - next.get()
     }
 
-    fn leaf(&self, value: &Value, leaf: Option<Leaf>, next: &Cell<i64>) -> Value {
+    fn leaf(&self, value: &Value, (leaf, made): (Option<Leaf>, Option<&Made>), next: &Cell<i64>) -> Value {
         let number = self.next(next);
         match (value, leaf) {
             (Value::Int(_), _) => Value::Int(number),
             (Value::Str(text), Some(Leaf::Quantity)) if !text.is_empty() => Value::from(number.to_string()),
-            (Value::Str(text), _) if !text.is_empty() => Value::from(format!("{}{number}", self.text)),
+            (Value::Str(text), _) if !text.is_empty() => {
+                let text = format!("{}{number}", self.text);
+                made.map_or_else(|| Value::from(&*text), |made| Value::from(made.changed(&text)))
+            }
             _ => value.clone(),
         }
     }

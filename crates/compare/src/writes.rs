@@ -8,6 +8,7 @@ mod copies;
 mod documents;
 mod entries;
 mod expressions;
+mod functions;
 mod generated;
 mod keyed;
 mod loops;
@@ -17,6 +18,7 @@ use std::collections::BTreeSet;
 
 pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use entries::are_alike;
+pub(crate) use functions::{Made, makes_alike};
 pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
@@ -88,6 +90,8 @@ pub(crate) struct Writes {
     pub apart: BTreeSet<Vec<Place>>,
     /// The lists of these names.
     pub named: BTreeSet<Place>,
+    /// Places at which is written what a function makes of another one.
+    pub made: Vec<(Place, Made)>,
     /// Maps into which entries are written whose keys are put together, with their value.
     pub entries: Vec<(Place, Value)>,
     /// Variables that are filled in, whatever the rule does.

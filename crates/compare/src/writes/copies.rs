@@ -35,6 +35,9 @@ pub(super) enum Wanted {
 impl<'r> Writer<'r> {
     /// A value that is copied to the place.
     pub(super) fn copy(&mut self, expr: &'r Expr) -> Done {
+        if self.made(expr).is_ok() {
+            return Ok(());
+        }
         self.copied(expr)?;
         self.add(Written::Copied);
         Ok(())

@@ -290,6 +290,9 @@ impl<'r> Writer<'r> {
 
     /// What a variable gives, or a text with variables.
     fn variable(&mut self, template: &'r Template) -> Done {
+        if let Template::Rounds(rounds) = template {
+            return self.made_in_rounds(rounds);
+        }
         self.filled_in(template, Wanted::Scalar)?;
         self.add(Written::Copied);
         Ok(())

@@ -309,3 +309,37 @@ fn the_first_item_is_changed() {
     differ(&old, &patch("pods", &format!("object.spec.containers.transformList(i, c, {item})")));
     differ(&old, &containers("tty: true"));
 }
+
+#[test]
+fn the_same_function_of_a_text_is_written() {
+    let pattern = r"^(localhost/|(?:[a-z0-9]+\\.)+[a-z0-9]+/)?(.*)$";
+    let own = "request.object.spec.containers";
+    let old = |pattern: &str, by: &str| {
+        let image = format!(r#""{{{{ regex_replace_all('{pattern}', '{{{{element.image}}}}', '{by}') }}}}""#);
+        each(own, &format!("{{name: '{{{{ element.name }}}}', image: {image}}}"))
+    };
+    let new = |of: &str, pattern: &str, by: &str| {
+        containers(&format!("image: regex.replace({of}, r'{pattern}', r'{by}')"))
+    };
+    let replaced = old(pattern, "r.io/$2");
+    let raw = r"r.io/\\2";
+    proved(&replaced, &new("c.image", pattern, raw));
+    differ(&replaced, &new("c.name", pattern, raw));
+    differ(&replaced, &new("c.image", pattern, r"r.io/\\1"));
+    differ(&replaced, &new("c.image", pattern, r"s.io/\\2"));
+    // Whether another expression matches the same texts is not known.
+    let other = r"^(localhost/|(?:[a-z0-9]+\\.)+[a-z]+/)?(.*)$";
+    let found = compared(&replaced, &new("c.image", other, raw));
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+    // To replace once more changes some.
+    let twice = old(r"^(.*)/library/", "$1/");
+    let item =
+        r"Object.spec.containers{name: c.name, image: regex.replace(c.image, r'^(.*)/library/', r'\\1/')}";
+    let literal = format!("Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {item})}}}}");
+    proved(&twice, &apply("pods", &literal));
+    let found = compared(
+        &twice,
+        &cel("pods", "", &[("ApplyConfiguration", &literal), ("ApplyConfiguration", &literal)]),
+    );
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
