@@ -37,7 +37,7 @@ use crate::value::{Str, Value};
 use super::cover::{MOST_ITEMS, Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
-use super::fresh::Fresh;
+use super::fresh::{Fresh, Names};
 use super::items::Count;
 use super::keyed::{MERGED, has_keys, has_merged_lists, keys_of};
 use super::marked::{Marker, is_counted};
@@ -95,7 +95,8 @@ impl Run<'_> {
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
         let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
-        let fresh = Fresh::new(types, &environment.object, [&copied[0], &copied[1]], &written, &made);
+        let names = Names { environment, tested: &tested, fields: &fields, words: &words };
+        let fresh = Fresh::new(&names, [&copied[0], &copied[1]], &written, &made);
         // Others may show a difference.
         let mut open = None;
         let with_fresh = |case: Case| match copied.iter().all(BTreeSet::is_empty) {
@@ -103,6 +104,9 @@ impl Run<'_> {
             false => fresh.objects(&case.object).into_iter().map(|object| case.with_object(object)).collect(),
         };
         for case in cases.into_iter().filter(is_regular).flat_map(with_fresh) {
+            if fresh.has_failed() {
+                return Err(of_samples("a value is copied that is compared"));
+            }
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
             }
@@ -308,9 +312,14 @@ impl Found {
             is_known(environment, &tree, &fields, place, written)?;
         }
         let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
-        let mut copied: BTreeSet<Vec<Step>> =
-            targets.map(|(place, _)| place.clone()).chain(all.copied.iter().cloned()).collect();
-        if copied.iter().any(|place| !fields.at(place).is_about_presence()) {
+        let targets: BTreeSet<Vec<Step>> = targets.map(|(place, _)| place.clone()).collect();
+        let mut copied: BTreeSet<Vec<Step>> = targets.union(&all.copied).cloned().collect();
+        let is_known = |place: &Vec<Step>| {
+            let of = fields.at(place);
+            let is_text = Fresh::is_text(environment, place) && !targets.contains(place);
+            of.is_about_presence() || (is_text && of.is_about_texts())
+        };
+        if !copied.iter().all(is_known) {
             return Err(of_samples("a value is copied that is compared, or to where one is"));
         }
         for (place, written) in &all.places {
@@ -321,9 +330,6 @@ impl Found {
                 true => _ = copied.insert(place.clone()),
                 false => fields.add_written(place, value),
             }
-        }
-        if copied.iter().any(|place| is_name_tested(place, &tested)) {
-            return Err(of_samples("a name is copied that is compared"));
         }
         for place in &all.wholes {
             let read = tree_at(&tree, place);
@@ -565,16 +571,6 @@ fn is_known(
         }
     };
     Err(of_samples(why))
-}
-
-/// Whether the place is a name that conditions of a policy compare.
-fn is_name_tested(place: &[Step], tested: &Predicates) -> bool {
-    let ([Step::Key(metadata), Step::Key(key)], false) =
-        (place, tested.names.is_empty() && tested.namespaces.is_empty())
-    else {
-        return false;
-    };
-    **metadata == *"metadata" && matches!(&**key, "name" | "namespace")
 }
 
 /// Whether parts of a value are read.

@@ -13,15 +13,53 @@ use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Map, Str, Value, stack};
 
 use super::environment::Environment;
+use super::predicates::Predicates;
+use super::tested::Tested;
+use super::words::{Languages, Words, truths as truths_of};
 use super::writes::{MOST_PARTS, Made, Resolved, leaf_of, resolved, type_at};
 
 /// Numbers count down from here: what comes later in an object is less, as requests are that come after limits.
 const FIRST: i64 = 9_000;
 
+/// By what texts are distinguished.
+pub(crate) struct Names<'t> {
+    /// The kind of the object.
+    pub environment: &'t Environment,
+    /// What rules test anywhere: names and namespaces among it.
+    pub tested: &'t Predicates,
+    /// What they test at each field.
+    pub fields: &'t Tested,
+    /// The texts of languages.
+    pub words: &'t Words,
+}
+
+impl Names<'_> {
+    /// The languages of the texts at a place; `None`: nothing distinguishes them.
+    fn languages(&self, place: &[Step]) -> Option<Languages> {
+        let is_namespace = *self.environment.object[2] == *"Namespace";
+        let names = match place {
+            [Step::Key(metadata), Step::Key(key)] if **metadata == *"metadata" => match &**key {
+                "name" if is_namespace => vec![&self.tested.names, &self.tested.namespaces],
+                "name" => vec![&self.tested.names],
+                "namespace" => vec![&self.tested.namespaces],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let of = self.fields.at(place);
+        if of.is_about_presence() && names.iter().all(|one| one.is_empty()) {
+            return None;
+        }
+        let mut languages = of.languages();
+        languages.globs.extend(names.into_iter().flatten().cloned());
+        Some(languages)
+    }
+}
+
 /// What is at a place.
 enum At<'t> {
-    /// A scalar, or nothing; and what a function makes of it.
-    Leaf(Option<Leaf>, Option<&'t Made>),
+    /// A scalar, or nothing; what a function makes of it, and by what it is distinguished.
+    Leaf(Option<Leaf>, Option<&'t Made>, Option<Languages>),
     /// Something that is copied with all that is in it.
     Whole(&'t Type),
 }
@@ -29,6 +67,9 @@ enum At<'t> {
 /// Gives objects values of their own.
 pub(crate) struct Fresh<'t> {
     types: &'t Types,
+    words: &'t Words,
+    /// Whether there is no other value like one that is not alone.
+    has_failed: Cell<bool>,
     places: Vec<(&'t [Step], At<'t>)>,
     /// A text that no rule writes, nor a part of one.
     text: String,
@@ -39,12 +80,12 @@ pub(crate) struct Fresh<'t> {
 impl<'t> Fresh<'t> {
     /// For the places of objects of a kind; `wholes`: those that are copied with all that is there; `written`: the texts that rules write.
     pub fn new(
-        types: &'t Types,
-        kind: &[Str; 3],
+        names: &Names<'t>,
         [places, wholes]: [&'t BTreeSet<Vec<Step>>; 2],
         written: &BTreeSet<String>,
         made: &'t [(Vec<Step>, Made)],
     ) -> Fresh<'t> {
+        let (types, kind): (&Types, _) = (Types::built_in(), &names.environment.object);
         let mut text = String::from("copied");
         while written.iter().any(|other| other.contains(&text)) {
             text.push('x');
@@ -58,10 +99,10 @@ impl<'t> Fresh<'t> {
         let leaf = |place: &'t Vec<Step>| {
             let ty = type_at(types, kind, place);
             let made = made.iter().find(|(_, made)| made.of == *place).map(|(_, made)| made);
-            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty)), made))
+            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty)), made, names.languages(place)))
         };
         let places = wholes.iter().filter_map(whole).chain(places.iter().map(leaf)).collect();
-        Fresh { types, places, text, first }
+        Fresh { types, words: names.words, has_failed: Cell::new(false), places, text, first }
     }
 
     /// Whether the values of a place are texts.
@@ -94,7 +135,8 @@ impl<'t> Fresh<'t> {
     fn with(&self, value: &Value, place: &[Step], at: (&At<'t>, bool), next: &Cell<i64>) -> Value {
         let Some((step, rest)) = place.split_first() else {
             return match at {
-                (At::Leaf(leaf, made), _) => self.leaf(value, (*leaf, *made), next),
+                (At::Leaf(leaf, made, None), _) => self.leaf(value, (*leaf, *made), next),
+                (At::Leaf(_, _, Some(languages)), _) => self.alike(value, languages, next),
                 (At::Whole(_), _) if value.is_null() => value.clone(),
                 (At::Whole(_), false) if value.is_empty() => value.clone(),
                 (At::Whole(ty), _) => self.whole(ty, next, 0).unwrap_or_else(|| value.clone()),
@@ -129,6 +171,41 @@ impl<'t> Fresh<'t> {
             }
             _ => value.clone(),
         }
+    }
+
+    /// A text that is in the same languages as another one; one that is alone in these stays.
+    fn alike(&self, value: &Value, languages: &Languages, next: &Cell<i64>) -> Value {
+        let Value::Str(text) = value else { return value.clone() };
+        if text.is_empty() {
+            return value.clone();
+        }
+        let own = format!("{}{}", self.text, self.next(next));
+        let candidates =
+            [own.clone(), format!("{text}{own}"), format!("{own}{text}"), format!("{text}{own}{text}")];
+        let all: Vec<Str> = [text.clone()].into_iter().chain(candidates.into_iter().map(Str::from)).collect();
+        let truths = truths_of(languages, &all).unwrap_or_default();
+        let mut others = all.iter().zip(&truths).skip(1);
+        if let Some((other, _)) = others.find(|(_, own)| truths.first() == Some(*own)) {
+            return Value::Str(other.clone());
+        }
+        let is_alone = || {
+            let texts: Vec<Str> = [text.clone()]
+                .into_iter()
+                .chain(self.words.of(languages.clone(), 2)?.iter().cloned())
+                .collect();
+            let found = truths_of(languages, &texts)?;
+            let (first, others) = found.split_first()?;
+            Some(texts.iter().skip(1).zip(others).all(|(other, own)| own != first || *other == *text))
+        };
+        if is_alone() != Some(true) {
+            self.has_failed.set(true);
+        }
+        value.clone()
+    }
+
+    /// Whether a value was found that is not alone, and to which no other one is alike.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.get()
     }
 
     /// Something of a type, with a value that is nowhere else.

@@ -128,14 +128,16 @@ impl Predicates {
     /// Whether nothing but whether a value is there, and empty, is tested.
     pub fn is_about_presence(&self) -> bool {
         let is_nothing = |texts: &BTreeSet<String>| texts.iter().all(String::is_empty);
-        is_nothing(&self.globs)
-            && is_nothing(&self.constants)
-            && self.ints.is_empty()
+        let has_languages = self.regexes.is_empty() && self.made.is_empty();
+        is_nothing(&self.globs) && is_nothing(&self.constants) && has_languages && self.is_about_texts()
+    }
+
+    /// Whether nothing is tested but in which languages the texts are.
+    pub fn is_about_texts(&self) -> bool {
+        self.ints.is_empty()
             && self.amounts.is_empty()
-            && self.regexes.is_empty()
             && self.guessed.is_empty()
             && self.wholes.is_empty()
-            && self.made.is_empty()
             && !self.relates
             && self.open.is_none()
             && self.unless_followed.is_none()

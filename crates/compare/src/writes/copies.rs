@@ -171,8 +171,9 @@ impl<'r> Writer<'r> {
 
     /// Whether what is at a place is the same in every language: an object or a list of texts, integers and booleans.
     fn is_plain_whole(&self, place: &[Step]) -> bool {
+        let of_parts = |ty: &Type| !matches!(resolved(self.types, ty), Resolved::Leaf);
         type_at(self.types, self.kind, place)
-            .is_some_and(|ty| is_plain(self.types, ty, 0) && has_texts(self.types, ty, 0))
+            .is_some_and(|ty| of_parts(ty) && is_plain(self.types, ty, 0) && has_texts(self.types, ty, 0))
     }
 }
 

@@ -55,7 +55,7 @@ fn one_of_two_values_is_copied() {
 }
 
 #[test]
-fn a_value_that_rules_compare_is_not_copied() {
+fn a_value_that_rules_compare_is_copied() {
     let rule = "preconditions: {all: [{key: '{{ request.object.spec.hostname || '''' }}', operator: Equals, value: high}]}\n    mutate: {patchStrategicMerge: {metadata: {labels: {a: '{{ request.object.spec.hostname }}'}}}}";
     let new = |value: &str| {
         let condition =
@@ -63,8 +63,15 @@ fn a_value_that_rules_compare_is_not_copied() {
         let literal = format!("Object{{metadata: Object.metadata{{labels: {{'a': {value}}}}}}}");
         cel("pods", condition, &[("ApplyConfiguration", &literal)])
     };
-    tested(&classic("Pod", rule), &new("object.spec.hostname"));
+    proved(&classic("Pod", rule), &new("object.spec.hostname"));
+    proved(&classic("Pod", rule), &new("'high'"));
     differ(&classic("Pod", rule), &new("'low'"));
+    differ(&classic("Pod", rule), &new("object.metadata.name"));
+    let many = rule.replace("value: high", "value: 'a*'");
+    let new = |value: &str| new(value).replace("== 'high'", ".startsWith('a')").replace("('').", "('').");
+    proved(&classic("Pod", &many), &new("object.spec.hostname"));
+    differ(&classic("Pod", &many), &new("'a'"));
+    differ(&classic("Pod", &many), &new("'ab'"));
 }
 
 /// A loop over containers that merges an item into its own.
@@ -221,6 +228,13 @@ spec:
 fn what_is_generated_has_copies_of_the_object() {
     let old = generated("{{ request.object.metadata.name }}-pdb", "{{ request.object.spec.selector }}");
     let found = compared(&old, &generating("(( object.metadata.name ))-pdb", "(( object.spec.selector ))"));
+    let is_proved = !found.differences.iter().any(|one| one.environment.operation != "DELETE");
+    assert!(is_proved && found.reasons.is_empty(), "{:?} {:?}", found.answer, found.reasons);
+    // Also for some names alone.
+    let some = |policy: &str| policy.replace("kinds: [Deployment]", "kinds: [Deployment], names: [a*, b]");
+    let condition = "  matchConditions: [{name: a, expression: \"object.metadata.name.startsWith('a') || object.metadata.name == 'b'\"}]\n  generate:";
+    let new = generating("(( object.metadata.name ))-pdb", "(( object.spec.selector ))");
+    let found = compared(&some(&old), &new.replace("  generate:", condition));
     let is_proved = !found.differences.iter().any(|one| one.environment.operation != "DELETE");
     assert!(is_proved && found.reasons.is_empty(), "{:?} {:?}", found.answer, found.reasons);
     for (name, selector) in [
