@@ -47,6 +47,8 @@ pub(crate) enum Word {
     Text(Str),
     /// The namespace of the request.
     Namespace,
+    /// Its name: that of the object, or of the one to whose subresource something is sent.
+    Name,
     /// A field of the object.
     Field(Vec<Str>),
     /// A field of a value that a loop walks: the way to the object that has it, and its name.
@@ -59,6 +61,7 @@ impl Word {
         match self {
             Word::Text(text) => format!("{text:?}"),
             Word::Namespace => "its namespace".into(),
+            Word::Name => "name of the request".into(),
             Word::Field(keys) => format!("object.{}", keys.join(".")),
             Word::OfItem(_, _, key) => format!("item.{key}"),
         }
@@ -170,6 +173,7 @@ pub(crate) fn word_of(text: &str, names: &[Str]) -> Option<Word> {
         [request, namespace] if **request == *"request" && **namespace == *"namespace" => {
             Some(Word::Namespace)
         }
+        [request, name] if **request == *"request" && **name == *"name" => Some(Word::Name),
         [request, object, rest @ ..]
             if **request == *"request" && **object == *"object" && !rest.is_empty() =>
         {
@@ -388,6 +392,7 @@ fn of_argument<'v>(e: &Expr, variable: &dyn Fn(u32) -> Option<&'v Expr>) -> Opti
         (Expr::Root, [request, namespace]) if **request == *"request" && **namespace == *"namespace" => {
             Some(Word::Namespace)
         }
+        (Expr::Root, [request, name]) if **request == *"request" && **name == *"name" => Some(Word::Name),
         (Expr::Root, [object, rest @ ..]) if **object == *"object" && !rest.is_empty() => {
             Some(Word::Field(rest.to_vec()))
         }

@@ -37,6 +37,9 @@ use super::requests::{
 };
 use super::side::Side;
 
+/// What is taken for granted of requests whose name is a part of other requests.
+const NAMED: &str = "objects with names of their own, not with `generateName`";
+
 /// More variables in one query are given up.
 const MOST_HOLES: usize = 16;
 
@@ -58,7 +61,11 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     let by_namespace = own.iter().chain(&other).any(|text| text.contains(&Word::Namespace.text()));
     let is_namespaced = || environments(sides).0.iter().all(|environment| environment.resource.namespaced);
     let is_taken = |text: &&String| text.as_str() == NOT_IN_FUTURE;
-    let taken = own.iter().chain(&other).filter(is_taken).cloned().collect();
+    let mut taken: BTreeSet<String> = own.iter().chain(&other).filter(is_taken).cloned().collect();
+    let by_name = own.iter().chain(&other).any(|text| text.contains(&Word::Name.text()));
+    if by_name && environments(sides).0.iter().any(|environment| environment.operation == "CREATE") {
+        taken.insert(NAMED.into());
+    }
     (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], taken))
 }
 
@@ -436,7 +443,7 @@ fn own_field(request: &Request, object: &[&str], key: &Str, language: &str, scal
 fn value_of(word: &Word, object: &[&str], scalar: Missing) -> Option<Expr> {
     let keys = |keys: &[Str]| object.iter().map(|key| Str::from(*key)).chain(keys.iter().cloned()).collect();
     match word {
-        Word::Text(_) | Word::Namespace => None,
+        Word::Text(_) | Word::Namespace | Word::Name => None,
         Word::Field(own) => Some(path(Expr::Root, keys(own), scalar)),
         Word::OfItem(base, way, last) => {
             let way = way.iter().chain([last]).cloned();

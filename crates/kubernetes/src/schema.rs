@@ -1,6 +1,6 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
-//! `schema.txt` has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
+//! `schema.txt`, and `options.txt` beside it, has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
 //! `kind=group/version/Kind` when it is a kind, `is=` when it is no object with known fields (`any`: of any
 //! kind, `object`: with any fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
@@ -14,7 +14,8 @@ use std::sync::{Arc, OnceLock};
 use super::go::{self, GoNames};
 use crate::value::{Str, Value};
 
-const TABLE: &str = include_str!("schema.txt");
+/// What API servers publish, and what is sent to subresources.
+const TABLE: &str = concat!(include_str!("schema.txt"), include_str!("options.txt"));
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -460,3 +460,45 @@ fn conditions_that_cannot_fail_have_no_order() {
     let of_volumes = length("request.object.spec.volumes[].name || `[]`");
     assert!(!is_relative(&compared(&calling(&total, operation), &calling(&of_volumes, operation))));
 }
+
+#[test]
+fn the_object_of_a_request_is_found_by_its_name() {
+    let old = classic(
+        "[{name: own, apiCall: {urlPath: '/api/v1/namespaces/{{request.namespace}}/pods/{{request.name}}', jmesPath: metadata.labels.exec}}]",
+        "{message: m, deny: {conditions: {any: [{key: '{{ own }}', operator: Equals, value: 'false'}]}}}",
+    )
+    .replace("kinds: [Pod], operations: [CREATE, UPDATE]", "kinds: [Pod/exec], operations: [CONNECT]");
+    let new = |name: &str, label: &str| {
+        cel(&format!(
+            "dyn(resource.get('v1', 'pods', request.namespace, {name})).metadata.labels.{label} != 'false'"
+        ))
+        .replace(
+            "operations: [CREATE, UPDATE], resources: [pods]",
+            "operations: [CONNECT], resources: [pods/exec]",
+        )
+    };
+    let found = compared(&old, &new("request.name", "exec"));
+    assert!(is_relative(&found), "{:?} {:?}", found.answer, found.reasons);
+    assert!(!is_relative(&compared(&old, &new("request.name", "debug"))));
+    assert!(!is_relative(&compared(&old, &new("request.namespace", "exec"))));
+    assert!(!is_relative(&compared(&old, &new("object.container", "exec"))));
+}
+
+#[test]
+fn what_is_sent_to_exec_has_types() {
+    let old = classic(
+        "[]",
+        "{message: m, deny: {conditions: {any: [{key: '{{ request.object.container }}', operator: Equals, value: web}, {key: '{{ request.object.stdin || `false` }}', operator: Equals, value: true}]}}}",
+    )
+    .replace("kinds: [Pod], operations: [CREATE, UPDATE]", "kinds: [Pod/exec], operations: [CONNECT]");
+    let new = |expression: &str| {
+        cel(expression).replace(
+            "operations: [CREATE, UPDATE], resources: [pods]",
+            "operations: [CONNECT], resources: [pods/exec]",
+        )
+    };
+    let found = compared(&old, &new("object.container != 'web' && !object.?stdin.orValue(false)"));
+    assert_eq!(found.answer, Answer::Proved, "{:?}", found.reasons);
+    let found = compared(&old, &new("object.container != 'web' && !object.?tty.orValue(false)"));
+    assert_eq!(found.answer, Answer::Differs);
+}

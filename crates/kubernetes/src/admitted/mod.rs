@@ -186,7 +186,22 @@ fn stored(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Resu
     let decoded = encode::without_empty(&pruned(&named, def, types), def, types);
     let decoded = filled::decoded(decoded, def);
     let complete = encode::without_empty(&completed(&decoded, def, types), def, types);
-    filled::stored(kind, complete)
+    match def.field("metadata") {
+        Some(_) => filled::stored(kind, complete),
+        // What is sent to a subresource has none; here it says which object that is.
+        None => {
+            for (key, form) in [("name", "subdomain"), ("namespace", "label")] {
+                let text = named.at(&["metadata", key]).and_then(Value::as_str);
+                if text.is_some_and(|text| formats::fits(form, text) != Some(true)) {
+                    return Err(Refusal::new(format!("metadata.{key}"), Reason::Invalid));
+                }
+            }
+            Ok(match named.get("metadata") {
+                Some(metadata) => complete.with("metadata", metadata.clone()),
+                None => complete,
+            })
+        }
+    }
 }
 
 /// The object with the kind that it is sent as.

@@ -275,3 +275,12 @@ fn texts_with_wildcards_are_refused_where_all_such_texts_are() {
     let is_refused = |object: &Value| has_refused_wildcard(&kind_of(object).unwrap(), object);
     assert!(is_refused(&pod("*", "a")) && is_refused(&pod("a", "*")) && !is_refused(&pod("a", "a")));
 }
+
+#[test]
+fn what_is_sent_to_a_pod_is_admitted_without_what_is_empty() {
+    let kind = ["", "v1", "PodExecOptions"].map(Str::from);
+    let sent = Value::map([("container", Value::from("web")), ("stdin", Value::Bool(false))]);
+    let shown = admitted(&kind, &sent).unwrap().unwrap();
+    let members: Vec<&str> = shown.as_map().unwrap().keys().map(|key| &**key).collect();
+    assert_eq!(members, ["container", "apiVersion", "kind", "command"]);
+}
