@@ -10,6 +10,7 @@ use crate::ir::matcher::{Filter, KindPattern, Matcher};
 use crate::kubernetes::admitted::kind_of;
 use crate::kubernetes::kinds::guessed_plural;
 use crate::kubernetes::{Kinds, Resource};
+use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
 use super::side::Side;
@@ -18,7 +19,10 @@ use super::side::Side;
 const OPERATIONS: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];
 
 /// More kinds are sampled: a rule for all kinds says the same of most of them.
-const MOST_KINDS: usize = 16;
+const MOST_KINDS: usize = 128;
+
+/// The kind of custom resources that rules do not name.
+const CUSTOM: &str = "Widget";
 
 /// Kinds that stand for all others where rules select every kind.
 const TYPICAL: [&str; 4] = ["Pod", "Deployment", "ConfigMap", "ClusterRole"];
@@ -206,19 +210,24 @@ fn kinds(sides: [&Side; 2]) -> Vec<Resource> {
             // No kind begins with a small letter: `none` is a word of autogen.
             let is_name = kind.kind.pattern().starts_with(|c: char| c.is_ascii_uppercase());
             let is_plain = is_name && !kind.kind.is_wild();
+            if kind.kind.is_wild() {
+                let own = kind.kind.pattern().replace('*', CUSTOM).replace('?', "x");
+                add(&mut all, custom(&kind.group, &kind.version, &own));
+                continue;
+            }
             let is_same = |r: &Resource| {
                 kind.kind.matches(&r.kind) && kind.group.matches(&r.group) && kind.version.matches(&r.version)
             };
             if !is_plain || all.iter().any(is_same) {
                 continue;
             }
-            let or = |wild: &crate::value::wildcard::Wildcard, other: &str| match wild.is_wild() {
-                true => other.into(),
-                false => wild.pattern().clone(),
-            };
             let (group, version) = (or(&kind.group, "example.com"), or(&kind.version, "v1"));
             all.push(unknown(group, version, kind.kind.pattern().clone()));
         }
+    }
+    if resource_rules(sides).any(|rule| rule.resources.iter().any(|path| path.resource.is_none())) {
+        let any = Wildcard::new("*");
+        add(&mut all, custom(&any, &any, CUSTOM));
     }
     for rule in resource_rules(sides) {
         let AnyOf::These(groups) = &rule.groups else { continue };
@@ -237,6 +246,37 @@ fn kinds(sides: [&Side; 2]) -> Vec<Resource> {
         }
     }
     all
+}
+
+fn add(all: &mut Vec<Resource>, more: Vec<Resource>) {
+    for one in more {
+        if !all.iter().any(|own| own.kind == one.kind && own.group == one.group) {
+            all.push(one);
+        }
+    }
+}
+
+fn or(wild: &Wildcard, other: &str) -> Str {
+    match wild.is_wild() {
+        true => other.into(),
+        false => wild.pattern().clone(),
+    }
+}
+
+/// Custom resources that a wildcard selects, in a namespace and in none.
+fn custom(group: &Wildcard, version: &Wildcard, kind: &str) -> Vec<Resource> {
+    if !kind.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return Vec::new();
+    }
+    let (group, version) = (or(group, "example.com"), or(version, "v1"));
+    let known = Kinds::built_in().all();
+    if known.iter().any(|own| own.group == group && own.version == version) {
+        // What is in the groups of a server is known.
+        return Vec::new();
+    }
+    let own = unknown(group.clone(), version.clone(), kind.into());
+    let of_cluster = unknown(group, version, format!("Cluster{kind}").into());
+    vec![own, Resource { namespaced: false, ..of_cluster }]
 }
 
 /// A resource of which only this is known.
