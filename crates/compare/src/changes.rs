@@ -222,7 +222,7 @@ struct Found {
     /// Why the number of items is not known.
     uncounted: Option<String>,
     written: BTreeSet<String>,
-    /// Lists whose items are changed one by one, and those beside them whose items must have other names.
+    /// Lists whose items are changed one by one, and others whose items must have other names.
     lists: BTreeSet<Vec<Step>>,
     /// Places at which is written what a function makes of another one.
     made: Vec<(Vec<Step>, Made)>,
@@ -396,7 +396,7 @@ fn applies(rule: &Rule, environment: &Environment) -> bool {
 /// What a rule writes.
 fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, String> {
     let why = match &rule.body {
-        // There is no object of which something could be made.
+        // There is no object to generate something of.
         Body::Generate(_) if environment.operation == "DELETE" && rule.expressions.is_none() => {
             return Ok(Writes::default());
         }

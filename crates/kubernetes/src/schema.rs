@@ -1,6 +1,6 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
-//! `schema.txt`, and `options.txt` beside it, has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
+//! `schema.txt`, like `options.txt`, has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
 //! `kind=group/version/Kind` when it is a kind, `is=` when it is no object with known fields (`any`: of any
 //! kind, `object`: with any fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =

@@ -225,7 +225,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The same in a document.
-    pub(super) fn made_in_rounds(&mut self, rounds: &'r Rounds) -> Done {
+    pub(super) fn computed_in_rounds(&mut self, rounds: &'r Rounds) -> Done {
         let (text, variables) = unquoted(rounds).ok_or(COMPUTED)?;
         let query = LATE.query(&text, &rounds.names);
         let (function, of) = query.expr.as_ref().ok().and_then(called).ok_or(COMPUTED)?;

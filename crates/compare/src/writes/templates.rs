@@ -291,7 +291,7 @@ impl<'r> Writer<'r> {
     /// What a variable gives, or a text with variables.
     fn variable(&mut self, template: &'r Template) -> Done {
         if let Template::Rounds(rounds) = template {
-            return self.made_in_rounds(rounds);
+            return self.computed_in_rounds(rounds);
         }
         self.filled_in(template, Wanted::Scalar)?;
         self.add(Written::Copied);
