@@ -236,6 +236,11 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
             }
         }
     }
+    if let (Change::Expressions { reinvoked: true, .. }, false) =
+        (&mutation.change, writer.found.made.is_empty())
+    {
+        return Err("what is computed may be computed again");
+    }
     let places = &writer.found.places;
     let is_key = |place: &[Step]| {
         let at = place.iter().position(|step| *step == Step::Items);
