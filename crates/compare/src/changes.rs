@@ -47,13 +47,16 @@ use super::seen::{Seen, as_if_admitted, has_names_alone, is_refused_with_its_cla
 use super::side::Side;
 use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
-use super::units::{not_quoted, selects, units};
+use super::units::{not_read, selects, units};
 use super::writes::{
     Made, Resolved, Writes, Written, are_alike, leaf_of, looked_at, makes_alike, resolved, type_at, writes,
 };
 
 /// What loops over several lists take for granted: they look for the item of one of them by its name.
 const APART: &str = "no two containers of a pod have one name";
+
+/// What they take for granted where the name is a pattern.
+const PLAIN_NAMES: &str = "no names of containers that read as numbers, durations or ranges of them";
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -259,6 +262,7 @@ impl Found {
                 all.named.extend(own.named);
                 all.merges |= own.merges;
                 all.is_first |= own.is_first;
+                all.by_pattern |= own.by_pattern;
             }
             makes.push(made);
         }
@@ -331,6 +335,12 @@ impl Found {
                 false => fields.add_written(place, value),
             }
         }
+        for (map, _) in &all.entries {
+            let read = tree_at(&tree, map);
+            if read.whole || is_looked_into(&read) {
+                return Err(of_samples("entries are read that are written under keys with names"));
+            }
+        }
         for place in &all.wholes {
             let read = tree_at(&tree, place);
             if !fields.at(place).is_about_presence() || read.whole || is_looked_into(&read) {
@@ -342,8 +352,15 @@ impl Found {
         if all.apart.iter().flatten().any(|place| !fields.at(place).is_about_presence()) {
             return Err(of_samples("names are compared by which items are found"));
         }
-        let is_text = |place: &&Vec<Step>| !has_names_alone(&environment.object, place);
-        tested.taken.extend(all.quoted.iter().filter(is_text).map(|place| not_quoted(place)));
+        // Quantities and numbers are written in one way.
+        let is_text = |place: &&Vec<Step>| {
+            (Fresh::is_text(environment, place) || all.wholes.contains(*place))
+                && !has_names_alone(&environment.object, place)
+        };
+        tested.taken.extend(all.quoted.iter().filter(is_text).map(|place| not_read(place)));
+        if all.by_pattern {
+            tested.taken.insert(PLAIN_NAMES.into());
+        }
         if !all.apart.is_empty() {
             tested.taken.insert(APART.into());
         }

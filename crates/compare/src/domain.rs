@@ -286,6 +286,10 @@ impl<'d> Domain<'d> {
     }
 
     fn metadata(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Choice> {
+        if tree.get("generateName").is_some() {
+            // Every object here has a name of its own.
+            self.not_all("names that an API server generates");
+        }
         let mut rest = tree.clone();
         rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
         let def = self.types.named("meta/v1.ObjectMeta").cloned();

@@ -243,11 +243,15 @@ const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns
 /// What is taken for granted of texts that become parts of expressions.
 fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
-    tests.quoted.iter().filter(may_have).map(|place| not_quoted(place))
+    tests.quoted.iter().filter(may_have).map(|place| format!("no quotes or braces in {}", path_of(place)))
 }
 
-/// The same of the texts of a place.
-pub(crate) fn not_quoted(place: &[Step]) -> String {
+/// What is taken for granted of texts that documents are filled in with: they hold no variables, and are no anchors.
+pub(crate) fn not_read(place: &[Step]) -> String {
+    format!("no quotes, braces or anchors in {}", path_of(place))
+}
+
+fn path_of(place: &[Step]) -> String {
     let mut path = String::new();
     for step in place {
         match step {
@@ -256,7 +260,7 @@ pub(crate) fn not_quoted(place: &[Step]) -> String {
             Step::Items | Step::Nested => path.push_str("[]"),
         }
     }
-    format!("no quotes or braces in {path}")
+    path
 }
 
 /// Whether a matcher can select requests of an operation.

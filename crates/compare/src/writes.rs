@@ -78,13 +78,15 @@ pub(crate) struct Writes {
     pub patterns: Vec<(Place, Value)>,
     /// Lists of which each item is changed by itself.
     pub lists: BTreeSet<Place>,
+    /// Whether the item of an element is found by its name as a pattern.
+    pub by_pattern: bool,
     /// Whether something is written into the first item of a list.
     pub is_first: bool,
     /// Places whose values are copied.
     pub copied: BTreeSet<Place>,
     /// Places that are copied with all that is there.
     pub wholes: BTreeSet<Place>,
-    /// Those of them that become parts of texts in which variables are looked for.
+    /// Those of them that become parts of documents, in which variables and anchors are looked for.
     pub quoted: BTreeSet<Place>,
     /// Places with names that must not be the same for the items of several lists.
     pub apart: BTreeSet<Vec<Place>>,

@@ -24,8 +24,6 @@ pub(super) enum Wanted {
     Scalar,
     /// A text, which becomes a part of one.
     Text,
-    /// The same in a document: what reads as a variable in it is one.
-    Part,
     /// The same, or nothing.
     Optional,
     /// A scalar, or something with parts that is copied as a whole.
@@ -76,6 +74,9 @@ impl<'r> Writer<'r> {
         let expr = self.plain(expr);
         let place = if self.is_document { in_object(expr) } else { place_of(expr) };
         let Some(place) = place.filter(|place| self.is_plain_whole(place)) else { return false };
+        if self.is_document {
+            self.found.quoted.insert(place.clone());
+        }
         self.found.wholes.insert(place);
         true
     }
@@ -145,14 +146,14 @@ impl<'r> Writer<'r> {
                 _ => return Err(COMPUTED),
             },
         };
-        let is_part = matches!(wanted, Wanted::Text | Wanted::Part);
+        let is_part = wanted == Wanted::Text;
         for place in places {
             match self.leaf(&place) {
                 Some(Leaf::String) => {}
                 Some(Leaf::Quantity | Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString) if !is_part => {}
                 _ => return Err(COMPUTED),
             }
-            if wanted == Wanted::Part {
+            if self.is_document {
                 self.found.quoted.insert(place.clone());
             }
             self.found.copied.insert(place);

@@ -52,6 +52,14 @@ impl<'r> Node<'r> {
         }
     }
 
+    /// Whether it adds what is not there, somewhere; what nests too deeply may do so.
+    fn adds(self, depth: usize) -> bool {
+        let is_one = |(raw, value): (Str, Node<'r>)| {
+            Anchor::parse(&raw).0 == Anchor::AddIfAbsent || value.adds(depth + 1)
+        };
+        depth > DEEPEST || self.members().is_some_and(|members| members.into_iter().any(is_one))
+    }
+
     fn items(self) -> Option<Vec<Node<'r>>> {
         match self {
             Node::Value(Value::List(items)) => Some(items.iter().map(Node::Value).collect()),
@@ -236,7 +244,7 @@ impl<'r> Writer<'r> {
         }
         let members = item.members().ok_or(BY_ITEM)?;
         let mut rest = Vec::new();
-        let mut is_named = false;
+        let (mut is_named, mut is_conditional) = (false, false);
         for (raw, value) in members {
             let (anchor, name) = Anchor::parse(&raw);
             if *name != **key {
@@ -251,6 +259,7 @@ impl<'r> Writer<'r> {
             if !is_named {
                 return Err(BY_ITEM);
             }
+            is_conditional = anchor == Anchor::Condition;
             if let Node::Template(Template::Whole(hole)) = value {
                 self.holes.push((**hole).clone());
             }
@@ -258,10 +267,18 @@ impl<'r> Writer<'r> {
         if !is_named {
             return Err(BY_ITEM);
         }
-        // A name with wildcards is a pattern for the others.
+        // The first item decides about what is added to all of them where no condition comes before it.
+        let adds = |(raw, value): &(Str, Node<'_>)| {
+            Anchor::parse(raw).0 == Anchor::AddIfAbsent || (!is_conditional && value.adds(0))
+        };
+        if rest.iter().any(adds) {
+            return Err("the first item of a list decides about all");
+        }
+        // A name with wildcards is a pattern for the others; so is one that reads as a number.
         if !has_plain_names(&self.path) {
             return Err("names may have wildcards");
         }
+        self.found.by_pattern |= is_conditional;
         if !others.is_empty() {
             let lists = self.elements.clone();
             self.are_apart(&lists, key);
@@ -312,7 +329,7 @@ impl<'r> Writer<'r> {
             Template::Text(text) => {
                 for part in &text.parts {
                     let Part::Hole(query) = part else { continue };
-                    self.sources(query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Part, 0)?;
+                    self.sources(query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Text, 0)?;
                     self.holes.push(Hole { query: query.clone(), rounds: text.rounds.clone() });
                 }
             }
