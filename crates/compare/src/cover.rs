@@ -147,6 +147,14 @@ pub fn compare_observed<'s>(
     found
 }
 
+/// Why sides are not the same that are evaluated in the same way: one of them, or a part of it, is not evaluated when requests are admitted.
+fn not_admitted(sides: [&Side; 2]) -> Option<String> {
+    let [old, new] =
+        sides.map(|side| side.policies().iter().map(|policy| policy.admission).collect::<BTreeSet<bool>>());
+    let differ = !old.is_empty() && !new.is_empty() && old != new;
+    differ.then(|| "some policies of one side alone are not evaluated when requests are admitted".into())
+}
+
 pub(crate) fn of_sides<'s>(
     old: &'s Side,
     new: &'s Side,
@@ -184,7 +192,7 @@ pub(crate) fn of_sides<'s>(
         observer,
         left: options.evaluations,
         objects: 0,
-        reasons: partly.into_iter().collect(),
+        reasons: partly.into_iter().chain(not_admitted([old, new])).collect(),
         relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
         one_key: OneKey::of([old, new]),

@@ -380,3 +380,12 @@ fn a_name_that_an_api_server_generates_is_not_known() {
         compared(&apply("pods", literal), &cel("pods", condition, &[("ApplyConfiguration", literal)]));
     assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
 }
+
+#[test]
+fn a_policy_that_is_not_evaluated_at_admission_is_another_one() {
+    let on = labels("object.metadata.name");
+    let off = on.replace("spec:\n", "spec:\n  evaluation: {admission: {enabled: false}}\n");
+    proved(&on, &on);
+    proved(&off, &off);
+    tested(&on, &off);
+}
