@@ -337,6 +337,27 @@ impl<'r> Writer<'r> {
 }
 
 impl Writes {
+    /// Adds what another rule writes.
+    pub fn merge(&mut self, other: Writes) {
+        self.places.extend(other.places);
+        self.conditions.extend(other.conditions);
+        self.of_items.extend(other.of_items);
+        self.patterns.extend(other.patterns);
+        self.lists.extend(other.lists);
+        self.by_pattern |= other.by_pattern;
+        self.is_first |= other.is_first;
+        self.copied.extend(other.copied);
+        self.wholes.extend(other.wholes);
+        self.quoted.extend(other.quoted);
+        self.apart.extend(other.apart);
+        self.named.extend(other.named);
+        self.made.extend(other.made);
+        self.entries.extend(other.entries);
+        self.holes.extend(other.holes);
+        self.each.extend(other.each);
+        self.merges |= other.merges;
+    }
+
     /// The texts that are written.
     pub fn texts(&self) -> BTreeSet<&str> {
         let texts = self.places.iter().filter_map(|(_, written)| match written {

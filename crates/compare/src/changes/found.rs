@@ -1,0 +1,288 @@
+//! What the rules of both sides that change objects read, test and write together.
+//!
+//! In: both sides, an environment. Out: [`Found`]: what the objects must have that stand for all others. Or why these are not known: what one rule writes
+//! another one reads in a way that is not followed, or writes in another way.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::reads::{Reads, Step, Tree};
+use crate::ir::rule::Body;
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::Leaf;
+use crate::value::Value;
+
+use super::super::cover::MOST_ITEMS;
+use super::super::environment::Environment;
+use super::super::fresh::Fresh;
+use super::super::keyed::{has_merged_lists, keys_of};
+use super::super::marked::{Marker, is_counted};
+use super::super::predicates::Predicates;
+use super::super::seen::has_names_alone;
+use super::super::side::Side;
+use super::super::tested::Tested;
+use super::super::units::{not_read, units};
+use super::super::writes::{
+    Made, Resolved, Writes, Written, are_alike, leaf_of, makes_alike, resolved, type_at,
+};
+use super::checks::{applies, as_check, of_rule, of_samples};
+
+/// What loops over several lists take for granted: they look for the item of one of them by its name.
+const APART: &str = "no two containers of a pod have one name";
+
+/// What they take for granted where the name is a pattern.
+const PLAIN_NAMES: &str = "no names of containers that read as numbers, durations or ranges of them";
+
+/// A place, and what a function makes of another one.
+type Computed = (Vec<Step>, Made);
+
+/// What the rules of both sides read and write together.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What is read, and the places that are written.
+    pub reads: Reads,
+    /// What is tested anywhere.
+    pub tested: Predicates,
+    /// What is tested at each field, and the constants that are written there.
+    pub fields: Tested,
+    /// So many items of lists matter.
+    pub items: usize,
+    /// Why the number of items is not known.
+    pub uncounted: Option<String>,
+    /// The texts that are written; where something is copied all constants of the policies.
+    pub written: BTreeSet<String>,
+    /// Lists whose items are changed one by one, and others whose items must have other names.
+    pub lists: BTreeSet<Vec<Step>>,
+    /// Places at which is written what a function makes of another one.
+    pub made: Vec<Computed>,
+    /// Places whose values are copied, and those to which they are; then those that are copied with all that is there.
+    pub copied: [BTreeSet<Vec<Step>>; 2],
+    /// Whether lists are merged by keys.
+    pub merges: bool,
+}
+
+impl Found {
+    pub fn of(sides: [&Side; 2], environment: &Environment) -> Result<Found, String> {
+        let (all, made) = written(sides, environment)?;
+        let mut found = Found::tested(sides, environment, &all);
+        let mut tree = found.reads.shown.clone();
+        tree.merge(&found.reads.object);
+        for (place, written) in &all.places {
+            is_known(environment, &tree, &found.fields, place, written)?;
+        }
+        found.copies(environment, &all, &tree)?;
+        let mut written: BTreeSet<String> = all.texts().into_iter().map(Into::into).collect();
+        if !found.copied[0].is_empty() {
+            let policies = sides.iter().flat_map(|side| side.policies());
+            policies.for_each(|policy| written.extend(Predicates::of(policy).constants));
+        }
+        Ok(Found {
+            written,
+            lists: all.lists.union(&all.named).cloned().collect(),
+            merges: !all.lists.is_empty() || (all.merges && has_merged_lists(environment)),
+            made,
+            ..found
+        })
+    }
+
+    /// What rules read and test.
+    fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> Found {
+        // An item that is not changed alike shows by itself; what is done to the first one alone shows next to another one.
+        let items = usize::from(!all.lists.is_empty()) + 2 * usize::from(all.is_first);
+        let mut found = Found { items, ..Found::default() };
+        for side in sides {
+            let checks = side.with_rules(&|rule| as_check(rule, environment, true));
+            for unit in units(&checks, environment) {
+                found.reads.merge(&unit.reads);
+                found.tested.merge(&unit.predicates);
+                found.fields.merge(&unit.tested);
+            }
+            // What decides about each item by itself is no statement about a list.
+            let others = side.with_rules(&|rule| as_check(rule, environment, false));
+            for unit in units(&others, environment) {
+                let own = &unit.items;
+                found.items += own.violated.total + own.satisfied.total;
+                found.uncounted = found.uncounted.or_else(|| own.open.clone());
+                if own.violated_by_others || own.satisfied_by_others {
+                    found
+                        .uncounted
+                        .get_or_insert_with(|| "items of one list go with items of another".into());
+                }
+            }
+        }
+        if looks_back(sides, environment) {
+            // The former object decides about what is there already.
+            let mut former = found.reads.object.clone();
+            former.merge(&found.reads.shown);
+            found.reads.old.merge(&former);
+        }
+        found.fields.are_patterns = found.tested.are_patterns;
+        if found.items > MOST_ITEMS {
+            found.uncounted.get_or_insert_with(|| "many statements about items of lists".into());
+        }
+        found.items = found.items.clamp(1, MOST_ITEMS);
+        found
+    }
+
+    /// The places that are written are read, with the constants and copies that are written there; `tree`: what was read before.
+    fn copies(&mut self, environment: &Environment, all: &Writes, tree: &Tree) -> Result<(), String> {
+        let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
+        let targets: BTreeSet<Vec<Step>> = targets.map(|(place, _)| place.clone()).collect();
+        let mut copied: BTreeSet<Vec<Step>> = targets.union(&all.copied).cloned().collect();
+        let is_followed = |place: &Vec<Step>| {
+            let of = self.fields.at(place);
+            let is_text = Fresh::is_text(environment, place) && !targets.contains(place);
+            of.is_about_presence() || (is_text && of.is_about_texts())
+        };
+        if !copied.iter().all(is_followed) {
+            return Err(of_samples("a value is copied that is compared, or to where one is"));
+        }
+        let is_read = |place: &[Step]| {
+            let read = tree_at(tree, place);
+            read.whole || is_looked_into(&read)
+        };
+        if all.entries.iter().any(|(map, _)| is_read(map)) {
+            return Err(of_samples("entries are read that are written under keys with names"));
+        }
+        if all.wholes.iter().any(|place| !self.fields.at(place).is_about_presence() || is_read(place)) {
+            return Err(of_samples("a value is copied that is looked into"));
+        }
+        if all.apart.iter().flatten().any(|place| !self.fields.at(place).is_about_presence()) {
+            return Err(of_samples("names are compared by which items are found"));
+        }
+        for (place, written) in &all.places {
+            self.reads.shown.add(place, false);
+            let (Written::Scalar(value) | Written::Key(value)) = written else { continue };
+            match Fresh::is_amount(environment, place) {
+                // Nothing looks at it: another amount shows whether one is written.
+                true => _ = copied.insert(place.clone()),
+                false => self.fields.add_written(place, value),
+            }
+        }
+        copied.extend(all.apart.iter().flatten().cloned());
+        for place in &copied {
+            self.reads.shown.add(place, false);
+            // What is copied from there may be looked at where it is copied to.
+            if Fresh::is_text(environment, place) {
+                self.fields.add_written(place, &Value::from(""));
+            }
+        }
+        all.wholes.iter().for_each(|place| self.reads.shown.add(place, false));
+        self.taken(environment, all);
+        self.copied = [copied, all.wholes.clone()];
+        Ok(())
+    }
+
+    /// What is taken for granted of what is copied.
+    fn taken(&mut self, environment: &Environment, all: &Writes) {
+        // Quantities and numbers are written in one way.
+        let is_text = |place: &&Vec<Step>| {
+            (Fresh::is_text(environment, place) || all.wholes.contains(*place))
+                && !has_names_alone(&environment.object, place)
+        };
+        let taken = &mut self.tested.taken;
+        taken.extend(all.quoted.iter().filter(is_text).map(|place| not_read(place)));
+        taken.extend(all.by_pattern.then(|| PLAIN_NAMES.into()));
+        taken.extend((!all.apart.is_empty()).then(|| APART.into()));
+    }
+}
+
+/// What the rules of both sides write, and what functions make of it.
+fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<Computed>), String> {
+    let mut all = Writes::default();
+    let mut makes: Vec<Vec<Computed>> = Vec::new();
+    for side in sides {
+        let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
+        for rule in rules.filter(|rule| applies(rule, environment)) {
+            all.merge(of_rule(rule, environment)?);
+        }
+        makes.push(std::mem::take(&mut all.made));
+    }
+    let made = makes_alike(&makes, &all.places).map_err(of_samples)?;
+    are_alike(&all.entries, &all.places).map_err(of_samples)?;
+    if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
+        return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
+    }
+    // A merge puts the items that it changes in front of the others.
+    if !all.lists.iter().all(|list| keys_of(Types::built_in(), environment, list).is_some()) {
+        return Err(of_samples("items of a list without keys are changed one by one"));
+    }
+    Ok((all, made))
+}
+
+/// Whether rules look at the former object in the same way as at the new one: those of ClusterPolicies that generate objects.
+fn looks_back(sides: [&Side; 2], environment: &Environment) -> bool {
+    let mut rules = sides.into_iter().flat_map(|side| side.policies()).flat_map(|policy| policy.all_rules());
+    environment.operation == "UPDATE"
+        && rules.any(|rule| matches!(rule.body, Body::Generate(_)) && rule.expressions.is_none())
+}
+
+/// Whether what is read distinguishes what is written from all else that may be there.
+fn is_known(
+    environment: &Environment,
+    tree: &Tree,
+    fields: &Tested,
+    place: &[Step],
+    written: &Written,
+) -> Result<(), String> {
+    let types: &Types = Types::built_in();
+    let (ty, read) = (type_at(types, &environment.object, place), tree_at(tree, place));
+    let why = match written {
+        Written::Scalar(value) | Written::Key(value) => {
+            let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
+            match ty.and_then(|ty| leaf_of(types, ty)) {
+                _ if is_wild => "a text with wildcards is written",
+                // Two notations of one amount are one class.
+                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => {
+                    "an amount is compared and written"
+                }
+                Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
+                    "a time, or a number with a fraction, is written"
+                }
+                _ => return Ok(()),
+            }
+        }
+        Written::Whole if is_counted(&read) => "the entries of an object that is replaced are read",
+        Written::WholeList if read.whole || read.names => "all of a list that is replaced is read",
+        Written::WholeList if read.items.is_some() || read.nested.is_some() => {
+            let mut below = read.items.as_deref().cloned().unwrap_or_default();
+            if let Some(nested) = &read.nested {
+                below.merge(nested);
+            }
+            let marker = Marker { types, text: "".into(), other: 0 };
+            match ty.map(|ty| resolved(types, ty)) {
+                Some(Resolved::List(_, item)) => match resolved(types, item) {
+                    Resolved::Object(def, _) if marker.has_room(def, &below) => return Ok(()),
+                    _ => "the items of a list that is replaced are read",
+                },
+                _ => "the items of a list that is replaced are read",
+            }
+        }
+        Written::Whole | Written::WholeList | Written::Item | Written::Shape | Written::Copied => {
+            return Ok(());
+        }
+    };
+    Err(of_samples(why))
+}
+
+/// Whether parts of a value are read.
+fn is_looked_into(tree: &Tree) -> bool {
+    tree.names || !tree.keys.is_empty() || tree.items.is_some() || tree.nested.is_some()
+}
+
+/// What is read of a place.
+fn tree_at(tree: &Tree, place: &[Step]) -> Tree {
+    if tree.whole {
+        return Tree::all();
+    }
+    let Some((step, rest)) = place.split_first() else { return tree.clone() };
+    let mut found = Tree::default();
+    let key = match step {
+        Step::Key(key) => tree.get(key),
+        Step::Items | Step::Nested => tree.nested.as_deref(),
+    };
+    // Of an object the items are its values.
+    for below in key.into_iter().chain(tree.items.as_deref()) {
+        found.merge(&tree_at(below, rest));
+    }
+    found
+}
