@@ -3,7 +3,7 @@
 use ephor_compare::{Answer, DifferenceKind, Universe, Verdict};
 use ephor_value::print::json;
 
-use super::{checking, compared};
+use super::{checking, compared, requiring};
 
 fn changing(resources: &str, mutate: &str) -> String {
     policy(resources, &format!("mutate: {mutate}"))
@@ -246,49 +246,19 @@ fn fields_of_which_nothing_is_recorded_prove_nothing() {
 
 #[test]
 fn rules_for_all_kinds_are_about_custom_resources_too() {
-    let old = |kind: &str| {
-        format!(
-            "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {{name: p, annotations: {{pod-policies.kyverno.io/autogen-controllers: none}}}}
-spec:
-  background: false
-  validationFailureAction: Enforce
-  rules:
-  - name: r
-    match: {{any: [{{resources: {{kinds: ['{kind}'], operations: [CREATE, UPDATE]}}}}]}}
-    validate: {{message: m, pattern: {{metadata: {{labels: {{team: '?*'}}}}}}}}
-"
-        )
-    };
+    let old = checking("'*'", "pattern: {metadata: {labels: {team: '?*'}}}");
     let new = |groups: &str, more: &str| {
-        format!(
-            "apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {{name: p}}
-spec:
-  validationActions: [Deny]
-  autogen: {{podControllers: {{controllers: []}}}}
-  matchConstraints:
-    resourceRules: [{{apiGroups: [{groups}], apiVersions: ['*'], operations: [CREATE, UPDATE], resources: ['*']{more}}}]
-  validations: [{{expression: \"object.metadata.?labels.?team.orValue('') != ''\"}}]
-"
-        )
+        requiring(&format!("'*'{more}"), "object.metadata.?labels.?team.orValue('') != ''")
+            .replace("apiGroups: ['']", &format!("apiGroups: [{groups}]"))
+            .replace("apiVersions: [v1]", "apiVersions: ['*']")
+            .replace("resources: ['*', scope: Namespaced]", "resources: ['*'], scope: Namespaced")
     };
-    let found = compared(&old("*"), &new("'*'", ""));
+    let found = compared(&old, &new("'*'", ""));
     assert_eq!(found.answer, Answer::Proved, "{:?}", found.differences);
-    let kinds = |groups: &str, more: &str| {
-        let found = compared(&old("*"), &new(groups, more));
-        assert_eq!(found.answer, Answer::Differs);
-        found.differences.iter().map(|one| one.environment.object[2].to_string()).collect::<Vec<_>>()
-    };
-    let built_in: Vec<String> = ephor_kubernetes::Kinds::built_in()
-        .all()
-        .iter()
-        .map(|one| format!("'{}'", one.group))
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-        .collect();
-    assert!(kinds(&built_in.join(", "), "").contains(&"Widget".to_string()));
-    assert!(!kinds("'*'", ", scope: Namespaced").is_empty());
+    let groups: std::collections::BTreeSet<String> =
+        ephor_kubernetes::Kinds::built_in().all().iter().map(|one| format!("'{}'", one.group)).collect();
+    let built_in = compared(&old, &new(&groups.into_iter().collect::<Vec<_>>().join(", "), ""));
+    assert_eq!(built_in.answer, Answer::Differs);
+    assert!(built_in.differences.iter().all(|one| &*one.environment.object[2] == "Widget"));
+    assert_eq!(compared(&old, &new("'*'", ", scope: Namespaced")).answer, Answer::Differs);
 }
