@@ -275,7 +275,8 @@ fn of_rule(
     let generated = generated(source.policy, rule);
     let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
     let default = operations(source, at);
-    if source.options.to == To::Kubernetes {
+    // Policies of one namespace look up objects of it alone.
+    if source.options.to == To::Kubernetes || source.policy.namespace.is_some() {
         without_roles(rule)?;
     } else if without_roles(rule).is_err() {
         source.note(&format!("spec.rules[{at}].match"), ROLES, notes);

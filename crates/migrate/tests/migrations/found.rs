@@ -30,7 +30,7 @@ fn the_kind_of_generated_data_counts() {
         "    generate: {apiVersion: v1, kind: Secret, name: x, namespace: '{{request.object.metadata.name}}', data: {kind: ConfigMap}}\n",
     ));
     has(&text, &["kind: ConfigMap"]);
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved", "{text}");
 }
 
 #[test]

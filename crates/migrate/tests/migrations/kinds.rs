@@ -331,7 +331,7 @@ fn a_merge_in_a_loop_over_several_lists_changes_the_list_that_it_names() {
               imagePullPolicy: Always
 ",
     );
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved relative", "{text}");
     has(&text, &["object.spec.containers.map(element,"]);
     assert!(!text.contains("initContainers"), "{text}");
 }
@@ -344,7 +344,7 @@ fn computed_keys_of_a_merge_are_entries_for_each_element() {
         patchStrategicMerge: {metadata: {annotations: {'of/{{ element.name }}': 'yes'}}}
 ",
     );
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved relative", "{text}");
     has(&text, &["object.spec.containers.transformMapEntry(", "{'of/' + container.name: 'yes'}"]);
 }
 
@@ -381,7 +381,7 @@ fn regular_expressions_replace_with_groups_by_number() {
               image: \"{{ regex_replace_all('^(.*)$', '{{element.image}}', 'own/$1') }}\"
 ",
     );
-    assert_eq!(word, "tested", "{text}");
+    assert_eq!(word, "proved relative", "{text}");
     has(&text, &["regex.replace(element.image, '^(.*)$', r'own/\\1')"]);
 }
 
@@ -445,4 +445,18 @@ fn tests_of_json_patches_are_conditions_of_what_nothing_before_them_changes() {
         "        - {op: remove, path: /metadata/labels}\n        - {op: test, path: /metadata/labels/a, value: one}\n",
     );
     assert_eq!(word, "refused: a test of a JSON patch of what an operation before it may change");
+}
+
+#[test]
+fn roles_are_refused_in_policies_of_a_namespace() {
+    let policy = rule(
+        "ConfigMap",
+        "    exclude: {any: [{clusterRoles: [admin]}]}\n    validate: {message: m, pattern: {data: {a: b}}}\n",
+    )
+    .replace("spec:\n", "spec:\n  background: false\n");
+    assert_eq!(migrated(&policy).1, "proved relative");
+    // Those look up objects of their own namespace alone.
+    let own =
+        policy.replace("ClusterPolicy", "Policy").replace("  name: p\n", "  name: p\n  namespace: team\n");
+    assert_eq!(migrated(&own).1, "refused: `clusterRoles` of users");
 }

@@ -182,7 +182,7 @@ fn loops_over_containers_change_each_by_its_name() {
                   imagePullPolicy: Always
 ";
     let (text, words) = migrated(&policy("p", rules), &Options::default());
-    assert_eq!(words, ["tested"]);
+    assert_eq!(words, ["proved relative"]);
     assert!(text.contains("object.spec.template.spec.containers.map(element,"), "{text}");
 }
 
@@ -200,7 +200,7 @@ fn generated_objects_become_templates_with_placeholders() {
         data: {owner: 'team-{{ request.object.metadata.name }}'}
 ";
     let (text, words) = migrated(&policy("p", rules), &Options::default());
-    assert_eq!(words, ["tested"]);
+    assert_eq!(words, ["proved"]);
     assert!(text.contains("  evaluation:\n    synchronize:\n      enabled: true\n"), "{text}");
     assert!(text.contains("            namespace: (( object.metadata.name ))\n"), "{text}");
     assert!(text.contains("            owner: team-(( object.metadata.name ))\n"), "{text}");
