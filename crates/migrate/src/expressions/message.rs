@@ -239,13 +239,16 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             is_readable(&faults).then(|| call("string", vec![node]))
         }
         Val::Optional { ty: Ty::Object(_) | Ty::Map(_), .. } => None,
-        Val::Optional { node, ty, faults, .. } if faults.is_empty() => {
-            let default = match ty {
-                Ty::List(_) => crate::cel::build::list(Vec::new()),
-                _ => text(""),
-            };
-            as_string(or_value(node.clone(), default), ty)
-        }
+        Val::Optional { .. } => match val.clone().rescued() {
+            Val::Optional { node, ty, faults, .. } if is_readable(&faults) => {
+                let default = match ty {
+                    Ty::List(_) => crate::cel::build::list(Vec::new()),
+                    _ => text(""),
+                };
+                as_string(or_value(node, default), &ty)
+            }
+            _ => None,
+        },
         Val::Or(sides) if super::lists::is_list(&sides[0]) => {
             let Val::Const(default) = &sides[1] else { return None };
             let own = safe_text(&sides[0].clone().rescued(), scope)?;

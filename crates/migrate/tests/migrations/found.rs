@@ -257,3 +257,17 @@ fn a_path_of_the_api_may_have_group_and_version_in_one_variable() {
     let two = call.replace("spec.scaleTargetRef.apiVersion }}", "metadata.labels.group }}/v1");
     has(&migrated(&rule("HorizontalPodAutoscaler", &two)).0, &["object.metadata.labels.group + '/' + 'v1'"]);
 }
+
+#[test]
+fn a_message_reads_an_entry_under_the_name_of_the_namespace() {
+    let (text, _, notes) = migrated(&rule(
+        "Pod",
+        "    context: [{name: dict, configMap: {name: allowed, namespace: default}}]
+    validate:
+      message: 'one of {{ dict.data.\"{{request.namespace}}\" }}'
+      deny: {conditions: {any: [{key: '{{ request.object.spec.hostname }}', operator: NotEquals, value: '{{ dict.data.\"{{request.namespace}}\" }}'}]}}
+",
+    ));
+    has(&text, &["'one of ' + variables.dict.?data[?request.namespace].orValue('')"]);
+    assert!(!notes.iter().any(|note| note.contains("without")), "{notes:?}");
+}
