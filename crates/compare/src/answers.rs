@@ -130,7 +130,8 @@ impl Domain<'_> {
         depth: usize,
     ) -> Vec<Choice> {
         let empty = Value::Map(Map::new());
-        let Some((kind, def)) = kind.and_then(|kind| Some((kind, self.types.of_kind(kind).cloned()?))) else {
+        let Some((kind, def)) = kind.and_then(|kind| Some((kind, self.types.of_object(kind).cloned()?)))
+        else {
             let key = self.path.last().cloned().unwrap_or_default();
             return self.as_json(|own| own.untyped(&key, tree, depth));
         };

@@ -81,7 +81,7 @@ impl Run<'_> {
         let mut tree = reads.shown.clone();
         tree.merge(&reads.object);
         let marker = Marker { types, text: unread(&written), other: 0 };
-        let def = types.of_kind(&environment.object).map(|def| &**def);
+        let def = types.of_object(&environment.object).map(|def| &**def);
         let mut differing = 0;
         let keyed: Vec<(&Vec<Step>, &[Str])> =
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();

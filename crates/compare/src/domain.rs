@@ -221,7 +221,7 @@ impl<'d> Domain<'d> {
 
     /// The objects. `name`: the name counts.
     pub fn objects(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Value> {
-        let def = self.types.of_kind(&self.kind).cloned();
+        let def = self.types.of_object(&self.kind).cloned();
         let smallest = smallest(&self.kind);
         if tree.whole {
             self.not_all("all of the object is read");

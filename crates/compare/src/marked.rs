@@ -200,7 +200,7 @@ mod tests {
         let types = Types::built_in();
         let marker = Marker { types, text: "unread".into(), other: 0 };
         let pod = ["", "v1", "Pod"].map(Str::from);
-        crate::value::print::json(&marker.object(&object, types.of_kind(&pod).map(|def| &**def), &tree))
+        crate::value::print::json(&marker.object(&object, types.of_object(&pod).map(|def| &**def), &tree))
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn selecting(kind: &[Str; 3], object: &Value, path: &str) -> Option<Value> {
 
 /// The type that has the field at the end of a path, or a list in it, and the type of what is there.
 fn type_at<'t>(types: &'t Types, kind: &[Str; 3], path: &[PathPart]) -> Option<(&'t TypeDef, &'t Type)> {
-    let mut def: &TypeDef = types.of_kind(kind)?;
+    let mut def: &TypeDef = types.of_object(kind)?;
     let mut ty: Option<&Type> = None;
     for step in path {
         if let Some(Type::Named(name, _)) = ty {

@@ -89,7 +89,7 @@ impl Run<'_> {
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
         let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.
-        let ty = Types::built_in().of_kind(&environment.object);
+        let ty = Types::built_in().of_object(&environment.object);
         let ty = ty.map(|def| Type::Named(def.name.clone(), Whole::Merged)).filter(|_| merges);
         let is_own = |case: &Case| ty.as_ref().is_none_or(|ty| is_regular(&case.object, ty));
         let count = all.len();
@@ -224,7 +224,7 @@ fn plain(node: &Node) -> Value {
 /// An object in which the order of items says nothing where the schema of its kind says so.
 pub(crate) fn normal(object: &Value, environment: &Environment) -> Value {
     let types = Types::built_in();
-    match types.of_kind(&environment.object) {
+    match types.of_object(&environment.object) {
         Some(def) => of_def(types, object, def),
         None => object.clone(),
     }

@@ -315,7 +315,7 @@ fn field_at<'t>(
     place: &'t [Step],
 ) -> Result<(&'static TypeDef, &'static Field, &'t Str), bool> {
     let types: &'static Types = Types::built_in();
-    let mut def = types.of_kind(kind);
+    let mut def = types.of_object(kind);
     let mut keys = place.iter().filter_map(|step| match step {
         Step::Key(key) => Some(key),
         Step::Items | Step::Nested => None,

@@ -38,7 +38,7 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
     let operation = if is_write { "write" } else { environment.operation };
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
     let types = Types::built_in();
-    let def = types.of_kind(&environment.object);
+    let def = types.of_object(&environment.object);
     let shown = smallest(&environment.object).and_then(|own| admitted(&environment.object, &own)?.ok());
     for tree in [&reads.object, &reads.shown, &reads.old] {
         shape(types, def.map(|def| &**def), tree, &mut text);

@@ -162,7 +162,7 @@ fn sent_to(environment: &Environment, name: &Str, namespace: &Str, case: &Case) 
 }
 
 fn has_metadata(environment: &Environment) -> bool {
-    let def = Types::built_in().of_kind(&environment.object);
+    let def = Types::built_in().of_object(&environment.object);
     def.is_none_or(|def| def.field("metadata").is_some())
 }
 

@@ -161,7 +161,7 @@ impl<'t> At<'t> {
 pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> Option<&'t Type> {
     let (first, rest) = place.split_first()?;
     let Step::Key(key) = first else { return None };
-    let mut ty = &types.of_kind(kind)?.field(key)?.ty;
+    let mut ty = &types.of_object(kind)?.field(key)?.ty;
     for step in rest {
         ty = match (step, resolved(types, ty)) {
             (Step::Key(key), Resolved::Object(def, _)) => &def.field(key)?.ty,
@@ -188,7 +188,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         return Err("a rule cannot be evaluated");
     }
     let types: &Types = Types::built_in();
-    let at = types.of_kind(kind).map_or(At::Unknown, |def| At::Kind(def));
+    let at = types.of_object(kind).map_or(At::Unknown, |def| At::Kind(def));
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
     let mut writer = Writer {
         types,

@@ -1,7 +1,7 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
 //! `schema.txt`, like `options.txt`, has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
-//! `kind=group/version/Kind` when it is a kind, `is=` when it is no object with known fields (`any`: of any
+//! `kind=group/version/Kind` when it is a kind, `sent=` when it is one of which no server publishes a description, `is=` when it is no object with known fields (`any`: of any
 //! kind, `object`: with any fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
 //! atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
@@ -133,6 +133,8 @@ impl TypeDef {
 pub struct Types {
     all: HashMap<Str, Arc<TypeDef>>,
     kinds: HashMap<[Str; 3], Str>,
+    /// The kinds of what is sent to subresources, of which no server publishes a description.
+    sent: HashMap<[Str; 3], Str>,
 }
 
 impl Types {
@@ -178,6 +180,7 @@ impl Types {
             for word in words {
                 match word.split_once('=') {
                     Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
+                    Some(("sent", kind)) => _ = types.sent.insert(kind_of(kind), name.into()),
                     Some(("is", "object")) => (def.leaf, def.open) = (Some(Leaf::Any), true),
                     Some(("is", leaf)) => def.leaf = leaf_of(leaf),
                     _ => def.whole = Whole::Atomic,
@@ -196,9 +199,14 @@ impl Types {
         self.all.get(name)
     }
 
-    /// The description of a kind.
+    /// The description of a kind, as a server publishes it.
     pub fn of_kind(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
         self.named(self.kinds.get(kind)?)
+    }
+
+    /// The description of a kind of objects that requests have, also of what is sent to subresources, such as `PodExecOptions`.
+    pub fn of_object(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
+        self.of_kind(kind).or_else(|| self.named(self.sent.get(kind)?))
     }
 
     pub(super) fn insert(&mut self, def: TypeDef) {

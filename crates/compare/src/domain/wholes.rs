@@ -45,7 +45,7 @@ impl Domain<'_> {
 
     /// The name of the type of the objects at a place.
     fn type_at(&self, place: &[Step]) -> Option<&str> {
-        let mut def = self.types.of_kind(&self.kind)?;
+        let mut def = self.types.of_object(&self.kind)?;
         let (last, way) = place.split_last()?;
         let mut ty: Option<&Type> = None;
         for step in way.iter().chain([last]) {

@@ -27,7 +27,7 @@ impl Shapes {
     /// Of the objects of a kind; `None`: what is read is not known.
     pub fn new(kind: &[Str; 3], reads: Option<[&Reads; 3]>) -> Shapes {
         let types = Types::built_in();
-        let def = types.of_kind(kind).map(|def| &**def);
+        let def = types.of_object(kind).map(|def| &**def);
         let has_whole_lists =
             reads.is_none_or(|all| all.into_iter().any(|tree| fields_may_be_lists(tree, def, types)));
         let mut found = BTreeSet::new();

@@ -163,7 +163,7 @@ impl<'r> Writer<'r> {
 
     fn leaf(&self, place: &[Step]) -> Option<Leaf> {
         // Metadata is the same for all kinds.
-        if let ([Step::Key(metadata), Step::Key(key)], None) = (place, self.types.of_kind(self.kind)) {
+        if let ([Step::Key(metadata), Step::Key(key)], None) = (place, self.types.of_object(self.kind)) {
             let is_text = **metadata == *"metadata" && matches!(&**key, "name" | "namespace" | "uid");
             return is_text.then_some(Leaf::String);
         }

@@ -55,6 +55,18 @@ pub(super) fn list_place(expr: &Expr) -> Option<Vec<Step>> {
     place_of(expr)
 }
 
+/// The list of which a filter chooses items, and what it wants of them.
+fn unfiltered(range: &Expr) -> (&Expr, Option<&Expr>) {
+    match here(range) {
+        Expr::Comprehension(l)
+            if l.kind == ComprehensionKind::List && !l.two && matches!(here(&l.body), Expr::Local(0)) =>
+        {
+            (&l.range, l.keep.as_ref())
+        }
+        _ => (range, None),
+    }
+}
+
 /// The lists of the object that a loop walks over, one after the other.
 pub(super) fn lists_in_turn(range: &Expr) -> Option<Vec<Vec<Step>>> {
     match here(range) {
@@ -179,16 +191,14 @@ impl<'r> Writer<'r> {
             return Err(BY_ITEM);
         };
         let Expr::Comprehension(l) = here(expr) else { return Err(BY_ITEM) };
+        let (range, chosen) = unfiltered(&l.range);
         let is_own =
-            l.kind == ComprehensionKind::List && !l.two && list_place(&l.range).as_ref() == Some(&self.path);
+            l.kind == ComprehensionKind::List && !l.two && list_place(range).as_ref() == Some(&self.path);
         if !is_own || !self.loops.is_empty() || self.is_in_list() {
             return Err(BY_ITEM);
         }
-        self.loops.push((&l.range, false));
-        let done = match &l.keep {
-            Some(keep) => self.condition(keep),
-            None => Ok(()),
-        };
+        self.loops.push((range, false));
+        let done = chosen.into_iter().chain(&l.keep).try_for_each(|keep| self.condition(keep));
         let done = done.and_then(|()| self.items(|own| own.item(&l.body, keys, At::Type(item), depth)));
         self.loops.pop();
         done

@@ -208,13 +208,7 @@ impl<'r> Writer<'r> {
             }
             return members.into_iter().try_for_each(|(raw, value)| {
                 let (anchor, key) = Anchor::parse(&raw);
-                let is_followed = match anchor {
-                    Anchor::None => true,
-                    // Of all items it is merged into one.
-                    Anchor::AddIfAbsent => true,
-                    _ => false,
-                };
-                if key == DIRECTIVE || !is_followed {
+                if key == DIRECTIVE || !matches!(anchor, Anchor::None | Anchor::AddIfAbsent) {
                     return Err("an anchor decides about a whole list or document");
                 }
                 let key = Str::from(key);

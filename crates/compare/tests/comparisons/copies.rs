@@ -389,3 +389,32 @@ fn a_policy_that_is_not_evaluated_at_admission_is_another_one() {
     proved(&off, &off);
     tested(&on, &off);
 }
+
+#[test]
+fn a_loop_chooses_elements() {
+    let old = |condition: &str| {
+        classic(
+            "Pod",
+            &format!(
+                "mutate: {{foreach: [{{list: request.object.spec.containers, preconditions: {{all: [{condition}]}}, patchStrategicMerge: {{spec: {{containers: [{{name: '{{{{ element.name }}}}', imagePullPolicy: Always}}]}}}}}}]}}"
+            ),
+        )
+    };
+    let new = |test: &str, policy: &str| {
+        let item = format!("Object.spec.containers{{name: c.name, imagePullPolicy: '{policy}'}}");
+        apply(
+            "pods",
+            &format!(
+                "Object{{spec: Object.spec{{containers: object.spec.containers.filter(c, {test}).map(c, {item})}}}}"
+            ),
+        )
+    };
+    let latest = old("{key: '{{ element.image }}', operator: Equals, value: '*:latest'}");
+    proved(&latest, &new("c.image.endsWith(':latest')", "Always"));
+    differ(&latest, &new("c.image.endsWith(':latest')", "Never"));
+    differ(&latest, &new("c.image.endsWith('latest')", "Always"));
+    differ(&latest, &new("!c.image.endsWith(':latest')", "Always"));
+    differ(&latest, &new("object.spec.containers.exists(d, d.image.endsWith(':latest'))", "Always"));
+    differ(&latest, &new("object.spec.containers[0].image.endsWith(':latest')", "Always"));
+    differ(&latest, &new("true", "Always"));
+}

@@ -96,7 +96,7 @@ impl Refusal {
 /// nothing is recorded, such as custom resources.
 pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
-    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
     Some(stored_and_shown(kind, object, (def, types), true))
 }
 
@@ -104,7 +104,7 @@ pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal
 /// updates of `pods/ephemeralcontainers` add. Whether the update may change what it changes is not looked at.
 pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
-    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
     Some(stored_and_shown(kind, object, (def, types), false))
 }
 
@@ -112,7 +112,9 @@ pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Valu
 /// `is_new`: whether it is created.
 pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
     let types = Types::built_in();
-    let Some(def) = types.of_kind(kind).filter(|def| table::has_rules(&def.name)) else { return Vec::new() };
+    let Some(def) = types.of_object(kind).filter(|def| table::has_rules(&def.name)) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     check::never_set(object, (def, types), is_new, &mut found);
     found
@@ -143,7 +145,7 @@ pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
         })
     }
     let types = Types::built_in();
-    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name));
+    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name));
     def.is_some_and(|def| of_object(object, def, types, 0))
 }
 
@@ -158,7 +160,7 @@ pub fn kind_of(object: &Value) -> Option<[Str; 3]> {
 /// cannot be decoded, or nothing is recorded of its kind. Fields that have defaults are filled in.
 pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value> {
     let types = Types::built_in();
-    let def = types.of_kind(kind).filter(|def| table::has_rules(&def.name))?;
+    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
     let stored = stored(kind, object, def, types).ok()?;
     Some(encode::shown(&stored, def, types))
 }

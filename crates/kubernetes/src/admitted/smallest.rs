@@ -20,7 +20,7 @@ fn table() -> &'static HashMap<&'static str, Value> {
 /// The smallest object of a kind that an API server admits, with the name `a`; `None` for kinds of which nothing is
 /// recorded.
 pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
-    let def = Types::built_in().of_kind(kind)?;
+    let def = Types::built_in().of_object(kind)?;
     let rest = table().get(def.short_name()).filter(|_| super::table::has_rules(&def.name))?;
     let [group, version, name] = kind;
     let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
@@ -34,7 +34,7 @@ pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
 
 /// What every object of a kind has that an API server admits: the smallest one without what others may have in its place.
 pub fn always(kind: &[Str; 3]) -> Option<Value> {
-    let def = Types::built_in().of_kind(kind)?;
+    let def = Types::built_in().of_object(kind)?;
     Some(without_alternatives(&smallest(kind)?, &kind[2], def))
 }
 
@@ -65,7 +65,7 @@ fn without_alternatives(value: &Value, kind: &str, def: &TypeDef) -> Value {
 /// number) may be there or not. Names are `a`, so a second item needs another one.
 pub fn required_item(kind: &[Str; 3], path: &[&str]) -> Option<Value> {
     let types = Types::built_in();
-    let def = types.of_kind(kind).filter(|def| super::table::has_rules(&def.name))?;
+    let def = types.of_object(kind).filter(|def| super::table::has_rules(&def.name))?;
     let is_field = |step: &&&str| !matches!(**step, "[]" | "*") && step.parse::<usize>().is_err();
     let steps: Vec<&str> = path.iter().filter(is_field).copied().collect();
     let Type::List(_, item) = type_at(def, &steps, types)? else { return None };
