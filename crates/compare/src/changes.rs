@@ -95,7 +95,7 @@ impl Run<'_> {
             true => vec![case],
             false => fresh.objects(&case.object).into_iter().map(|object| case.with_object(object)).collect(),
         };
-        for case in cases.into_iter().filter(is_regular).flat_map(with_fresh) {
+        for case in cases.into_iter().flat_map(with_fresh).filter(is_regular) {
             if fresh.has_failed() {
                 return Err(of_samples("a value is copied that is compared"));
             }

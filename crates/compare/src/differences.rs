@@ -100,10 +100,11 @@ impl Run<'_> {
                 (kind, of, is_deletion, [by(&old), by(&new)])
             }
         };
-        let is_better = self
-            .found
-            .get(&key)
-            .is_none_or(|known| (universe, size(&case.object)) < (known.universe, size(&known.object)));
+        let rank = (universe, is_without_effect(&case.object, [&old, &new]), size(&case.object));
+        let is_better = self.found.get(&key).is_none_or(|known| {
+            let is_without = is_without_effect(&known.object, [&known.old, &known.new]);
+            rank < (known.universe, is_without, size(&known.object))
+        });
         if is_better {
             let environment = environment.clone();
             let Case { object, old: old_object, around } = case;
@@ -212,6 +213,9 @@ impl Run<'_> {
             {
                 difference.object = seen.object;
             }
+            // What changes something does so in the end, too.
+            let has_effect = |object: &Value, sides: [&Judgement; 2]| !is_without_effect(object, sides);
+            let keeps_effect = has_effect(&difference.object, [&difference.old, &difference.new]);
             let stays_alike = is_in_clusters && self.is_judged_alike(&environment, &of(&difference.object));
             let mut shows = |object: &Value| {
                 let case = of(object);
@@ -220,7 +224,9 @@ impl Run<'_> {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()
-                    && self.differ(&environment, &case).is_some_and(|(same, ..)| same == kind)
+                    && self.differ(&environment, &case).is_some_and(|(same, old, new)| {
+                        same == kind && (!keeps_effect || has_effect(object, [&old, &new]))
+                    })
                     && self.universe(&environment, &seen_in_clusters(&environment, &case), kind) == universe
                     && (!stays_alike || self.is_judged_alike(&environment, &case))
             };
@@ -274,6 +280,15 @@ impl Run<'_> {
         let objects = self.objects;
         Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
     }
+}
+
+/// Whether one side fails where the other one leaves the object as it is: of several differences of one kind this is the last to be shown.
+fn is_without_effect(object: &Value, sides: [&Judgement; 2]) -> bool {
+    let fails = |one: &Judgement| one.verdict == Verdict::Error;
+    let changes = |one: &Judgement| {
+        one.changed.as_ref().is_some_and(|changed| !changed.is_null() && !changed.json_eq(object))
+    };
+    sides.into_iter().any(fails) && !sides.into_iter().any(changes)
 }
 
 /// Whether rules changed and generated the same objects.

@@ -78,6 +78,8 @@ pub(crate) struct Writes {
     pub patterns: Vec<(Place, Value)>,
     /// Lists of which each item is changed by itself.
     pub lists: BTreeSet<Place>,
+    /// Whether a loop may fail for one element, and so for all of them.
+    pub may_fail: bool,
     /// Whether the item of an element is found by its name as a pattern.
     pub by_pattern: bool,
     /// Whether something is written into the first item of a list.
@@ -344,6 +346,7 @@ impl Writes {
         self.of_items.extend(other.of_items);
         self.patterns.extend(other.patterns);
         self.lists.extend(other.lists);
+        self.may_fail |= other.may_fail;
         self.by_pattern |= other.by_pattern;
         self.is_first |= other.is_first;
         self.copied.extend(other.copied);

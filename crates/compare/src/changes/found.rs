@@ -9,7 +9,7 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::rule::Body;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::Leaf;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 use super::super::cover::MOST_ITEMS;
 use super::super::environment::Environment;
@@ -86,8 +86,9 @@ impl Found {
 
     /// What rules read and test.
     fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> Found {
-        // An item that is not changed alike shows by itself; what is done to the first one alone shows next to another one.
-        let items = usize::from(!all.lists.is_empty()) + 2 * usize::from(all.is_first);
+        // An item that is not changed alike shows by itself; what is done to the first one alone, or what ends a loop, shows next to another one.
+        let items =
+            usize::from(!all.lists.is_empty()) + usize::from(all.may_fail) + 2 * usize::from(all.is_first);
         let mut found = Found { items, ..Found::default() };
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
@@ -168,8 +169,24 @@ impl Found {
         }
         all.wholes.iter().for_each(|place| self.reads.shown.add(place, false));
         self.taken(environment, all);
+        copied.extend(self.keys(environment, all));
         self.copied = [copied, all.wholes.clone()];
         Ok(())
+    }
+
+    /// The keys of items that are changed one by one: no two of a list have the same, though they may be of one class.
+    fn keys(&self, environment: &Environment, all: &Writes) -> Vec<Vec<Step>> {
+        let of_list = |list: &Vec<Step>| {
+            let keys = keys_of(Types::built_in(), environment, list).unwrap_or_default();
+            let place =
+                |key: &Str| list.iter().cloned().chain([Step::Items, Step::Key(key.clone())]).collect();
+            keys.iter().map(place).collect::<Vec<Vec<Step>>>()
+        };
+        let is_followed = |place: &Vec<Step>| {
+            let of = self.fields.at(place);
+            of.is_about_presence() || (Fresh::is_text(environment, place) && of.is_about_texts())
+        };
+        all.lists.iter().flat_map(of_list).filter(is_followed).collect()
     }
 
     /// What is taken for granted of what is copied.

@@ -15,6 +15,7 @@ use crate::ir::shape::Anchor;
 use crate::ir::template::{Hole, Part};
 use crate::ir::walk::holds;
 use crate::ir::{Conditions, Expr, Origin, Template};
+use crate::kubernetes::admitted::needed;
 use crate::kubernetes::schema::ListKind;
 use crate::patch::merge::DIRECTIVE;
 use crate::patch::schema::Schema;
@@ -171,7 +172,6 @@ impl<'r> Writer<'r> {
         let known = self.found.places.len();
         let done = self.document(Node::of(document), schema, at, 0);
         let holes = std::mem::take(&mut self.holes);
-        self.elements = Vec::new();
         done?;
         // What is written elsewhere says that there is an element.
         let is_elsewhere = |(place, written): &(Vec<Step>, Written)| {
@@ -179,6 +179,11 @@ impl<'r> Writer<'r> {
         };
         let is_own = one.admit.as_ref().is_none_or(is_about_element)
             && !self.found.places.iter().skip(known).any(is_elsewhere);
+        // What fails for one element ends the loop for all.
+        let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
+        let parts = admit.flat_map(|one| [&one.key, &one.value]);
+        self.found.may_fail |= parts.into_iter().any(|part| self.may_fail_in(part))
+            || holes.iter().any(|hole| hole.query.expr.as_ref().map_or(true, |expr| self.may_fail(expr)));
         let check = Check::Deny(looked_at(&holes, &one.origin));
         let check = ForEach {
             origin: one.origin.clone(),
@@ -189,7 +194,36 @@ impl<'r> Writer<'r> {
             check,
         };
         self.found.each.push((check, is_own));
+        self.elements = Vec::new();
         Ok(())
+    }
+
+    fn may_fail_in(&self, template: &Template) -> bool {
+        match template {
+            Template::Const(_) => false,
+            Template::Whole(hole) => hole.query.expr.as_ref().map_or(true, |expr| self.may_fail(expr)),
+            _ => true,
+        }
+    }
+
+    /// Whether an expression fails for some elements: what it reads of them may be missing.
+    fn may_fail(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Const(_) | Expr::Rescue { .. } => false,
+            Expr::Or(sides) | Expr::And(sides) => sides.iter().any(|side| self.may_fail(side)),
+            Expr::Not(inner) => self.may_fail(inner),
+            other => {
+                let is_there = |below: &[Step], list: &Vec<Step>| {
+                    let [Step::Key(key)] = below else { return false };
+                    let ty = type_at(self.types, self.kind, list).map(|ty| resolved(self.types, ty));
+                    let Some(Resolved::List(_, item)) = ty else { return false };
+                    let Resolved::Object(def, _) = resolved(self.types, item) else { return false };
+                    needed(&def.name).contains(&&**key)
+                };
+                let below = in_element(other);
+                !below.is_some_and(|below| self.elements.iter().all(|list| is_there(&below, list)))
+            }
+        }
     }
 
     /// A document that is merged.

@@ -418,3 +418,18 @@ fn a_loop_chooses_elements() {
     differ(&latest, &new("object.spec.containers[0].image.endsWith(':latest')", "Always"));
     differ(&latest, &new("true", "Always"));
 }
+
+#[test]
+fn what_fails_for_one_element_ends_the_loop_for_all() {
+    let own = "request.object.spec.containers";
+    let old = each(own, "{name: '{{ element.name }}', terminationMessagePath: '{{ element.workingDir }}'}");
+    proved(&old, &containers("terminationMessagePath: c.workingDir"));
+    // A container without the field is no failure here, so those next to it are changed.
+    let new = containers("?terminationMessagePath: c.?workingDir");
+    let found = compared(&old, &new);
+    let is_changed = |one: &ephor_compare::Difference| {
+        one.old.verdict == ephor_compare::Verdict::Error
+            && one.new.changed.as_ref().is_some_and(|changed| !changed.json_eq(&one.object))
+    };
+    assert!(found.differences.iter().any(is_changed), "{:?} {:?}", found.answer, found.differences);
+}
