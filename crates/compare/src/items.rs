@@ -395,9 +395,11 @@ impl Items {
             true => count.clone().and(&one),
             false => count.clone().or(&one),
         };
-        match kind {
+        let is_about_items = self.is_about_items(node);
+        // Of a statement about each item.
+        let each = |need: Need| match is_about_items {
             // Of each item it says something of other lists, too.
-            Loop::Each if plain && !self.is_about_items(node) => Need {
+            false => Need {
                 to_hold: Count::default(),
                 to_fail: need.to_fail.and(&one),
                 holds_by_others: need.holds_by_others || need.to_hold.total > 0,
@@ -405,37 +407,21 @@ impl Items {
                 holds_without: true,
                 fails_without: need.fails_without,
             },
-            Loop::Some if plain && !self.is_about_items(node) => Need {
-                to_hold: need.to_hold.and(&one),
-                to_fail: Count::default(),
-                holds_by_others: need.holds_by_others,
-                fails_by_others: need.fails_by_others || need.to_fail.total > 0,
-                holds_without: need.holds_without,
-                fails_without: true,
+            // One item is enough to fail, with what this needs; each that stays has what it needs itself, and may need items of what is around it.
+            true => Need {
+                to_fail: with_one(&need.to_fail),
+                holds_by_others: need.holds_by_others || (need.to_hold.total > 0 && is_around),
+                holds_without: true,
+                ..need
             },
-            // One item is enough to fail, with what this needs; each that stays has what it needs itself.
-            Loop::Each if plain => {
-                // Each that stays may need items of what is around it.
-                let by_others = need.to_hold.total > 0 && is_around;
-                Need {
-                    to_fail: with_one(&need.to_fail),
-                    holds_by_others: need.holds_by_others || by_others,
-                    holds_without: true,
-                    ..need
-                }
-            }
-            Loop::Some if plain => {
-                let by_others = need.to_fail.total > 0 && is_around;
-                Need {
-                    to_hold: with_one(&need.to_hold),
-                    fails_by_others: need.fails_by_others || by_others,
-                    fails_without: true,
-                    ..need
-                }
-            }
+        };
+        match kind {
+            Loop::Each if plain => each(need),
+            // Some item is such when not all are the contrary.
+            Loop::Some if plain => each(need.negated()).negated(),
             _ => {
                 // What it says of each item may need others.
-                let by_others = !self.is_about_items(node) && need.to_hold.total + need.to_fail.total > 0;
+                let by_others = !is_about_items && need.to_hold.total + need.to_fail.total > 0;
                 let own = if comprehension(node) == "one" { Count::of_lists(2, &names) } else { one };
                 need.and(Need {
                     holds_by_others: by_others,

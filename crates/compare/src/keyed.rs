@@ -13,7 +13,7 @@ use crate::value::print::json;
 use crate::value::{Str, Value, stack};
 
 use super::environment::Environment;
-use super::writes::{Resolved, resolved, type_at};
+use super::writes::{Resolved, keyed_at, resolved};
 
 /// What a strategic merge does to a list when it walks over it: what answers about changes are relative to.
 pub(crate) const MERGED: &str =
@@ -21,10 +21,7 @@ pub(crate) const MERGED: &str =
 
 /// The keys by which the items of a list are known.
 pub(crate) fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[Step]) -> Option<&'t [Str]> {
-    match resolved(types, type_at(types, &environment.object, list)?) {
-        Resolved::List(ListKind::Keyed(keys), _) => Some(keys),
-        _ => None,
-    }
+    Some(keyed_at(types, &environment.object, list)?.0)
 }
 
 /// Whether each item of a list, wherever it is one, has all of these keys, and no two have the same.

@@ -175,6 +175,23 @@ pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> 
     Some(ty)
 }
 
+/// The keys by which the items of the list at a place are known, and the type of these; `None`: they are known by none.
+pub(crate) fn keyed_at<'t>(
+    types: &'t Types,
+    kind: &[Str; 3],
+    list: &[Step],
+) -> Option<(&'t [Str], &'t Type)> {
+    match resolved(types, type_at(types, kind, list)?) {
+        Resolved::List(ListKind::Keyed(keys), item) => Some((keys, item)),
+        _ => None,
+    }
+}
+
+/// A place in the items of a list.
+pub(crate) fn in_items(list: &[Step], below: &[Step]) -> Place {
+    list.iter().chain([&Step::Items]).chain(below).cloned().collect()
+}
+
 /// What a rule writes into objects of a kind.
 ///
 /// # Errors

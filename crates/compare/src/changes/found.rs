@@ -9,7 +9,7 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::rule::Body;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::Leaf;
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 use super::super::cover::MOST_ITEMS;
 use super::super::environment::Environment;
@@ -22,7 +22,7 @@ use super::super::side::Side;
 use super::super::tested::Tested;
 use super::super::units::{not_read, units};
 use super::super::writes::{
-    Made, Resolved, Writes, Written, are_alike, leaf_of, makes_alike, resolved, type_at,
+    Made, Resolved, Writes, Written, are_alike, in_items, leaf_of, makes_alike, resolved, type_at,
 };
 use super::checks::{applies, as_check, of_rule, of_samples};
 
@@ -129,10 +129,9 @@ impl Found {
         let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
         let targets: BTreeSet<Vec<Step>> = targets.map(|(place, _)| place.clone()).collect();
         let mut copied: BTreeSet<Vec<Step>> = targets.union(&all.copied).cloned().collect();
-        let is_followed = |place: &Vec<Step>| {
-            let of = self.fields.at(place);
-            let is_text = Fresh::is_text(environment, place) && !targets.contains(place);
-            of.is_about_presence() || (is_text && of.is_about_texts())
+        let is_followed = |place: &Vec<Step>| match targets.contains(place) {
+            true => self.fields.at(place).is_about_presence(),
+            false => self.has_others(environment, place),
         };
         if !copied.iter().all(is_followed) {
             return Err(of_samples("a value is copied that is compared, or to where one is"));
@@ -178,15 +177,15 @@ impl Found {
     fn keys(&self, environment: &Environment, all: &Writes) -> Vec<Vec<Step>> {
         let of_list = |list: &Vec<Step>| {
             let keys = keys_of(Types::built_in(), environment, list).unwrap_or_default();
-            let place =
-                |key: &Str| list.iter().cloned().chain([Step::Items, Step::Key(key.clone())]).collect();
-            keys.iter().map(place).collect::<Vec<Vec<Step>>>()
+            keys.iter().map(|key| in_items(list, &[Step::Key(key.clone())])).collect::<Vec<_>>()
         };
-        let is_followed = |place: &Vec<Step>| {
-            let of = self.fields.at(place);
-            of.is_about_presence() || (Fresh::is_text(environment, place) && of.is_about_texts())
-        };
-        all.lists.iter().flat_map(of_list).filter(is_followed).collect()
+        all.lists.iter().flat_map(of_list).filter(|place| self.has_others(environment, place)).collect()
+    }
+
+    /// Whether another value can take the place of one: nothing but texts is distinguished there.
+    fn has_others(&self, environment: &Environment, place: &[Step]) -> bool {
+        let of = self.fields.at(place);
+        of.is_about_presence() || (Fresh::is_text(environment, place) && of.is_about_texts())
     }
 
     /// What is taken for granted of what is copied.

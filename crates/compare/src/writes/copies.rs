@@ -6,7 +6,7 @@
 
 use super::loops::{in_item, is_about_item, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
-use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, resolved, type_at};
+use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, in_items, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
@@ -201,11 +201,6 @@ fn has_texts(types: &Types, ty: &Type, depth: usize) -> bool {
         Resolved::Leaf => leaf_of(types, ty) == Some(Leaf::String),
         Resolved::Unknown => false,
     }
-}
-
-/// A place in the items of a list.
-fn in_items(list: &[Step], below: &[Step]) -> Vec<Step> {
-    list.iter().chain([&Step::Items]).chain(below).cloned().collect()
 }
 
 /// The leaf that a type is.

@@ -5,7 +5,7 @@
 
 use super::copies::Wanted;
 use super::loops::{has_plain_names, lists_in_turn};
-use super::{At, COMPUTED, Done, Resolved, Unknown, Writer, Written};
+use super::{At, COMPUTED, Done, Resolved, Unknown, Writer, Written, in_items};
 use crate::analysis::reads::Step;
 use crate::ir::Expr;
 use crate::ir::Template;
@@ -68,9 +68,7 @@ impl<'r> Writer<'r> {
 
     /// Items of these lists are taken to have different names.
     pub(super) fn are_apart(&mut self, lists: &[Vec<Step>], key: &Str) {
-        let named = |list: &Vec<Step>| {
-            list.iter().cloned().chain([Step::Items, Step::Key(key.clone())]).collect::<Vec<Step>>()
-        };
+        let named = |list: &Vec<Step>| in_items(list, &[Step::Key(key.clone())]);
         self.found.named.extend(lists.iter().cloned());
         self.found.apart.insert(lists.iter().map(named).collect());
     }

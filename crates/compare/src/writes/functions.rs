@@ -5,7 +5,7 @@
 
 use super::loops::{in_item, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
-use super::{COMPUTED, Done, Unknown, Writer, Written, type_at};
+use super::{COMPUTED, Done, Unknown, Writer, Written, in_items, type_at};
 use crate::analysis::reads::Step;
 use crate::functions::regex::go_regex;
 use crate::ir::Expr;
@@ -217,7 +217,7 @@ impl<'r> Writer<'r> {
         let (function, of) = called(expr).ok_or(COMPUTED)?;
         let of_item = || -> Option<Vec<Step>> {
             let [list] = &*lists_in_turn(self.loops.last()?.0)? else { return None };
-            Some(list.iter().cloned().chain([Step::Items]).chain(in_item(of)?).collect())
+            Some(in_items(list, &in_item(of)?))
         };
         let place = place_of(of).or_else(of_item).ok_or(COMPUTED)?;
         self.makes(function, place)?;
@@ -232,7 +232,7 @@ impl<'r> Writer<'r> {
         let ([_], true) = (&*variables, query.needs.is_empty()) else { return Err(COMPUTED) };
         let of_element = || -> Option<Vec<Step>> {
             let ([list], true) = (&*self.elements, self.is_in_list()) else { return None };
-            Some(list.iter().cloned().chain([Step::Items]).chain(in_element(of)?).collect())
+            Some(in_items(list, &in_element(of)?))
         };
         let place = in_object(of).or_else(of_element).ok_or(COMPUTED)?;
         self.makes(function, place.clone())?;

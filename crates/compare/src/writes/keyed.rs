@@ -3,7 +3,7 @@
 //! In: the items of a list in a document or in an `Object` literal. Out: what is written into an item that has these keys; where there is none, it is
 //! added. All other items of the list stay as they are.
 
-use super::{At, BY_ITEM, COMPUTED, Done, Resolved, Unknown, Writer, Written};
+use super::{At, BY_ITEM, COMPUTED, Done, Resolved, Unknown, Writer, Written, keyed_at};
 use crate::ir::Expr;
 use crate::ir::strict::Make;
 use crate::kubernetes::schema::{ListKind, Type};
@@ -28,7 +28,8 @@ impl<'r> Writer<'r> {
         match schema {
             Schema::Keyed(keys, item) => {
                 // Another item may be meant where a server knows items by more keys.
-                let is_known = self.keys().is_some_and(|(own, _)| own == keys);
+                let is_known =
+                    keyed_at(self.types, self.kind, &self.path).is_some_and(|(own, _)| own == keys);
                 if items.is_empty() || !is_known {
                     return Err(BY_ITEM);
                 }
@@ -56,11 +57,14 @@ impl<'r> Writer<'r> {
         if items.is_empty() {
             return Err(BY_ITEM);
         }
-        items.iter().try_for_each(|one| {
-            self.constant_item(fields_of(one)?, keys, |own, key, value| {
-                let at = At::Type(item).field(own.types, key);
-                own.applied_value(value, at, own.is_whole(at), depth + 1)
-            })
+        items.iter().try_for_each(|one| self.applied_item(one, (keys, item), depth))
+    }
+
+    /// A constant item of an `Object` literal.
+    fn applied_item(&mut self, one: &Value, (keys, item): (&[Str], &'r Type), depth: usize) -> Done {
+        self.constant_item(fields_of(one)?, keys, |own, key, value| {
+            let at = At::Type(item).field(own.types, key);
+            own.applied_value(value, at, own.is_whole(at), depth + 1)
         })
     }
 
@@ -75,10 +79,7 @@ impl<'r> Writer<'r> {
         items.iter().try_for_each(|one| {
             let one = self.plain(one);
             if let Some(value) = one.constant() {
-                return self.constant_item(fields_of(value)?, keys, |own, key, value| {
-                    let at = At::Type(item).field(own.types, key);
-                    own.applied_value(value, at, own.is_whole(at), depth + 1)
-                });
+                return self.applied_item(value, (keys, item), depth);
             }
             let Expr::Make(make) = one else { return Err(BY_ITEM) };
             let Make::Struct(_, fields) = &**make else { return Err(BY_ITEM) };
@@ -130,15 +131,6 @@ impl<'r> Writer<'r> {
                 Ok(())
             })
         })
-    }
-
-    /// The keys of the list at the place, and the type of its items.
-    fn keys(&self) -> Option<(&'r [Str], &'r Type)> {
-        let ty = super::type_at(self.types, self.kind, &self.path)?;
-        match super::resolved(self.types, ty) {
-            Resolved::List(ListKind::Keyed(keys), item) => Some((keys, item)),
-            _ => None,
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::copies::Wanted;
 use super::loops::{has_plain_names, keys_of};
-use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, resolved, type_at};
+use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, keyed_at, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::ir::check::{Check, ForEach};
 use crate::ir::condition::{Condition, Operator};
@@ -14,9 +14,8 @@ use crate::ir::mutate::{Change, Merge, Patch, PatchLoop};
 use crate::ir::shape::Anchor;
 use crate::ir::template::{Hole, Part};
 use crate::ir::walk::holds;
-use crate::ir::{Conditions, Expr, Origin, Template};
+use crate::ir::{Conditions, Expr, Origin, Query, Template};
 use crate::kubernetes::admitted::needed;
-use crate::kubernetes::schema::ListKind;
 use crate::patch::merge::DIRECTIVE;
 use crate::patch::schema::Schema;
 use crate::value::{Str, Value};
@@ -183,7 +182,7 @@ impl<'r> Writer<'r> {
         let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
         let parts = admit.flat_map(|one| [&one.key, &one.value]);
         self.found.may_fail |= parts.into_iter().any(|part| self.may_fail_in(part))
-            || holes.iter().any(|hole| hole.query.expr.as_ref().map_or(true, |expr| self.may_fail(expr)));
+            || holes.iter().any(|hole| self.may_fail_of(&hole.query));
         let check = Check::Deny(looked_at(&holes, &one.origin));
         let check = ForEach {
             origin: one.origin.clone(),
@@ -201,9 +200,13 @@ impl<'r> Writer<'r> {
     fn may_fail_in(&self, template: &Template) -> bool {
         match template {
             Template::Const(_) => false,
-            Template::Whole(hole) => hole.query.expr.as_ref().map_or(true, |expr| self.may_fail(expr)),
+            Template::Whole(hole) => self.may_fail_of(&hole.query),
             _ => true,
         }
+    }
+
+    fn may_fail_of(&self, query: &Query) -> bool {
+        query.expr.as_ref().map_or(true, |expr| self.may_fail(expr))
     }
 
     /// Whether an expression fails for some elements: what it reads of them may be missing.
@@ -265,9 +268,8 @@ impl<'r> Writer<'r> {
             return Err(BY_ITEM);
         };
         let is_among = *first == self.path || others.contains(&self.path);
-        let kind = type_at(self.types, self.kind, &self.path).map(|ty| resolved(self.types, ty));
-        let Some(Resolved::List(ListKind::Keyed(keys), of)) = kind else { return Err(BY_ITEM) };
-        if !is_among || **keys != [key.clone()] {
+        let (keys, of) = keyed_at(self.types, self.kind, &self.path).ok_or(BY_ITEM)?;
+        if !is_among || *keys != [key.clone()] {
             return Err(BY_ITEM);
         }
         let members = item.members().ok_or(BY_ITEM)?;
