@@ -21,6 +21,7 @@
 
 mod checks;
 mod found;
+mod unread;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -50,8 +51,8 @@ use found::Found;
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
 
-/// So many fields are tried as the one that nothing reads.
-const MOST_FIELDS: usize = 4;
+/// So many fields are tried as those that nothing reads.
+const MOST_FIELDS: usize = 8;
 
 impl Run<'_> {
     /// Compares what both sides make of all objects of an environment.
@@ -80,7 +81,7 @@ impl Run<'_> {
         let is_assumed = domain.is_assumed;
         let mut tree = reads.shown.clone();
         tree.merge(&reads.object);
-        let marker = Marker { types, text: unread(&written), other: 0 };
+        let marker = Marker { types, text: unread(&written), skipped: BTreeSet::new() };
         let def = types.of_object(&environment.object).map(|def| &**def);
         let mut differing = 0;
         let keyed: Vec<(&Vec<Step>, &[Str])> =
@@ -120,14 +121,15 @@ impl Run<'_> {
                 }
             }
             // Where an API server refuses an object with some field more, it may take it with another one.
-            let mut found = Ok(None);
-            for other in 0..MOST_FIELDS {
-                let object = Marker { other, ..marker.clone() }.object(&case.object, def, &tree);
+            let (mut found, mut marker) = (Ok(None), marker.clone());
+            for _ in 0..MOST_FIELDS {
+                let object = marker.object(&case.object, def, &tree);
                 if object == case.object {
                     break;
                 }
-                found = self.differs(environment, known, &case.with_object(object));
-                if found.is_ok() {
+                let marked = case.with_object(object);
+                found = self.differs(environment, known, &marked);
+                if found.is_ok() || !marker.skip(refused_at(environment, &marked.object)) {
                     break;
                 }
             }
@@ -212,6 +214,16 @@ fn unread(written: &BTreeSet<String>) -> Str {
         text.push('x');
     }
     text.into()
+}
+
+/// The names of the fields on the way to the one because of which an API server refuses an object.
+fn refused_at(environment: &Environment, object: &Value) -> Vec<Str> {
+    let Some(Err(Refusal { path, .. })) = admitted(&environment.object, object) else { return Vec::new() };
+    let name = |part: PathPart| match part {
+        PathPart::Key(key) => Some(key),
+        PathPart::Index(_) => None,
+    };
+    parse(&path).into_iter().filter_map(name).collect()
 }
 
 /// Whether an API server refuses an object because of a text that is a class of its own.

@@ -467,7 +467,7 @@ pub(crate) fn cases(
     tree.merge(if environment.operation == "DELETE" { &reads.old } else { &reads.object });
     if &*environment.resource.kind == "Namespace" {
         // Selectors of namespaces look at the labels of the object.
-        for label in &tested.namespace_labels {
+        for label in tested.namespace_labels.keys() {
             tree.add(&["metadata", "labels", label].map(|key| Step::Key(key.into())), true);
         }
     }

@@ -4,6 +4,8 @@
 //! items in lists whose items are not. What becomes of these shows what a change does to all that nothing reads: a change by constants names the
 //! fields that it writes, so it treats all other fields of an object alike; it leaves them, or replaces the object as a whole.
 
+use std::collections::BTreeSet;
+
 use crate::analysis::reads::Tree;
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::listed;
@@ -37,8 +39,8 @@ pub(crate) struct Marker<'t> {
     pub types: &'t Types,
     /// A text that no rule writes.
     pub text: Str,
-    /// Which of the fields of an object that no rule reads: this one, or else the last.
-    pub other: usize,
+    /// Fields that an API server refuses with such values.
+    pub skipped: BTreeSet<Str>,
 }
 
 impl Marker<'_> {
@@ -47,6 +49,11 @@ impl Marker<'_> {
         let Value::Map(map) = object else { return object.clone() };
         // Its fields are those of the kind.
         Value::Map(self.fields(map, def, tree, 0))
+    }
+
+    /// Skips fields; whether one of them was not skipped before.
+    pub fn skip(&mut self, fields: Vec<Str>) -> bool {
+        fields.into_iter().filter(|field| self.skipped.insert(field.clone())).count() > 0
     }
 
     /// Whether an object of a type that is looked into so can have a field more.
@@ -64,6 +71,7 @@ impl Marker<'_> {
                 && tree.get(&field.name).is_none()
                 && listed(&def.name, &field.name).is_empty()
                 && !OF_SERVERS.contains(&&*field.name)
+                && !self.skipped.contains(&field.name)
         };
         let mut free: Vec<&Field> = def.fields.iter().filter(is_free).collect();
         free.retain(|field| self.simple(&field.ty).is_some());
@@ -74,7 +82,7 @@ impl Marker<'_> {
             Type::Leaf(_) => 2,
             _ => 3,
         });
-        free.get(self.other).or(free.last()).copied()
+        free.first().copied()
     }
 
     fn simple(&self, ty: &Type) -> Option<Value> {
@@ -198,7 +206,7 @@ mod tests {
             tree.add(&place.iter().map(step).collect::<Vec<_>>(), false);
         }
         let types = Types::built_in();
-        let marker = Marker { types, text: "unread".into(), other: 0 };
+        let marker = Marker { types, text: "unread".into(), skipped: BTreeSet::new() };
         let pod = ["", "v1", "Pod"].map(Str::from);
         crate::value::print::json(&marker.object(&object, types.of_object(&pod).map(|def| &**def), &tree))
     }

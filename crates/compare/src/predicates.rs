@@ -59,8 +59,8 @@ pub struct Predicates {
     pub groups: BTreeSet<String>,
     /// Roles, and cluster roles.
     pub roles: [BTreeSet<String>; 2],
-    /// Labels of namespaces that selectors look at.
-    pub namespace_labels: BTreeSet<String>,
+    /// Labels of namespaces that selectors look at, and the texts that they look for.
+    pub namespace_labels: BTreeMap<String, BTreeSet<String>>,
     /// Regular expressions, as the `regex` crate writes them.
     pub regexes: BTreeSet<String>,
     /// Those of them in texts that are put together: what they are compared with is not known.
@@ -155,7 +155,9 @@ impl Predicates {
         for (own, other) in self.roles.iter_mut().zip(&other.roles) {
             own.extend(other.iter().cloned());
         }
-        self.namespace_labels.extend(other.namespace_labels.iter().cloned());
+        for (label, texts) in &other.namespace_labels {
+            self.namespace_labels.entry(label.clone()).or_default().extend(texts.iter().cloned());
+        }
         self.regexes.extend(other.regexes.iter().cloned());
         self.guessed.extend(other.guessed.iter().cloned());
         self.relates |= other.relates;
@@ -483,7 +485,7 @@ impl Predicates {
         if key == NAME_OF_NAMESPACE {
             all_texts(values, &mut self.namespaces);
         }
-        self.namespace_labels.insert(key.into());
+        all_texts(values, self.namespace_labels.entry(key.into()).or_default());
     }
 
     /// Every text and number of a constant.

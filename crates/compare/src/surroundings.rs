@@ -219,10 +219,16 @@ pub(crate) fn surroundings(
 /// Labels and annotations of a namespace of each class.
 fn namespaces(reads: &Reads, tested: &Predicates, words: &Words, open: &mut Option<String>) -> Vec<[Map; 2]> {
     let mut tree = reads.namespace.clone();
+    // Selectors look for their texts alone.
+    let mut fields = match tree == Tree::default() {
+        true => Tested::default(),
+        false => Tested::anywhere(tested),
+    };
     // The name is known: it is a field of the object.
-    for label in tested.namespace_labels.iter().filter(|label| *label != NAME_OF_NAMESPACE) {
+    for (label, texts) in tested.namespace_labels.iter().filter(|(label, _)| *label != NAME_OF_NAMESPACE) {
         let steps = ["metadata", "labels", label].map(|key| Step::Key(key.into()));
         tree.add(&steps, true);
+        texts.iter().for_each(|text| fields.add_written(&steps, &Value::from(&**text)));
     }
     if tree == Tree::default() {
         return vec![Default::default()];
@@ -238,7 +244,6 @@ fn namespaces(reads: &Reads, tested: &Predicates, words: &Words, open: &mut Opti
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
     wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let fields = Tested::anywhere(tested);
     let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MOST);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);

@@ -10,11 +10,13 @@ mod entries;
 mod expressions;
 mod functions;
 mod generated;
+mod joins;
 mod keyed;
 mod loops;
 mod templates;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use entries::are_alike;
@@ -25,7 +27,7 @@ use crate::analysis::reads::Step;
 use crate::ir::check::ForEach;
 use crate::ir::expressions::{PatchType, Variable};
 use crate::ir::mutate::Change;
-use crate::ir::rule::Body;
+use crate::ir::rule::{Binding, Body};
 use crate::ir::template::Hole;
 use crate::ir::{Expr, Rule, Template};
 use crate::kubernetes::Types;
@@ -100,6 +102,10 @@ pub(crate) struct Writes {
     pub entries: Vec<(Place, Value)>,
     /// Variables that are filled in, whatever the rule does.
     pub holes: Vec<Hole>,
+    /// Places at which a text is written with a part for each item of a list.
+    pub joins: BTreeSet<Place>,
+    /// The number of the items that are chosen for these, in documents; whether what is chosen says the item alone.
+    pub chosen: Vec<(Hole, bool)>,
     /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
     pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
@@ -212,6 +218,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
     let mut writer = Writer {
         types,
         variables,
+        bindings: &rule.bindings,
         kind,
         path: Vec::new(),
         is_document: rule.expressions.is_none(),
@@ -324,6 +331,8 @@ fn identifies(place: &[Step]) -> bool {
 struct Writer<'r> {
     types: &'r Types,
     variables: &'r [Variable],
+    /// The entries of the context of a document.
+    bindings: &'r [Arc<Binding>],
     /// The kind of the object.
     kind: &'r [Str; 3],
     path: Place,
@@ -374,6 +383,8 @@ impl Writes {
         self.made.extend(other.made);
         self.entries.extend(other.entries);
         self.holes.extend(other.holes);
+        self.joins.extend(other.joins);
+        self.chosen.extend(other.chosen);
         self.each.extend(other.each);
         self.merges |= other.merges;
     }

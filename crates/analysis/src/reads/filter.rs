@@ -14,11 +14,11 @@ fn metadata(part: &str) -> Vec<Step> {
 }
 
 impl Reader {
-    /// What a matcher reads.
-    pub fn matcher(&mut self, matcher: &Matcher) {
+    /// What a matcher reads of objects of a kind.
+    pub fn matcher(&mut self, matcher: &Matcher, kind: &str) {
         match matcher {
             Matcher::Any(filters) | Matcher::All(filters) => filters.iter().for_each(|f| self.filter(f)),
-            Matcher::Constraints(c) => self.constraints(c),
+            Matcher::Constraints(c) => self.constraints(c, kind),
         }
     }
 
@@ -64,13 +64,14 @@ impl Reader {
         }
     }
 
-    pub fn constraints(&mut self, c: &Constraints) {
+    pub fn constraints(&mut self, c: &Constraints, kind: &str) {
         self.reads.name |= c.rules.iter().chain(&c.exclude).any(|rule| !rule.names.is_empty());
         if let Some(selector) = &c.object_selector {
             self.selector(selector);
         }
-        if let Some(selector) = c.namespace_selector.as_ref().filter(|s| !s.is_empty()) {
-            // A namespace brings its own labels.
+        if let Some(selector) = c.namespace_selector.as_ref().filter(|s| !s.is_empty() && kind == "Namespace")
+        {
+            // It brings its own labels; other objects have those of theirs.
             self.selector(selector);
         }
     }

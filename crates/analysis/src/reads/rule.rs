@@ -71,7 +71,7 @@ fn read(
     for rule in policy.rules_for(kind) {
         let mut own = fresh();
         for exception in exceptions.iter().filter(|e| e.covers(&key, &rule.name)) {
-            own.matcher(&exception.when);
+            own.matcher(&exception.when, kind);
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
         own.rule(rule, kind, exceptions)?;
@@ -135,12 +135,16 @@ fn of_templates(reads: &Reads) -> Reads {
 
 impl Reader {
     fn rule<'e>(&mut self, rule: &Rule, kind: &str, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
-        self.matcher(&rule.when);
-        self.matcher(&rule.unless);
+        self.matcher(&rule.when, kind);
+        self.matcher(&rule.unless, kind);
         if let Some(bound) = &rule.bound {
             // Parameters are looked up.
             self.reads.external |= bound.param_kind.is_some();
-            bound.bindings.iter().filter_map(|b| b.when.as_ref()).for_each(|when| self.constraints(when));
+            bound
+                .bindings
+                .iter()
+                .filter_map(|b| b.when.as_ref())
+                .for_each(|when| self.constraints(when, kind));
         }
         if rule.broken.is_some() {
             return Ok(());

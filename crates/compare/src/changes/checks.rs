@@ -10,13 +10,14 @@ use crate::ir::Rule;
 use crate::ir::check::{Check, Overlay};
 use crate::ir::expressions::{Source, Validation};
 use crate::ir::rule::{Body, Message};
-use crate::ir::template::Template;
+use crate::ir::template::{Hole, Template};
 use crate::lower::LATE;
 use crate::value::Value;
 
 use super::super::environment::Environment;
 use super::super::units::selects;
 use super::super::writes::{Writes, looked_at, writes};
+use super::unread::without_unread;
 
 /// Whether a rule may apply to requests of an environment.
 pub(super) fn applies(rule: &Rule, environment: &Environment) -> bool {
@@ -61,24 +62,26 @@ pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         return Arc::clone(rule);
     }
     if !applies(rule, environment) {
-        return checking(rule, Check::Nothing);
+        return without_unread(checking(rule, Check::Nothing));
     }
-    let Writes { mut conditions, mut patterns, of_items, mut each, holes, .. } =
+    let Writes { mut conditions, mut patterns, of_items, mut each, holes, mut chosen, .. } =
         writes(rule, &environment.object).unwrap_or_default();
     match all {
         true => conditions.extend(of_items),
         false => {
             patterns.retain(|(place, _)| !place.contains(&Step::Items));
             each.retain(|(_, is_own)| !is_own);
+            chosen.retain(|(_, is_own)| !is_own);
         }
     }
+    let chosen: Vec<Hole> = chosen.into_iter().map(|(number, _)| number).collect();
     let of_documents = || {
         if let Some(pattern) = pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
             return Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone());
         }
-        match (each.is_empty(), holes.is_empty()) {
+        match (each.is_empty(), holes.is_empty() && chosen.is_empty()) {
             (false, _) => Check::ForEach(each.into_iter().map(|(one, _)| one).collect()),
-            (true, false) => Check::Deny(looked_at(&holes, &rule.origin)),
+            (true, false) => Check::Deny(looked_at(&holes, &chosen, &rule.origin)),
             (true, true) => Check::Nothing,
         }
     };
@@ -88,7 +91,7 @@ pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         }
         false => of_documents(),
     };
-    checking(rule, check)
+    without_unread(checking(rule, check))
 }
 
 /// A rule that checks something in place of what another one does.
@@ -96,9 +99,9 @@ pub(crate) fn checking(rule: &Arc<Rule>, check: Check) -> Arc<Rule> {
     let message = Message {
         origin: rule.origin.clone(),
         text: "".into(),
-        template: Template::Const(Value::from("")),
+        template: Template::Const(Value::Null),
         passed: "".into(),
-        names: [].into(),
+        names: rule.bindings.iter().map(|binding| binding.name.clone()).collect(),
     };
     Arc::new(Rule { body: Body::Validate { check, message }, ..(**rule).clone() })
 }

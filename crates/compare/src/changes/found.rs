@@ -87,8 +87,9 @@ impl Found {
     /// What rules read and test.
     fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> Found {
         // An item that is not changed alike shows by itself; what is done to the first one alone, or what ends a loop, shows next to another one.
-        let items =
-            usize::from(!all.lists.is_empty()) + usize::from(all.may_fail) + 2 * usize::from(all.is_first);
+        let items = usize::from(!all.lists.is_empty())
+            + usize::from(all.may_fail)
+            + 2 * usize::from(all.is_first || !all.joins.is_empty());
         let mut found = Found { items, ..Found::default() };
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
@@ -264,7 +265,7 @@ fn is_known(
             if let Some(nested) = &read.nested {
                 below.merge(nested);
             }
-            let marker = Marker { types, text: "".into(), other: 0 };
+            let marker = Marker { types, text: "".into(), skipped: BTreeSet::new() };
             match ty.map(|ty| resolved(types, ty)) {
                 Some(Resolved::List(_, item)) => match resolved(types, item) {
                     Resolved::Object(def, _) if marker.has_room(def, &below) => return Ok(()),

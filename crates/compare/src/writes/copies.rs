@@ -10,6 +10,7 @@ use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, in_item
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
+use crate::ir::walk::holds;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::{Object, Value};
@@ -65,6 +66,12 @@ impl<'r> Writer<'r> {
             return call.args.iter().try_for_each(|part| self.taken(part, Wanted::Text));
         }
         let is_own = self.sources(expr, wanted, 0)?;
+        if self.joined_list(self.plain(expr)).is_some() {
+            return Ok(());
+        }
+        if holds(expr, &|part| self.joined_list(part).is_some()) {
+            return Err(COMPUTED);
+        }
         // Which of them it is decides, too.
         self.deciding(expr, is_own)
     }
@@ -98,6 +105,9 @@ impl<'r> Writer<'r> {
                 },
                 _ => Err(COMPUTED),
             };
+        }
+        if let Some(list) = self.joined_list(expr) {
+            return self.join(list, wanted);
         }
         let all = |own: &mut Self, parts: &[&'r Expr], wanted: Wanted| {
             parts.iter().try_fold(true, |is_own, part| Ok(own.sources(part, wanted, depth + 1)? && is_own))
@@ -161,7 +171,7 @@ impl<'r> Writer<'r> {
         Ok(is_own)
     }
 
-    fn leaf(&self, place: &[Step]) -> Option<Leaf> {
+    pub(super) fn leaf(&self, place: &[Step]) -> Option<Leaf> {
         // Metadata is the same for all kinds.
         if let ([Step::Key(metadata), Step::Key(key)], None) = (place, self.types.of_object(self.kind)) {
             let is_text = **metadata == *"metadata" && matches!(&**key, "name" | "namespace" | "uid");

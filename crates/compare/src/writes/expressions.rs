@@ -7,6 +7,7 @@ use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
+use crate::ir::rule::{BindingSource, QuerySource};
 use crate::ir::strict::Make;
 use crate::kubernetes::schema::{ListKind, Whole};
 use crate::value::{Object, Str, Value};
@@ -31,10 +32,34 @@ impl<'r> Writer<'r> {
                         _ => return expr,
                     }
                 }
+                Expr::Path { base, keys, .. } if self.is_document => match (&**base, &**keys) {
+                    (Expr::Root, [name]) => match self.binding(name) {
+                        Some(expr) => expr,
+                        None => return expr,
+                    },
+                    _ => return expr,
+                },
                 _ => return expr,
             };
         }
         expr
+    }
+
+    /// The query that an entry of the context is, whatever it gives.
+    fn binding(&self, name: &Str) -> Option<&'r Expr> {
+        let mut all = self.bindings.iter().filter(|binding| binding.name == *name);
+        match (&all.next()?.source, all.next()) {
+            (
+                BindingSource::Variable {
+                    value: None,
+                    query: Some(QuerySource::Ready(query)),
+                    default: None,
+                    ..
+                },
+                None,
+            ) => query.expr.as_ref().ok(),
+            _ => None,
+        }
     }
 
     /// Both parts of a conditional expression.

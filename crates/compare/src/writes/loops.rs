@@ -56,7 +56,7 @@ pub(super) fn list_place(expr: &Expr) -> Option<Vec<Step>> {
 }
 
 /// The list of which a filter chooses items, and what it wants of them.
-fn unfiltered(range: &Expr) -> (&Expr, Option<&Expr>) {
+pub(super) fn unfiltered(range: &Expr) -> (&Expr, Option<&Expr>) {
     match here(range) {
         Expr::Comprehension(l)
             if l.kind == ComprehensionKind::List && !l.two && matches!(here(&l.body), Expr::Local(0)) =>

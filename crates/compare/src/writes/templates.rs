@@ -9,13 +9,14 @@ use super::loops::{has_plain_names, keys_of};
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, keyed_at, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::ir::check::{Check, ForEach};
-use crate::ir::condition::{Condition, Operator};
+use crate::ir::condition::{Condition, Operator, Ordering};
 use crate::ir::mutate::{Change, Merge, Patch, PatchLoop};
 use crate::ir::shape::Anchor;
 use crate::ir::template::{Hole, Part};
 use crate::ir::walk::holds;
 use crate::ir::{Conditions, Expr, Origin, Query, Template};
 use crate::kubernetes::admitted::needed;
+use crate::lower::LATE;
 use crate::patch::merge::DIRECTIVE;
 use crate::patch::schema::Schema;
 use crate::value::{Str, Value};
@@ -70,7 +71,7 @@ impl<'r> Node<'r> {
 }
 
 /// The lists of the object of the request that a loop walks over, one after the other.
-fn lists_of(list: &Expr) -> Option<Vec<Vec<Step>>> {
+pub(super) fn lists_of(list: &Expr) -> Option<Vec<Vec<Step>>> {
     match list {
         Expr::Rescue { expr, .. } | Expr::Flatten(expr) => lists_of(expr),
         Expr::Project { source, keep: None, body: None, .. } => lists_of(source),
@@ -133,19 +134,29 @@ fn is_about_element(conditions: &Conditions) -> bool {
     all.all(|one| is_own(&one.key) && is_own(&one.value))
 }
 
-/// Conditions that look at values, whatever they are.
-pub(crate) fn looked_at(holes: &[Hole], origin: &Origin) -> Conditions {
-    let one = |hole: &Hole| Condition {
+/// The number of the items that a list has.
+fn number_of(list: &Expr, hole: &Hole) -> Option<Hole> {
+    let mut query = LATE.query("length(@)", &[]);
+    let Ok(Expr::Call { args, .. }) = &mut query.expr else { return None };
+    *args = [list.clone()].into();
+    Some(Hole { query, rounds: hole.rounds.clone() })
+}
+
+/// Conditions that look at values, whatever they are, and at whether lists have items.
+pub(crate) fn looked_at(values: &[Hole], numbers: &[Hole], origin: &Origin) -> Conditions {
+    let one = |hole: &Hole, operator: Operator, value: Value| Condition {
         origin: origin.clone(),
         key: Template::Whole(Box::new(hole.clone())),
-        operator: Some(Operator::Equals),
-        value: Template::Const(Value::from("")),
+        operator: Some(operator),
+        value: Template::Const(value),
         prepared: None,
         message: "".into(),
     };
+    let values = values.iter().map(|hole| one(hole, Operator::Equals, Value::from("")));
+    let numbers = numbers.iter().map(|hole| one(hole, Operator::Order(Ordering::Gt), Value::Int(0)));
     Conditions {
         origin: origin.clone(),
-        any: Some(holes.iter().map(one).collect()),
+        any: Some(values.chain(numbers).collect()),
         all: [].into(),
         flat: false,
     }
@@ -183,7 +194,7 @@ impl<'r> Writer<'r> {
         let parts = admit.flat_map(|one| [&one.key, &one.value]);
         self.found.may_fail |= parts.into_iter().any(|part| self.may_fail_in(part))
             || holes.iter().any(|hole| self.may_fail_of(&hole.query));
-        let check = Check::Deny(looked_at(&holes, &one.origin));
+        let check = Check::Deny(looked_at(&holes, &[], &one.origin));
         let check = ForEach {
             origin: one.origin.clone(),
             list: one.list.clone(),
@@ -354,16 +365,33 @@ impl<'r> Writer<'r> {
                     return Ok(());
                 }
                 self.sources(expr, whole, 0)?;
-                self.holes.push((**hole).clone());
+                self.look_at(expr, (**hole).clone())?;
             }
             Template::Text(text) => {
                 for part in &text.parts {
                     let Part::Hole(query) = part else { continue };
-                    self.sources(query.expr.as_ref().map_err(|_| COMPUTED)?, Wanted::Text, 0)?;
-                    self.holes.push(Hole { query: query.clone(), rounds: text.rounds.clone() });
+                    let expr = query.expr.as_ref().map_err(|_| COMPUTED)?;
+                    self.sources(expr, Wanted::Text, 0)?;
+                    self.look_at(expr, Hole { query: query.clone(), rounds: text.rounds.clone() })?;
                 }
             }
             _ => return Err(COMPUTED),
+        }
+        Ok(())
+    }
+
+    /// Notes what a variable looks at. Nothing looks at a text that joins values, but at the items that it has them of.
+    fn look_at(&mut self, expr: &'r Expr, hole: Hole) -> Done {
+        let expr = self.plain(expr);
+        match self.joined_list(expr) {
+            Some(list) => {
+                let is_own = !holds(list, &|part| matches!(part, Expr::Local(1..)))
+                    && matches!(list, Expr::Project { keep, .. }
+                        if keep.as_ref().is_none_or(|keep| !holds(keep, &|part| matches!(part, Expr::Root))));
+                self.found.chosen.push((number_of(list, &hole).ok_or(COMPUTED)?, is_own));
+            }
+            None if holds(expr, &|part| self.joined_list(part).is_some()) => return Err(COMPUTED),
+            None => self.holes.push(hole),
         }
         Ok(())
     }

@@ -433,3 +433,54 @@ fn what_fails_for_one_element_ends_the_loop_for_all() {
     };
     assert!(found.differences.iter().any(is_changed), "{:?} {:?}", found.answer, found.differences);
 }
+
+/// A rule that writes a text with a part for each of some volumes.
+fn joined(query: &str) -> String {
+    let rule = "context: [{name: all, variable: {jmesPath: \"QUERY\"}}]\n    mutate: {patchStrategicMerge: {metadata: {annotations: {a: '{{ all }}'}}}}";
+    classic("Pod", &rule.replace("QUERY", query))
+}
+
+fn joining(text: &str) -> String {
+    apply("pods", &format!("Object{{metadata: Object.metadata{{annotations: {{'a': {text}}}}}}}"))
+}
+
+#[test]
+fn a_text_joins_a_value_of_each_item_that_is_chosen() {
+    let old = joined("join(',', request.object.spec.volumes[?contains(keys(@), 'hostPath')].name)");
+    let volumes = |test: &str, value: &str, between: &str| {
+        joining(&format!("object.spec.volumes.filter(v, {test}).map(v, {value}).join('{between}')"))
+    };
+    proved(&old, &volumes("has(v.hostPath)", "v.name", ","));
+    proved(&old, &joining("object.spec.volumes.map(v, has(v.hostPath), v.name).join(',')"));
+    differ(&old, &volumes("has(v.hostPath)", "v.name", ", "));
+    differ(&old, &volumes("has(v.emptyDir)", "v.name", ","));
+    differ(&old, &volumes("!has(v.hostPath)", "v.name", ","));
+    differ(&old, &volumes("true", "v.name", ","));
+    differ(&old, &volumes("has(v.hostPath)", "v.hostPath.path", ","));
+    differ(
+        &old,
+        &joining("object.spec.volumes.exists(v, has(v.hostPath)) ? object.spec.volumes[0].name : ''"),
+    );
+    // In which order two lists of parts come is not followed.
+    let of = |test: &str| format!("object.spec.volumes.filter(v, {test}).map(v, v.name).join(',')");
+    tested(&joining(&of("true")), &joining(&format!("{} + {}", of("true"), of("false"))));
+    // Without a choice, of several lists, with text around.
+    let old = joined("join('-', request.object.spec.[initContainers, containers][].name)");
+    let lists = "(object.spec.?initContainers.orValue([]) + object.spec.containers)";
+    proved(&old, &joining(&format!("{lists}.map(c, c.name).join('-')")));
+    differ(&old, &joining(&format!("{lists}.map(c, c.image).join('-')")));
+    differ(&old, &joining("object.spec.containers.map(c, c.name).join('-')"));
+}
+
+#[test]
+fn only_the_labels_that_selectors_look_for_distinguish_namespaces() {
+    let with = |value: &str| {
+        labels("object.metadata.name").replace(
+            "  matchConstraints:\n",
+            &format!("  matchConstraints:\n    namespaceSelector: {{matchLabels: {{a: {value}}}}}\n"),
+        )
+    };
+    proved(&with("b"), &with("b"));
+    differ(&with("b"), &with("c"));
+    differ(&with("b"), &labels("object.metadata.name"));
+}
