@@ -38,7 +38,7 @@ use super::cover::{Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
 use super::fresh::{Fresh, Names};
-use super::items::Count;
+use super::inputs::has_inputs;
 use super::keyed::{MERGED, has_keys, keys_of};
 use super::marked::Marker;
 use super::repair::mended;
@@ -47,6 +47,9 @@ use super::surroundings::{Case, surroundings};
 use super::tested::Tested;
 use checks::of_samples;
 use found::Found;
+
+/// What functions of names of images take for granted.
+const IMAGES: &str = "names of images that all languages can read";
 
 /// Differences on more objects are not looked for.
 const ENOUGH: usize = 64;
@@ -68,11 +71,12 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let types: &Types = Types::built_in();
         let mut domain =
-            Domain::new((types, &words), (&tested, &fields), environment, items, self.options.objects);
+            Domain::new((types, &words), (&tested, &fields), environment, items.total, self.options.objects);
         domain.deadline = self.options.deadline;
-        let count = Count::of(items);
-        let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
+        let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&items) };
         let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
+        let is_counted = uncounted.is_none() && !has_inputs(&reads.object) && !has_inputs(&reads.shown);
+        domain.needed = is_counted.then(|| items.clone());
         domain.uncounted = uncounted;
         let cases = cases(environment, &reads, &tested, &mut domain, &around);
         if let Some(why) = domain.open.take().or(why) {
@@ -87,7 +91,10 @@ impl Run<'_> {
         let keyed: Vec<(&Vec<Step>, &[Str])> =
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
         // The answer is relative to that.
-        let is_regular = |case: &Case| keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys));
+        let is_regular = |case: &Case| {
+            keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys))
+                && made.iter().all(|(_, one)| one.takes(&case.object))
+        };
         let names = Names { environment, tested: &tested, fields: &fields, words: &words };
         let fresh = Fresh::new(&names, [&copied[0], &copied[1]], &written, &made);
         // Others may show a difference.
@@ -150,6 +157,9 @@ impl Run<'_> {
         }
         if merges {
             self.relative_to.insert(MERGED.into());
+        }
+        if made.iter().any(|(_, one)| one.is_of_image()) {
+            self.relative_to.insert(IMAGES.into());
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ mod entries;
 mod expressions;
 mod functions;
 mod generated;
+mod images;
 mod joins;
 mod keyed;
 mod loops;

@@ -62,7 +62,8 @@ pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         return Arc::clone(rule);
     }
     if !applies(rule, environment) {
-        return without_unread(checking(rule, Check::Nothing));
+        let nothing = checking(rule, Check::Nothing);
+        return Arc::new(Rule { admit: None, bindings: [].into(), ..(*nothing).clone() });
     }
     let Writes { mut conditions, mut patterns, of_items, mut each, holes, mut chosen, .. } =
         writes(rule, &environment.object).unwrap_or_default();

@@ -14,6 +14,7 @@ use crate::value::Value;
 use super::super::cover::MOST_ITEMS;
 use super::super::environment::Environment;
 use super::super::fresh::Fresh;
+use super::super::items::Count;
 use super::super::keyed::{has_merged_lists, keys_of};
 use super::super::marked::{Marker, is_counted};
 use super::super::predicates::Predicates;
@@ -45,7 +46,7 @@ pub(super) struct Found {
     /// What is tested at each field, and the constants that are written there.
     pub fields: Tested,
     /// So many items of lists matter.
-    pub items: usize,
+    pub items: Count,
     /// Why the number of items is not known.
     pub uncounted: Option<String>,
     /// The texts that are written; where something is copied all constants of the policies.
@@ -90,7 +91,7 @@ impl Found {
         let items = usize::from(!all.lists.is_empty())
             + usize::from(all.may_fail)
             + 2 * usize::from(all.is_first || !all.joins.is_empty());
-        let mut found = Found { items, ..Found::default() };
+        let mut found = Found { items: Count::of(items), ..Found::default() };
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {
@@ -102,7 +103,7 @@ impl Found {
             let others = side.with_rules(&|rule| as_check(rule, environment, false));
             for unit in units(&others, environment) {
                 let own = &unit.items;
-                found.items += own.violated.total + own.satisfied.total;
+                found.items = found.items.and(&own.violated).and(&own.satisfied);
                 found.uncounted = found.uncounted.or_else(|| own.open.clone());
                 if own.violated_by_others || own.satisfied_by_others {
                     found
@@ -118,10 +119,10 @@ impl Found {
             found.reads.old.merge(&former);
         }
         found.fields.are_patterns = found.tested.are_patterns;
-        if found.items > MOST_ITEMS {
+        if found.items.total > MOST_ITEMS {
             found.uncounted.get_or_insert_with(|| "many statements about items of lists".into());
         }
-        found.items = found.items.clamp(1, MOST_ITEMS);
+        found.items.total = found.items.total.clamp(1, MOST_ITEMS);
         found
     }
 

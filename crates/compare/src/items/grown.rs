@@ -108,7 +108,12 @@ impl Items {
             }
             ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.add_names(expr, out)),
             ("Expr", "let") => node.get("body").is_some_and(|body| self.add_names(body, out)),
-            ("Expr", "list" | "or") => all(list(node.get(""))),
+            ("Expr", "or") => match list(node.get("")) {
+                // It has no items, either.
+                [first, other] if is_empty_text(other) => self.add_names(first, out),
+                sides => all(sides),
+            },
+            ("Expr", "list") => all(list(node.get(""))),
             ("Expr", "orElse") => all(list(node.get("sides"))),
             ("Expr", "cond" | "unlessNull") => match list(node.get("")) {
                 [_, rest @ ..] => all(rest),
@@ -200,7 +205,10 @@ impl Items {
                 [object, given] => is_path(object) && self.grows(given),
                 _ => false,
             },
-            ("Expr", "or") => or_empty(list(node.get(""))),
+            ("Expr", "or") => match list(node.get("")) {
+                [first, other] if is_empty_text(other) => self.grows(first),
+                sides => or_empty(sides),
+            },
             ("Expr", "orElse") => or_empty(list(node.get("sides"))),
             ("Expr", "cond") => match list(node.get("")) {
                 [test, given, other] => {
@@ -334,4 +342,10 @@ fn has_node(tree: &Tree, is: &dyn Fn(&Node) -> bool) -> bool {
 fn is_empty(tree: &Tree) -> bool {
     let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
     matches!(constant.and_then(|node| node.get("")), Some(Tree::List(items)) if items.is_empty())
+}
+
+/// Whether an expression is a text without letters, which queries write for a list that is not there.
+fn is_empty_text(tree: &Tree) -> bool {
+    let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
+    constant.and_then(|node| node.get("")).and_then(Tree::as_text).is_some_and(|text| text.is_empty())
 }

@@ -3,6 +3,7 @@
 //! In: an expression of either language. Out: the function with its constants, and the place of the text. Sides that write what the same function makes
 //! of the text at the same place write the same, whatever it is; where they write is seen on texts of which the function makes another one.
 
+use super::images::{ImagePart, is_image};
 use super::loops::{in_item, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
 use super::{COMPUTED, Done, Unknown, Writer, Written, in_items, type_at};
@@ -17,18 +18,27 @@ use crate::value::{Str, Value};
 
 /// A part of what takes the place of a match.
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+pub(super) enum Piece {
     Text(String),
     Group(usize),
 }
 
+/// A part of a text that is put together of a name of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TextPart {
+    Text(Str),
+    Image(ImagePart),
+}
+
 /// What is done to a text.
 #[derive(Clone, Debug, PartialEq)]
-enum Function {
+pub(super) enum Function {
     /// Each match becomes another text.
     Matches { pattern: Str, with: Vec<Piece> },
     /// Each occurrence of a text that is not empty becomes another one.
     Occurrences { of: Str, with: Str },
+    /// Parts of the name of an image, with other texts.
+    Parts(Vec<TextPart>),
 }
 
 /// What a function makes of the text at a place.
@@ -44,6 +54,13 @@ impl Made {
     pub fn made(&self, text: &str) -> Option<String> {
         match &self.function {
             Function::Occurrences { of, with } => Some(text.replace(&**of, with)),
+            Function::Parts(parts) => {
+                let part = |part: &TextPart| match part {
+                    TextPart::Text(text) => Some(text.to_string()),
+                    TextPart::Image(part) => part.of(text),
+                };
+                parts.iter().map(part).collect()
+            }
             Function::Matches { pattern, with } => {
                 let pattern = go_regex(pattern).ok()?;
                 let mut out = String::new();
@@ -71,10 +88,25 @@ impl Made {
     pub fn changed(&self, text: &str) -> String {
         let before = match &self.function {
             Function::Occurrences { of, .. } => [of, "", ""],
+            Function::Parts(_) => [""; 3],
             Function::Matches { .. } => ["", "docker.io/", "docker.io/library/"],
         };
         let mut all = before.iter().map(|before| format!("{before}{text}"));
         all.find(|one| self.made(one).is_some_and(|made| made != *one)).unwrap_or_else(|| text.to_string())
+    }
+
+    /// Whether what it is made of can be in an object: in the place of a name of an image is one.
+    pub fn takes(&self, object: &Value) -> bool {
+        let mut texts = Vec::new();
+        if matches!(self.function, Function::Parts(_)) {
+            texts_at(object, &self.of, &mut texts);
+        }
+        texts.into_iter().all(is_image)
+    }
+
+    /// Whether it takes names of images.
+    pub fn is_of_image(&self) -> bool {
+        matches!(self.function, Function::Parts(_))
     }
 
     /// Whether it is seen in an object where the function has written: what it makes of a text is not there already.
@@ -214,7 +246,7 @@ fn unquoted(rounds: &Rounds) -> Option<(String, Vec<String>)> {
 impl<'r> Writer<'r> {
     /// What a function makes of a value, in CEL.
     pub(super) fn made(&mut self, expr: &'r Expr) -> Done {
-        let (function, of) = called(expr).ok_or(COMPUTED)?;
+        let (function, of) = called(expr).or_else(|| self.image_text(expr)).ok_or(COMPUTED)?;
         let of_item = || -> Option<Vec<Step>> {
             let [list] = &*lists_in_turn(self.loops.last()?.0)? else { return None };
             Some(in_items(list, &in_item(of)?))
@@ -226,6 +258,11 @@ impl<'r> Writer<'r> {
 
     /// The same in a document.
     pub(super) fn computed_in_rounds(&mut self, rounds: &'r Rounds) -> Done {
+        if let Ok((function, place)) = self.image_text_in_rounds(rounds) {
+            self.makes(function, place.clone())?;
+            self.found.copied.insert(place);
+            return Ok(());
+        }
         let (text, variables) = unquoted(rounds).ok_or(COMPUTED)?;
         let query = LATE.query(&text, &rounds.names);
         let (function, of) = query.expr.as_ref().ok().and_then(called).ok_or(COMPUTED)?;

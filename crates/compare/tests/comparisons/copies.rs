@@ -484,3 +484,42 @@ fn only_the_labels_that_selectors_look_for_distinguish_namespaces() {
     differ(&with("b"), &with("c"));
     differ(&with("b"), &labels("object.metadata.name"));
 }
+
+#[test]
+fn parts_of_the_name_of_an_image_are_written() {
+    let old = |list: &str, text: &str| {
+        classic(
+            "Pod",
+            &format!(
+                "mutate: {{foreach: [{{list: request.object.spec.{list}, patchStrategicMerge: {{spec: {{{list}: [{{name: '{{{{ element.name }}}}', image: '{text}'}}]}}}}}}]}}"
+            ),
+        )
+    };
+    let part = |list: &str, part: &str| format!("{{{{ images.{list}.\"{{{{ element.name }}}}\".{part} }}}}");
+    let text =
+        |one: &str, other: &str| format!("r.io/{}:{}", part("containers", one), part("containers", other));
+    let new = |image: &str| containers(&format!("image: {image}"));
+    let parsed = "parseImageReference(c.image)";
+    let path = format!(
+        "(c.image.contains('library/') ? {parsed}.repository() : {parsed}.repository().replace('library/', ''))"
+    );
+    let tagged = old("containers", &text("path", "tag"));
+    proved(&tagged, &new(&format!("'r.io/' + {path} + ':' + {parsed}.tag()")));
+    differ(&tagged, &new(&format!("'r.io/' + {path} + ':' + {parsed}.digest()")));
+    differ(&tagged, &new(&format!("'q.io/' + {path} + ':' + {parsed}.tag()")));
+    differ(&tagged, &new(&format!("'r.io/' + {path} + {parsed}.tag()")));
+    differ(&tagged, &new("'r.io/' + c.image"));
+    // The registry's folder is no part of the path in ClusterPolicies.
+    tested_or_differ(&tagged, &new(&format!("'r.io/' + {parsed}.repository() + ':' + {parsed}.tag()")));
+    let other = path.replace("contains('library/')", "contains('library')");
+    tested_or_differ(&tagged, &new(&format!("'r.io/' + {other} + ':' + {parsed}.tag()")));
+    // Each list has images of its own.
+    let init = old("containers", &text("path", "tag").replace("images.containers", "images.initContainers"));
+    tested_or_differ(&init, &new(&format!("'r.io/' + {path} + ':' + {parsed}.tag()")));
+}
+
+/// Sides are not proved to make the same.
+fn tested_or_differ(old: &str, new: &str) {
+    let found = compared(old, new);
+    assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
