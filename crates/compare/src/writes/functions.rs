@@ -95,7 +95,7 @@ impl Made {
         all.find(|one| self.made(one).is_some_and(|made| made != *one)).unwrap_or_else(|| text.to_string())
     }
 
-    /// Whether what it is made of can be in an object: in the place of a name of an image is one.
+    /// Whether an object has what it takes: a name of an image, where it wants one.
     pub fn takes(&self, object: &Value) -> bool {
         let mut texts = Vec::new();
         if matches!(self.function, Function::Parts(_)) {
