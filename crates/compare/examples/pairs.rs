@@ -52,7 +52,7 @@ impl Sent {
         let info = request.get("user").cloned().unwrap_or_default();
         let user = UserParts { info, roles: texts("roles"), cluster_roles: texts("clusterRoles") };
         let labels = request.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default();
-        let around = Arc::new(Surroundings { user, namespace: [labels, Map::default()] });
+        let around = Arc::new(Surroundings::new(user, [labels, Map::default()]));
         let operation = OPERATIONS.into_iter().find(|one| *one == request.text_at(&["operation"]));
         let sent = Sent {
             object: request.get("object")?.clone(),

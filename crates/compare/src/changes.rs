@@ -25,6 +25,7 @@ mod unread;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::analysis::reads::{Reads, Step};
 use crate::kubernetes::Types;
@@ -34,6 +35,7 @@ use crate::value::{Str, Value};
 
 pub(crate) use checks::{checking, validation};
 
+use super::copied::{Copied, Outside, World};
 use super::cover::{Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
@@ -43,7 +45,7 @@ use super::keyed::{MERGED, has_keys, keys_of};
 use super::marked::Marker;
 use super::repair::mended;
 use super::seen::{Seen, as_if_admitted, is_refused_with_its_classes, seen_in_clusters};
-use super::surroundings::{Case, surroundings};
+use super::surroundings::{Case, Surroundings, surroundings};
 use super::tested::Tested;
 use checks::of_samples;
 use found::Found;
@@ -64,7 +66,8 @@ impl Run<'_> {
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
         let found = Found::of(self.sides, environment)?;
-        let Found { reads, tested, fields, items, uncounted, written, lists, made, copied, merges } = found;
+        let Found { reads, tested, fields, items, uncounted, written, lists, made, copied, cloned, merges } =
+            found;
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
@@ -77,6 +80,7 @@ impl Run<'_> {
         let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
         let is_counted = uncounted.is_none() && !has_inputs(&reads.object) && !has_inputs(&reads.shown);
         domain.needed = is_counted.then(|| items.clone());
+        let around = in_worlds(around, &cloned);
         domain.uncounted = uncounted;
         let cases = cases(environment, &reads, &tested, &mut domain, &around);
         if let Some(why) = domain.open.take().or(why) {
@@ -152,6 +156,7 @@ impl Run<'_> {
             return Err(why);
         }
         self.relative_to.extend(tested.taken);
+        self.relative_to.extend(cloned.iter().map(Copied::text));
         if is_assumed {
             self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }
@@ -215,6 +220,19 @@ impl Run<'_> {
             false => Err("an API server refuses the objects on which rules differ".into()),
         }
     }
+}
+
+/// Requests with objects that rules copy, as far as these exist.
+fn in_worlds(around: Vec<Arc<Surroundings>>, cloned: &BTreeSet<Copied>) -> Vec<Arc<Surroundings>> {
+    if cloned.is_empty() {
+        return around;
+    }
+    let copied: Arc<[Copied]> = cloned.iter().cloned().collect();
+    let with = |one: &Arc<Surroundings>, outside: Outside| {
+        Arc::new(Surroundings { world: World { outside, copied: Arc::clone(&copied) }, ..(**one).clone() })
+    };
+    let all = [Outside::Silent, Outside::Missing, Outside::Bare, Outside::Full];
+    around.iter().flat_map(|one| all.map(|outside| with(one, outside))).collect()
 }
 
 /// A text that is written nowhere.

@@ -203,6 +203,7 @@ pub(crate) fn of_sides<'s>(
         share: 1,
         units: 1,
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
+        only_generate: [old, new].into_iter().all(Side::only_generates),
         by_effect: false,
         effects: Default::default(),
     };
@@ -248,6 +249,8 @@ pub(crate) struct Run<'s> {
     units: usize,
     /// Whether what follows from violations is known.
     pub has_effects: bool,
+    /// Whether both sides do nothing but generate objects.
+    pub only_generate: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
     pub by_effect: bool,
     /// What followed from violations of either side in an environment.

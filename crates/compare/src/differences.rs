@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::value::{Map, Value};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use super::copied::within;
 use super::cover::Run;
 use super::environment::Environment;
 use super::results::normal;
@@ -145,11 +146,14 @@ impl Run<'_> {
         case: &Case,
     ) -> Option<(DifferenceKind, Judgement, Judgement)> {
         let request = request(environment, case)?;
+        let world = &case.around.world;
         // An update of an object about which nothing is known is none of a violation.
         let is_unknown = environment.operation == "UPDATE" && case.old.is_none();
         let [old, new] = match &self.strict {
-            Some(strict) if is_unknown => strict.each_ref().map(|side| side.judge(&request)),
-            _ => self.sides.map(|side| side.judge(&request)),
+            Some(strict) if is_unknown => {
+                strict.each_ref().map(|side| within(world, || side.judge(&request)))
+            }
+            _ => self.sides.map(|side| within(world, || side.judge(&request))),
         };
         // Violations that were there before are a class of their own (`Comparison::existing`).
         let before = before_ephemeral(environment, case);
@@ -159,7 +163,11 @@ impl Run<'_> {
         {
             return None;
         }
-        let kind = match (old.verdict.is_violation(), new.verdict.is_violation()) {
+        // What fails to generate something generates nothing, and denies nothing.
+        let is_violation = |one: &Judgement| {
+            one.verdict.is_violation() && !(self.only_generate && one.verdict == Verdict::Error)
+        };
+        let kind = match (is_violation(&old), is_violation(&new)) {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,
             (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
@@ -189,7 +197,8 @@ impl Run<'_> {
         let Seen::As(seen) = seen_in_clusters(environment, case) else { return false };
         let verdicts = |case: &Case| {
             let request = request(environment, case)?;
-            Some(self.sides.map(|side| side.judge(&request).verdict))
+            let world = &case.around.world;
+            Some(self.sides.map(|side| within(world, || side.judge(&request)).verdict))
         };
         verdicts(case) == verdicts(&seen)
     }
@@ -313,12 +322,20 @@ fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: 
 /// Labels by which Kyverno finds what it generated again: all its policies set them in clusters, not all in files.
 const BOOKKEEPING: &str = "generate.kyverno.io/";
 
-/// A generated object without the labels that policies of every kind set.
+/// Fields of a copy that are those of its source, which an API server writes anew.
+const OF_SERVERS: [&str; 5] = ["creationTimestamp", "managedFields", "resourceVersion", "selfLink", "uid"];
+
+/// A generated object without the labels that policies of every kind set, and without what an API server writes.
 fn unlabelled(object: &Value) -> Value {
     let Some(mut metadata) = object.get("metadata").and_then(Value::as_map).cloned() else {
         return object.clone();
     };
-    let Some(labels) = metadata.get("labels").and_then(Value::as_map) else { return object.clone() };
+    for field in OF_SERVERS {
+        metadata.remove(field);
+    }
+    let Some(labels) = metadata.get("labels").and_then(Value::as_map) else {
+        return object.with("metadata", Value::Map(metadata));
+    };
     let is_own = |key: &str| !key.starts_with(BOOKKEEPING) && key != "app.kubernetes.io/managed-by";
     let rest: Map = labels.iter().filter(|(k, _)| is_own(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
     match rest.is_empty() {

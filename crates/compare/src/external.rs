@@ -75,7 +75,7 @@ fn library(node: &Node) -> Option<&'static str> {
         ("http", "services"),
         ("globalContext", "global context entries"),
     ];
-    let is_lookup = matches!(node.text("function"), Some("get" | "list" | "post"));
+    let is_lookup = matches!(node.text("function"), Some("get" | "Get" | "list" | "List" | "post" | "Post"));
     let Some(Tree::List(args)) = node.get("args").filter(|_| is_lookup) else { return None };
     let receiver = args.first()?;
     LIBRARIES.iter().find(|(name, _)| is_read(receiver, name)).map(|(_, what)| *what)

@@ -33,6 +33,7 @@ mod combine;
 mod compare_tests;
 mod computed;
 mod conditions;
+mod copied;
 mod cover;
 mod deep;
 mod described;

@@ -294,12 +294,12 @@ pub(crate) fn of_call<'v>(call: &Expr, variable: &dyn Fn(u32) -> Option<&'v Expr
     let text = |e: &Expr| e.constant().and_then(Value::as_str).map(Str::from);
     let word = |e: &Expr| of_argument(e, variable);
     let found = match (&**library, call.function.name, args) {
-        ("resource", "get", [api_version, resource, namespace, name]) => {
+        ("resource", "get" | "Get", [api_version, resource, namespace, name]) => {
             let resource = named(&text(api_version)?, text(resource)?)?;
             let words = vec![word(namespace)?, word(name)?];
             Request { lookup: Lookup::Get, resource, words, labels: BTreeMap::new() }
         }
-        ("resource", "list", [api_version, resource, namespace, rest @ ..]) if rest.len() < 2 => {
+        ("resource", "list" | "List", [api_version, resource, namespace, rest @ ..]) if rest.len() < 2 => {
             let resource = named(&text(api_version)?, text(resource)?)?;
             let labels = rest.first().map_or(Some(BTreeMap::new()), wanted_labels)?;
             Request { lookup: Lookup::List, resource, words: vec![word(namespace)?], labels }

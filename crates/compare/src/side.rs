@@ -230,6 +230,12 @@ impl Side {
         rules.any(|rule| matches!(rule.body, Body::Mutate(_) | Body::Generate(_)))
     }
 
+    /// Whether its rules do nothing but generate objects: what fails to do so generates nothing, and denies nothing.
+    pub(crate) fn only_generates(&self) -> bool {
+        let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
+        rules.all(|rule| matches!(rule.body, Body::Generate(_)))
+    }
+
     /// Whether it has an admission policy of Kubernetes without a binding, which says what follows from violations.
     pub(crate) fn is_unbound(&self) -> bool {
         let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
@@ -296,6 +302,16 @@ pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
         }
         if let Some(Done::Generated(objects)) = result.effect.as_deref() {
             worst.generated.extend(objects.iter().cloned());
+        }
+    }
+    for done in &outcome.policies {
+        if let Some(failure) = done.failure.as_ref().filter(|_| worst.verdict < Verdict::Error) {
+            // Kyverno reports the rule, and says in a log why nothing was generated.
+            worst.by = Some((
+                done.policy.name.clone(),
+                done.rules.first().map(|r| r.rule.clone()).unwrap_or_default(),
+            ));
+            (worst.verdict, worst.message) = (Verdict::Error, failure.as_str().into());
         }
     }
     worst.changed = outcome.object.take();

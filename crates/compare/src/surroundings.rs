@@ -10,6 +10,7 @@ use crate::engine::{Profile, Request};
 use crate::kubernetes::Types;
 use crate::value::{Map, Str, Value};
 
+use super::copied::World;
 use super::domain::Domain;
 use super::environment::Environment;
 use super::outside::FUNCTIONS;
@@ -59,6 +60,8 @@ pub struct Surroundings {
     pub user: UserParts,
     /// Labels and annotations of the namespace.
     pub namespace: [Map; 2],
+    /// The objects that rules copy.
+    pub(crate) world: World,
 }
 
 impl Default for Surroundings {
@@ -67,11 +70,16 @@ impl Default for Surroundings {
             ("username", Value::from("developer")),
             ("groups", Value::list(vec![Value::from("system:authenticated")])),
         ]);
-        Surroundings { user: UserParts { info, ..UserParts::default() }, namespace: Default::default() }
+        Surroundings::new(UserParts { info, ..UserParts::default() }, Default::default())
     }
 }
 
 impl Surroundings {
+    /// Who sends a request, with labels and annotations of the namespace.
+    pub fn new(user: UserParts, namespace: [Map; 2]) -> Surroundings {
+        Surroundings { user, namespace, world: World::default() }
+    }
+
     /// Whether they are those of every other request.
     pub fn is_usual(&self) -> bool {
         let usual = Surroundings::default();
@@ -210,7 +218,7 @@ pub(crate) fn surroundings(
                 open.get_or_insert_with(|| "too many combinations of users and namespaces".into());
                 return (all, open);
             }
-            all.push(Arc::new(Surroundings { user: user.clone(), namespace: namespace.clone() }));
+            all.push(Arc::new(Surroundings::new(user.clone(), namespace.clone())));
         }
     }
     (all, open)

@@ -4,6 +4,7 @@
 //! create, with the constants that it writes there, and the conditions that decide which of them it does write. Or why this is not known: a
 //! value is copied or computed, or items of a list are changed in a way that is not followed.
 
+mod clones;
 mod copies;
 mod documents;
 mod entries;
@@ -19,6 +20,7 @@ mod templates;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub(crate) use clones::copied_by;
 pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use entries::are_alike;
 pub(crate) use functions::{Made, makes_alike};
@@ -26,6 +28,7 @@ pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
 use crate::ir::check::ForEach;
+use crate::ir::condition::Condition;
 use crate::ir::expressions::{PatchType, Variable};
 use crate::ir::mutate::Change;
 use crate::ir::rule::{Binding, Body};
@@ -35,6 +38,8 @@ use crate::kubernetes::Types;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
 use crate::patch::schema::Schema;
 use crate::value::{Str, Value};
+
+use super::copied::Copied;
 
 /// Changes that nest more deeply are not followed.
 const DEEPEST: usize = 64;
@@ -107,6 +112,10 @@ pub(crate) struct Writes {
     pub joins: BTreeSet<Place>,
     /// The number of the items that are chosen for these, in documents; whether what is chosen says the item alone.
     pub chosen: Vec<(Hole, bool)>,
+    /// Objects that exist, of which copies are generated.
+    pub cloned: BTreeSet<Copied>,
+    /// What is compared besides, in documents.
+    pub compared: Vec<Condition>,
     /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
     pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
@@ -386,6 +395,8 @@ impl Writes {
         self.holes.extend(other.holes);
         self.joins.extend(other.joins);
         self.chosen.extend(other.chosen);
+        self.cloned.extend(other.cloned);
+        self.compared.extend(other.compared);
         self.each.extend(other.each);
         self.merges |= other.merges;
     }

@@ -125,6 +125,9 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
             .map(|v| Variable { name: v.name.to_string(), expression: v.expression, is_verbatim: false })
             .collect();
     }
+    if let Some(expression) = copies::is_another(&written, context, &|text| filled.text(text))? {
+        draft.conditions.push(Condition { name: "another-object".into(), expression, is_verbatim: false });
+    }
     Ok(draft)
 }
 

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use crate::analysis::reads::Step;
-use crate::ir::Rule;
 use crate::ir::check::{Check, Overlay};
 use crate::ir::expressions::{Source, Validation};
 use crate::ir::rule::{Body, Message};
 use crate::ir::template::{Hole, Template};
+use crate::ir::{Conditions, Rule};
 use crate::lower::LATE;
 use crate::value::Value;
 
@@ -65,7 +65,7 @@ pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         let nothing = checking(rule, Check::Nothing);
         return Arc::new(Rule { admit: None, bindings: [].into(), ..(*nothing).clone() });
     }
-    let Writes { mut conditions, mut patterns, of_items, mut each, holes, mut chosen, .. } =
+    let Writes { mut conditions, mut patterns, of_items, mut each, holes, mut chosen, compared, .. } =
         writes(rule, &environment.object).unwrap_or_default();
     match all {
         true => conditions.extend(of_items),
@@ -80,9 +80,13 @@ pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         if let Some(pattern) = pattern(&patterns).and_then(|pattern| LATE.pattern(&pattern)) {
             return Check::Pattern(Overlay::Ready(Arc::new(pattern)), rule.origin.clone());
         }
-        match (each.is_empty(), holes.is_empty() && chosen.is_empty()) {
+        match (each.is_empty(), holes.is_empty() && chosen.is_empty() && compared.is_empty()) {
             (false, _) => Check::ForEach(each.into_iter().map(|(one, _)| one).collect()),
-            (true, false) => Check::Deny(looked_at(&holes, &chosen, &rule.origin)),
+            (true, false) => {
+                let looked = looked_at(&holes, &chosen, &rule.origin);
+                let any = looked.any.iter().flatten().chain(&compared).cloned().collect();
+                Check::Deny(Conditions { any: Some(any), ..looked })
+            }
             (true, true) => Check::Nothing,
         }
     };

@@ -11,6 +11,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::schema::Leaf;
 use crate::value::Value;
 
+use super::super::copied::Copied;
 use super::super::cover::MOST_ITEMS;
 use super::super::environment::Environment;
 use super::super::fresh::Fresh;
@@ -57,6 +58,8 @@ pub(super) struct Found {
     pub made: Vec<Computed>,
     /// Places whose values are copied, and those to which they are; then those that are copied with all that is there.
     pub copied: [BTreeSet<Vec<Step>>; 2],
+    /// Objects that exist, of which copies are generated.
+    pub cloned: BTreeSet<Copied>,
     /// Whether lists are merged by keys.
     pub merges: bool,
 }
@@ -81,6 +84,7 @@ impl Found {
             lists: all.lists.union(&all.named).cloned().collect(),
             merges: !all.lists.is_empty() || (all.merges && has_merged_lists(environment)),
             made,
+            cloned: all.cloned,
             ..found
         })
     }

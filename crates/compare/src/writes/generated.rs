@@ -3,51 +3,42 @@
 //! In: a rule that generates objects. Out: the places of the object of the request whose values are copied into these, alone or as parts of texts,
 //! and what decides between them. Nothing is written into the object itself.
 
+use super::clones::copied_by;
 use super::copies::Wanted;
 use super::{COMPUTED, DEEPEST, Done, Writer};
 use crate::ir::Template;
-use crate::ir::generate::{Draft, Generation, Generator, Place, TextPart};
-use crate::value::Value;
+use crate::ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 
 const LOOPS: &str = "objects are generated in loops";
-const CLONED: &str = "objects are copied that exist already";
 
 impl<'r> Writer<'r> {
     /// What a rule generates.
     pub(super) fn generation(&mut self, generation: &'r Generation) -> Done {
         match generation {
             Generation::One(described) => {
-                self.described(&described.template)?;
+                self.described(described)?;
                 self.found.holes.append(&mut self.holes);
                 Ok(())
             }
             Generation::ForEach(_) => Err(LOOPS),
             Generation::Expressions(all) => all.iter().try_for_each(|one| match one {
                 Generator::Documents(drafts) => drafts.iter().try_for_each(|draft| self.draft(draft, 0)),
-                Generator::Expression(_) => Err(COMPUTED),
+                Generator::Expression(program) => {
+                    self.applied_copies(program.as_ref().map_err(|_| COMPUTED)?, 0)
+                }
             }),
         }
     }
 
-    /// A description of one object: what identifies it, and its data.
-    fn described(&mut self, template: &'r Template) -> Done {
-        let key = |key: &Template| key.as_const().and_then(Value::as_str).map(str::to_string);
-        match template {
-            Template::Const(value) if ["clone", "cloneList"].iter().any(|key| value.get(key).is_some()) => {
-                Err(CLONED)
-            }
-            Template::Object(pairs)
-                if pairs.iter().any(|(name, _)| {
-                    key(name).is_none_or(|name| matches!(&*name, "clone" | "cloneList"))
-                }) =>
-            {
-                Err(CLONED)
-            }
-            template => self.part(template, 0),
+    /// A description of one object: what identifies it, and its data or the object that it is a copy of.
+    fn described(&mut self, described: &'r Described) -> Done {
+        match copied_by(described)? {
+            none if none.is_empty() => self.part(&described.template, 0),
+            copied => self.cloned(described, copied),
         }
     }
 
-    fn part(&mut self, template: &'r Template, depth: usize) -> Done {
+    pub(super) fn part(&mut self, template: &'r Template, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }

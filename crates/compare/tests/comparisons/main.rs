@@ -8,6 +8,7 @@ use ephor_sources::files::SourceText;
 
 mod admitted;
 mod changes;
+mod clones;
 mod clusters;
 mod copies;
 mod exceptions;

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use crate::cel::laid_out;
 use crate::constraints::cel::{all, literal, selects};
 use crate::expressions::each::{InLoop, Reading};
-use crate::expressions::{Context, Refusal};
+use crate::expressions::{Context, Refusal, outer_variables};
 use crate::ir::generate::Generation;
 use crate::ir::rule::Body as RuleBody;
 use crate::ir::{Origin, Rule};
 use crate::kubernetes::Kinds;
 use crate::lower::matcher::selector;
 use crate::lower::template::text;
+use crate::value::wildcard;
 use crate::value::{Str, Value, print};
 
 use super::Body;
@@ -35,6 +36,44 @@ struct Copy<'c> {
 /// A construct that has no counterpart.
 pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> Result<String, Refusal> {
     Copy { own, origin, context, fill }.expression().map(|text| laid_out(&text))
+}
+
+/// Whether a copy is another object than its source, where it may be the same: that one is not generated.
+///
+/// # Errors
+/// A construct that has no counterpart.
+pub fn is_another(written: &Value, context: &Context, fill: Fill<'_>) -> Result<Option<String>, Refusal> {
+    let part = |path: &[&str]| written.at(&["generate"]).map_or("", |own| own.text_at(path));
+    let mut tests = Vec::new();
+    let pairs =
+        match ["clone", "cloneList"].map(|key| !written.at(&["generate", key]).is_none_or(Value::is_null)) {
+            [true, _] => vec![
+                (part(&["namespace"]), part(&["clone", "namespace"])),
+                (part(&["name"]), part(&["clone", "name"])),
+            ],
+            [_, true] => vec![(part(&["namespace"]), part(&["cloneList", "namespace"]))],
+            _ => return Ok(None),
+        };
+    for (target, source) in pairs.into_iter().filter(|(target, source)| target != source) {
+        let pattern = |text: &str| {
+            let mut all = text.to_string();
+            for variable in outer_variables(text).into_iter().rev() {
+                all.replace_range(variable, "*");
+            }
+            all
+        };
+        let may_be_same = match [target, source].map(|text| text.contains("{{")) {
+            [true, true] => true,
+            [true, false] => wildcard::matches(&pattern(target), source),
+            [false, true] => wildcard::matches(&pattern(source), target),
+            [false, false] => false,
+        };
+        if !may_be_same || context.namespace.is_some() {
+            return Ok(None);
+        }
+        tests.push(format!("{} != {}", fill(target)?, fill(source)?));
+    }
+    Ok((!tests.is_empty()).then(|| tests.join(" || ")))
 }
 
 impl Copy<'_> {

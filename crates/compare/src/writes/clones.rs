@@ -1,0 +1,239 @@
+//! Objects that exist, of which rules generate copies.
+//!
+//! In: a rule that generates objects. Out: which objects it copies, where constants say which (`copied`). A copy is taken as a whole, or put together of
+//! fields of the object that nothing looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::copies::Wanted;
+use super::loops::keys_of;
+use super::{COMPUTED, DEEPEST, Done, Unknown, Writer};
+use crate::ir::condition::{Condition, Operator};
+use crate::ir::generate::Described;
+use crate::ir::strict::Make;
+use crate::ir::{Expr, Template};
+use crate::kubernetes::Kinds;
+use crate::value::{Str, Value};
+
+use super::super::copied::Copied;
+use super::super::requests::{Lookup, Word, of_call};
+
+const CLONED: Unknown = "which objects are copied is not known before";
+
+/// The constant member of a description.
+fn member<'t>(template: &'t Template, name: &str) -> Option<&'t Template> {
+    let Template::Object(pairs) = template else { return None };
+    let is_it = |(key, _): &&(Template, Template)| key.as_const().and_then(Value::as_str) == Some(name);
+    pairs.iter().find(is_it).map(|(_, value)| value)
+}
+
+fn constant(template: &Template, name: &str) -> Option<Value> {
+    match template {
+        Template::Const(value) => value.get(name).cloned(),
+        other => member(other, name)?.as_const().cloned(),
+    }
+}
+
+/// Whether a description has a member, or may have it.
+fn may_have(template: &Template, name: &str) -> bool {
+    match template {
+        Template::Const(value) => value.get(name).is_some(),
+        Template::Object(pairs) => {
+            pairs.iter().any(|(key, _)| key.as_const().is_none_or(|key| key.as_str() == Some(name)))
+        }
+        _ => true,
+    }
+}
+
+/// Group, version and kind.
+fn kind_of(api_version: &str, kind: &str) -> Option<[Str; 3]> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    (!version.is_empty() && !kind.is_empty()).then(|| [group, version, kind].map(Str::from))
+}
+
+/// The objects that a description copies; none where it has data of its own.
+///
+/// # Errors
+/// They are not known.
+pub(crate) fn copied_by(described: &Described) -> Result<Vec<Copied>, Unknown> {
+    let template = &described.template;
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(Str::from);
+    match ["clone", "cloneList"].map(|name| may_have(template, name)) {
+        [false, false] => Ok(Vec::new()),
+        [true, false] => {
+            let one = || {
+                let source = constant(template, "clone")?;
+                let [api_version, kind] = ["apiVersion", "kind"].map(|name| constant(template, name));
+                Some(Copied {
+                    kind: kind_of(api_version?.as_str()?, kind?.as_str()?)?,
+                    namespace: text(source.get("namespace")).unwrap_or_default(),
+                    name: Some(text(source.get("name"))?),
+                    labels: BTreeMap::new(),
+                })
+            };
+            one().map(|one| vec![one]).ok_or(CLONED)
+        }
+        [false, true] => {
+            let all = || {
+                let source = constant(template, "cloneList")?;
+                let namespace = text(source.get("namespace"))?;
+                let labels = labels_of(source.get("selector"))?;
+                let kinds = source.get("kinds").and_then(Value::as_list)?;
+                let of = |written: &Value| {
+                    let (api_version, kind) = written.as_str()?.rsplit_once('/')?;
+                    let (namespace, labels) = (namespace.clone(), labels.clone());
+                    Some(Copied { kind: kind_of(api_version, kind)?, namespace, name: None, labels })
+                };
+                kinds.iter().map(of).collect::<Option<Vec<_>>>()
+            };
+            all().ok_or(CLONED)
+        }
+        [true, true] => Err(CLONED),
+    }
+}
+
+/// The labels that a selector wants, where it wants nothing else.
+fn labels_of(selector: Option<&Value>) -> Option<BTreeMap<Str, Str>> {
+    let Some(selector) = selector.filter(|selector| !selector.is_null()) else {
+        return Some(BTreeMap::new());
+    };
+    let fields = selector.as_map()?;
+    let labels = fields.get("matchLabels").and_then(Value::as_map)?;
+    let of = |(key, value): (&Str, &Value)| {
+        let text = value.as_str().filter(|text| !text.contains(['*', '?']) && !key.contains(['*', '?']))?;
+        Some((key.clone(), text.into()))
+    };
+    labels.iter().map(of).collect::<Option<_>>().filter(|_| fields.len() == 1)
+}
+
+impl<'r> Writer<'r> {
+    /// A description that copies objects.
+    pub(super) fn cloned(&mut self, described: &'r Described, copied: Vec<Copied>) -> Done {
+        let Template::Object(pairs) = &described.template else {
+            self.found.cloned.extend(copied);
+            return Ok(());
+        };
+        for (key, value) in pairs {
+            let key = key.as_const().and_then(Value::as_str).ok_or(COMPUTED)?;
+            if matches!(key, "clone" | "cloneList") {
+                continue;
+            }
+            self.part(value, 0)?;
+            // An object is no copy of itself.
+            let own = copied.iter().map(|one| match key {
+                "namespace" => Some(one.namespace.clone()),
+                "name" => one.name.clone(),
+                _ => None,
+            });
+            for text in own.flatten().collect::<BTreeSet<Str>>() {
+                self.found.compared.push(Condition {
+                    origin: described.origin.clone(),
+                    key: value.clone(),
+                    operator: Some(Operator::Equals),
+                    value: Template::Const(Value::Str(text)),
+                    prepared: None,
+                    message: "".into(),
+                });
+            }
+        }
+        self.found.cloned.extend(copied);
+        Ok(())
+    }
+
+    /// An expression that generates objects that exist, in another namespace or with another name.
+    pub(super) fn applied_copies(&mut self, expr: &'r Expr, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        let expr = self.plain(expr);
+        if let Expr::Cond(parts) = expr {
+            let [condition, then, other] = &**parts;
+            self.condition(condition)?;
+            self.applied_copies(then, depth + 1)?;
+            return self.applied_copies(other, depth + 1);
+        }
+        if matches!(expr.constant(), Some(Value::Bool(_))) {
+            return Ok(());
+        }
+        let Expr::Invoke(call) = expr else { return Err(COMPUTED) };
+        let ("Apply" | "apply", [receiver, namespace, list]) = (call.function.name, &*call.args) else {
+            return Err(COMPUTED);
+        };
+        if keys_of(receiver).is_none_or(|(base, keys)| !matches!(base, Expr::Root) || keys.len() != 1) {
+            return Err(COMPUTED);
+        }
+        if self.plain(namespace).constant().is_none() {
+            self.taken(namespace, Wanted::Scalar)?;
+        }
+        match self.plain(list) {
+            Expr::Make(make) => match &**make {
+                Make::List(items, optional) if optional.is_empty() => {
+                    items.iter().try_for_each(|item| self.applied_copy(item))
+                }
+                _ => Err(COMPUTED),
+            },
+            _ => Err(COMPUTED),
+        }
+    }
+
+    fn applied_copy(&mut self, item: &'r Expr) -> Done {
+        let item = self.plain(item);
+        if let Some(copied) = self.looked_up(item) {
+            self.found.cloned.insert(copied);
+            return Ok(());
+        }
+        let Expr::Bind(parts) = item else { return Err(COMPUTED) };
+        let copied = self.looked_up(&parts[0]).filter(|copied| copied.name.is_some()).ok_or(COMPUTED)?;
+        self.assembled(&parts[1], 0)?;
+        self.found.cloned.insert(copied);
+        Ok(())
+    }
+
+    /// What an expression looks up, where constants say what.
+    fn looked_up(&self, expr: &'r Expr) -> Option<Copied> {
+        let program =
+            |n: u32| self.variables.get(n as usize).and_then(|variable| variable.program.as_ref().ok());
+        let request = of_call(self.plain(expr), &program)?;
+        let text = |at: usize| match request.words.get(at) {
+            Some(Word::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let [group, version, resource] = &request.resource;
+        let kind = &Kinds::built_in().resource(group, version, resource)?.kind;
+        let kind = [group.clone(), version.clone(), kind.clone()];
+        let (namespace, labels) = (text(0)?, request.labels.clone());
+        match request.lookup {
+            Lookup::Get => Some(Copied { kind, namespace, name: Some(text(1)?), labels }),
+            Lookup::List => Some(Copied { kind, namespace, name: None, labels }),
+            _ => None,
+        }
+    }
+
+    /// An object that is put together of fields of another one.
+    fn assembled(&mut self, expr: &'r Expr, depth: usize) -> Done {
+        if depth > DEEPEST {
+            return Err("a change nests too deeply");
+        }
+        let expr = self.plain(expr);
+        if expr.constant().is_some() {
+            return Ok(());
+        }
+        if let Expr::Make(make) = expr {
+            return match &**make {
+                Make::Map(entries) => entries.iter().try_for_each(|(key, value, _)| {
+                    self.plain(key).constant().ok_or(COMPUTED)?;
+                    self.assembled(value, depth + 1)
+                }),
+                Make::Struct(_, fields) => {
+                    fields.iter().try_for_each(|(_, value, _)| self.assembled(value, depth + 1))
+                }
+                Make::List(..) => Err(COMPUTED),
+            };
+        }
+        // A field of the object that is copied; that of the request has no binder around it.
+        match keys_of(expr) {
+            Some((Expr::Local(0), keys)) if !keys.is_empty() => Ok(()),
+            _ => self.taken(expr, Wanted::Scalar),
+        }
+    }
+}
