@@ -311,8 +311,7 @@ fn differs_in_clusters(sides: [&Side; 2], environment: &Environment, case: &Case
     let only_generate = sides.into_iter().all(Side::only_generates);
     let differs = |case: &Case| {
         said(sides, environment, case).is_some_and(|[old, new]| {
-            let violated =
-                [old.0, new.0].map(|own| own.is_violation() && !(only_generate && own == Verdict::Error));
+            let violated = [old.0, new.0].map(|own| own.is_violation() && !only_generate);
             match violated {
                 [true, true] => old.0 != new.0 || (has_effects && old.1 != new.1),
                 [false, false] => false,

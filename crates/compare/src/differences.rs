@@ -163,10 +163,8 @@ impl Run<'_> {
         {
             return None;
         }
-        // What fails to generate something generates nothing, and denies nothing.
-        let is_violation = |one: &Judgement| {
-            one.verdict.is_violation() && !(self.only_generate && one.verdict == Verdict::Error)
-        };
+        // What generates nothing, because it fails or does not apply any more, denies nothing.
+        let is_violation = |one: &Judgement| one.verdict.is_violation() && !self.only_generate;
         let kind = match (is_violation(&old), is_violation(&new)) {
             (true, false) => DifferenceKind::Weaker,
             (false, true) => DifferenceKind::Stricter,

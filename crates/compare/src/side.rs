@@ -230,7 +230,7 @@ impl Side {
         rules.any(|rule| matches!(rule.body, Body::Mutate(_) | Body::Generate(_)))
     }
 
-    /// Whether its rules do nothing but generate objects: what fails to do so generates nothing, and denies nothing.
+    /// Whether its rules do nothing but generate objects: they deny nothing.
     pub(crate) fn only_generates(&self) -> bool {
         let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
         rules.all(|rule| matches!(rule.body, Body::Generate(_)))
@@ -300,11 +300,16 @@ pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
             worst.by = Some((policy.name.clone(), result.rule.clone()));
             (worst.verdict, worst.message) = (verdict, result.message.clone());
         }
-        if let Some(Done::Generated(objects)) = result.effect.as_deref() {
-            worst.generated.extend(objects.iter().cloned());
-        }
     }
     for done in &outcome.policies {
+        // What rules once generated that do not apply any more is removed, unless others want it.
+        if done.rules.iter().any(|result| result.status != Status::Fail) {
+            for result in &done.rules {
+                if let Some(Done::Generated(objects)) = result.effect.as_deref() {
+                    worst.generated.extend(objects.iter().cloned());
+                }
+            }
+        }
         if let Some(failure) = done.failure.as_ref().filter(|_| worst.verdict < Verdict::Error) {
             // Kyverno reports the rule, and says in a log why nothing was generated.
             worst.by = Some((

@@ -114,8 +114,12 @@ pub(crate) struct Writes {
     pub chosen: Vec<(Hole, bool)>,
     /// Objects that exist, of which copies are generated.
     pub cloned: BTreeSet<Copied>,
+    /// The same in the namespace of a policy: their kind, and the name of one.
+    pub cloned_here: BTreeSet<([Str; 3], Option<Str>)>,
     /// What is compared besides, in documents.
     pub compared: Vec<Condition>,
+    /// Whether the name of the user is copied.
+    pub is_of_user: bool,
     /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
     pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
@@ -396,7 +400,9 @@ impl Writes {
         self.joins.extend(other.joins);
         self.chosen.extend(other.chosen);
         self.cloned.extend(other.cloned);
+        self.cloned_here.extend(other.cloned_here);
         self.compared.extend(other.compared);
+        self.is_of_user |= other.is_of_user;
         self.each.extend(other.each);
         self.merges |= other.merges;
     }

@@ -9,7 +9,7 @@ use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::rule::Body;
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::Leaf;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 use super::super::copied::Copied;
 use super::super::cover::MOST_ITEMS;
@@ -21,6 +21,7 @@ use super::super::marked::{Marker, is_counted};
 use super::super::predicates::Predicates;
 use super::super::seen::has_names_alone;
 use super::super::side::Side;
+use super::super::surroundings::Surroundings;
 use super::super::tested::Tested;
 use super::super::units::{not_read, units};
 use super::super::writes::{
@@ -33,6 +34,9 @@ const APART: &str = "no two containers of a pod have one name";
 
 /// What they take for granted where the name is a pattern.
 const PLAIN_NAMES: &str = "no names of containers that read as numbers, durations or ranges of them";
+
+/// What documents take for granted of names of users.
+const USERS: &str = "no quotes, braces or anchors in names of users";
 
 /// A place, and what a function makes of another one.
 type Computed = (Vec<Step>, Made);
@@ -74,10 +78,20 @@ impl Found {
             is_known(environment, &tree, &found.fields, place, written)?;
         }
         found.copies(environment, &all, &tree)?;
+        if all.is_of_user && found.reads.user {
+            return Err(of_samples("the name of the user is copied, and compared"));
+        }
         let mut written: BTreeSet<String> = all.texts().into_iter().map(Into::into).collect();
-        if !found.copied[0].is_empty() {
+        if !found.copied[0].is_empty() || all.is_of_user {
             let policies = sides.iter().flat_map(|side| side.policies());
             policies.for_each(|policy| written.extend(Predicates::of(policy).constants));
+        }
+        if all.is_of_user {
+            let usual = Surroundings::default().user.info;
+            if written.iter().any(|text| text.contains(usual.text_at(&["username"]))) {
+                return Err(of_samples("the name of the user is one that rules write"));
+            }
+            found.tested.taken.insert(USERS.into());
         }
         Ok(Found {
             written,
@@ -218,6 +232,13 @@ fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<
             all.merge(of_rule(rule, environment)?);
         }
         makes.push(std::mem::take(&mut all.made));
+    }
+    // Which namespace that is says the other side.
+    let is_known = |(kind, name): &([Str; 3], Option<Str>)| {
+        all.cloned.iter().any(|one| one.kind == *kind && one.name == *name)
+    };
+    if !all.cloned_here.iter().all(is_known) {
+        return Err(of_samples("objects are copied that the other policy does not copy"));
     }
     let made = makes_alike(&makes, &all.places).map_err(of_samples)?;
     are_alike(&all.entries, &all.places).map_err(of_samples)?;

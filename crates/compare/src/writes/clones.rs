@@ -156,13 +156,19 @@ impl<'r> Writer<'r> {
             return Ok(());
         }
         let Expr::Invoke(call) = expr else { return Err(COMPUTED) };
-        let ("Apply" | "apply", [receiver, namespace, list]) = (call.function.name, &*call.args) else {
+        let ("Apply" | "apply", [receiver, rest @ ..]) = (call.function.name, &*call.args) else {
             return Err(COMPUTED);
+        };
+        // Policies of a namespace generate into it.
+        let (namespace, list) = match rest {
+            [namespace, list] => (Some(namespace), list),
+            [list] => (None, list),
+            _ => return Err(COMPUTED),
         };
         if keys_of(receiver).is_none_or(|(base, keys)| !matches!(base, Expr::Root) || keys.len() != 1) {
             return Err(COMPUTED);
         }
-        if self.plain(namespace).constant().is_none() {
+        if let Some(namespace) = namespace.filter(|namespace| self.plain(namespace).constant().is_none()) {
             self.taken(namespace, Wanted::Scalar)?;
         }
         match self.plain(list) {
@@ -178,15 +184,47 @@ impl<'r> Writer<'r> {
 
     fn applied_copy(&mut self, item: &'r Expr) -> Done {
         let item = self.plain(item);
+        if let Some(own) = self.looked_up_here(item) {
+            self.found.cloned_here.insert(own);
+            return Ok(());
+        }
         if let Some(copied) = self.looked_up(item) {
             self.found.cloned.insert(copied);
             return Ok(());
         }
         let Expr::Bind(parts) = item else { return Err(COMPUTED) };
+        if let Some(own) = self.looked_up_here(&parts[0]).filter(|(_, name)| name.is_some()) {
+            self.assembled(&parts[1], 0)?;
+            self.found.cloned_here.insert(own);
+            return Ok(());
+        }
         let copied = self.looked_up(&parts[0]).filter(|copied| copied.name.is_some()).ok_or(COMPUTED)?;
         self.assembled(&parts[1], 0)?;
         self.found.cloned.insert(copied);
         Ok(())
+    }
+
+    /// The same in the namespace of a policy: the kind, and the name of one.
+    fn looked_up_here(&self, expr: &'r Expr) -> Option<([Str; 3], Option<Str>)> {
+        let Expr::Invoke(call) = self.plain(expr) else { return None };
+        let (receiver, args) = call.args.split_first()?;
+        let (Expr::Root, [library]) = (&keys_of(receiver)?.0, &*keys_of(receiver)?.1) else { return None };
+        let text = |expr: &'r Expr| self.plain(expr).constant().and_then(Value::as_str);
+        let is_labels =
+            |expr: &'r Expr| self.plain(expr).constant().is_some_and(|value| value.as_map().is_some());
+        let (api_version, resource, name) = match (call.function.name, args) {
+            ("get" | "Get", [api_version, resource, name]) => {
+                (api_version, resource, Some(Str::from(text(name)?)))
+            }
+            ("list" | "List", [api_version, resource]) => (api_version, resource, None),
+            ("list" | "List", [api_version, resource, labels]) if is_labels(labels) => {
+                (api_version, resource, None)
+            }
+            _ => return None,
+        };
+        let (group, version) = text(api_version)?.split_once('/').unwrap_or(("", text(api_version)?));
+        let kind = &Kinds::built_in().resource(group, version, text(resource)?)?.kind;
+        (**library == *"resource").then(|| ([group.into(), version.into(), kind.clone()], name))
     }
 
     /// What an expression looks up, where constants say what.

@@ -4,7 +4,7 @@
 //! not depend on what it is, as long as nothing tests it: so sides that copy alike values that differ from all others copy alike whatever these are
 //! (`fresh`). A text that is put together has the values as its parts, and shows each of them.
 
-use super::loops::{in_item, is_about_item, lists_in_turn, place_of};
+use super::loops::{in_item, is_about_item, keys_of, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
 use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, in_items, resolved, type_at};
 use crate::analysis::reads::Step;
@@ -66,7 +66,7 @@ impl<'r> Writer<'r> {
             return call.args.iter().try_for_each(|part| self.taken(part, Wanted::Text));
         }
         let is_own = self.sources(expr, wanted, 0)?;
-        if self.joined_list(self.plain(expr)).is_some() {
+        if self.joined_list(self.plain(expr)).is_some() || is_user(self.plain(expr)) {
             return Ok(());
         }
         if holds(expr, &|part| self.joined_list(part).is_some()) {
@@ -138,6 +138,10 @@ impl<'r> Writer<'r> {
 
     /// A value that is read at a place; in a loop over several lists, at one in each.
     fn source(&mut self, expr: &'r Expr, wanted: Wanted) -> Result<bool, Unknown> {
+        if is_user(expr) {
+            self.found.is_of_user = true;
+            return Ok(false);
+        }
         let (places, is_own) = match self.is_document {
             true => match (in_object(expr), in_element(expr)) {
                 (Some(place), _) => (vec![place], false),
@@ -186,6 +190,13 @@ impl<'r> Writer<'r> {
         type_at(self.types, self.kind, place)
             .is_some_and(|ty| of_parts(ty) && is_plain(self.types, ty, 0) && has_texts(self.types, ty, 0))
     }
+}
+
+/// Whether a value is the name of the user who sends the request.
+pub(super) fn is_user(expr: &Expr) -> bool {
+    keys_of(expr).is_some_and(|(base, keys)| {
+        matches!(base, Expr::Root) && keys.iter().map(|key| &**key).eq(["request", "userInfo", "username"])
+    })
 }
 
 fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {

@@ -4,7 +4,7 @@
 //! copied. A loop is followed whose document merges something into the item that the loop looks at: into that of its list which has the name of
 //! the element, so that each item is changed by itself. Where a loop walks over several lists, elements of the others have other names.
 
-use super::copies::Wanted;
+use super::copies::{Wanted, is_user};
 use super::loops::{has_plain_names, keys_of};
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, keyed_at, resolved, type_at};
 use crate::analysis::reads::Step;
@@ -384,6 +384,8 @@ impl<'r> Writer<'r> {
     fn look_at(&mut self, expr: &'r Expr, hole: Hole) -> Done {
         let expr = self.plain(expr);
         match self.joined_list(expr) {
+            // There is one, and nothing else looks at it.
+            _ if is_user(expr) => {}
             Some(list) => {
                 let is_own = !holds(list, &|part| matches!(part, Expr::Local(1..)))
                     && matches!(list, Expr::Project { keep, .. }

@@ -98,3 +98,29 @@ fn all_objects_with_labels_are_copied() {
         list.replace("matchLabels: {a: b}", "matchExpressions: [{key: a, operator: In, values: [b]}]");
     tested(&classic(list), &classic(&other));
 }
+
+#[test]
+fn a_policy_of_a_namespace_copies_into_it() {
+    let old = classic(
+        "{apiVersion: v1, kind: Secret, name: pull, namespace: here, clone: {namespace: here, name: base}}",
+    )
+    .replace("ClusterPolicy", "Policy")
+    .replace("{name: p}", "{name: p, namespace: here}")
+    .replace("[Namespace]", "[ConfigMap]");
+    let fields =
+        "?'data': s.?data, ?'immutable': s.?immutable, ?'stringData': s.?stringData, ?'type': s.?type";
+    let new = |name: &str| {
+        let metadata =
+            "'name': 'pull', ?'labels': s.metadata.?labels, ?'annotations': s.metadata.?annotations";
+        let object =
+            format!("{{'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {{{metadata}}}, {fields}}}");
+        let read = format!("dyn(resource.Get('v1', 'secrets', '{name}'))");
+        generating("true", &format!("generator.Apply([cel.bind(s, {read}, {object})])"))
+            .replace("GeneratingPolicy", "NamespacedGeneratingPolicy")
+            .replace("{name: p}", "{name: p, namespace: here}")
+            .replace("[namespaces]", "[configmaps]")
+    };
+    proved(&old, &new("base"));
+    // It copies another one than the old rule.
+    tested(&old, &new("bases"));
+}

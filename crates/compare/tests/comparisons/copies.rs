@@ -523,3 +523,15 @@ fn tested_or_differ(old: &str, new: &str) {
     let found = compared(old, new);
     assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
 }
+
+#[test]
+fn the_name_of_the_user_is_copied() {
+    let old = labelled("by-{{ request.userInfo.username }}");
+    proved(&old, &labels("'by-' + request.userInfo.username"));
+    differ(&old, &labels("'by-' + object.metadata.name"));
+    differ(&old, &labels("request.userInfo.username"));
+    differ(&old, &labels("'by-a'"));
+    let condition = "  matchConditions: [{name: a, expression: \"request.userInfo.username != 'a'\"}]\n";
+    let literal = "Object{metadata: Object.metadata{labels: {'a': 'by-' + request.userInfo.username}}}";
+    tested_or_differ(&old, &cel("pods", condition, &[("ApplyConfiguration", literal)]));
+}

@@ -161,6 +161,13 @@ impl Copy<'_> {
     /// The objects that `cloneList` selects, as a list.
     fn several(&self, list: &Value) -> Result<String, Refusal> {
         let namespace = list.text_at(&["namespace"]);
+        if namespace == self.part("namespace") {
+            return Err(Refusal::new(
+                "copies in the namespace of their sources, of which the old rule generates none",
+                self.origin.key("cloneList"),
+                "leave the rule out",
+            ));
+        }
         let selected = list.get("selector").filter(|v| !v.is_null()).and_then(selector);
         let labels = selected.as_ref().map(|s| &s.labels[..]).unwrap_or_default();
         let is_exact = selected.as_ref().is_none_or(|s| s.expressions.is_empty());
