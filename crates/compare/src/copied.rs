@@ -114,7 +114,7 @@ pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name:
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = &Kinds::built_in().resource(group, version, resource)?.kind;
-    let is_asked = |one: &&Copied| {
+    let is_wanted = |one: &&Copied| {
         let [own_group, own_version, own_kind] = &one.kind;
         **own_group == *group
             && **own_version == *version
@@ -122,9 +122,7 @@ pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name:
             && *one.namespace == *namespace
             && one.name.as_deref().unwrap_or_default() == name
     };
-    let mut asked = world.copied.iter().filter(is_asked).peekable();
-    asked.peek()?;
-    Some(asked.next()?.objects(world.outside))
+    world.copied.iter().find(is_wanted).map(|one| one.objects(world.outside))
 }
 
 /// An object; `is_full`: with all fields of its kind.

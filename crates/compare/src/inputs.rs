@@ -19,8 +19,7 @@ use crate::value::{Map, Str, Value};
 use super::external::external;
 use super::side::Side;
 
-/// The field that has the inputs.
-pub(crate) const INPUTS: &str = "ephor.dev/inputs";
+pub(crate) use crate::ir::rule::INPUTS;
 
 /// Entries that name others that name others.
 const MOST_NAMES: usize = 16;

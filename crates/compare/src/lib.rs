@@ -25,6 +25,7 @@ use ephor_value as value;
 
 mod answer;
 mod answers;
+mod by_namespace;
 mod certificate;
 mod changes;
 mod classes;

@@ -25,6 +25,7 @@ use crate::lower::LATE;
 use crate::value::variables::find_all_variables;
 use crate::value::{Str, Value};
 
+use super::by_namespace::with_key;
 use super::computed::{
     NOT_IN_FUTURE, Objects, Scope, in_condition, in_expression, in_query_of_image, in_query_of_list, is_age,
     unless_missing,
@@ -49,7 +50,7 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     let found = sides.map(|side| {
         let found = std::cell::RefCell::new(BTreeSet::new());
         let side = side.with_rules(&|rule| {
-            let (rule, own) = of_rule(rule, &objects);
+            let (rule, own) = of_rule(&with_key(rule), &objects);
             found.borrow_mut().extend(own);
             rule
         });

@@ -246,6 +246,9 @@ pub enum BindingSource {
     },
 }
 
+/// The field of an object that has answers from outside, where policies are compared; what it has under `get|…` are objects.
+pub const INPUTS: &str = "ephor.dev/inputs";
+
 /// The text that stands for the n-th variable of a query (`BindingSource::Given`): no policy can write it.
 pub fn hole(at: usize) -> Str {
     format!("\u{1}{at}").into()

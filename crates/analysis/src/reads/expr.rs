@@ -5,14 +5,15 @@ use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
+use crate::ir::rule::INPUTS;
 use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
 use crate::value::{Object, Str, Value};
 
-use super::Untracked;
 use super::looked::LookedFor;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
 use super::tests::By;
 use super::texts::{TextStep, step_of};
+use super::{Step, Untracked};
 
 type Found = Result<ValueSet, Untracked>;
 
@@ -136,6 +137,16 @@ fn has_key<'e>(of_keys: &'e Expr, key: &'e Expr) -> Option<(&'e Expr, &'e Str)> 
         }
         _ => None,
     }
+}
+
+/// Whether values are objects that are looked up.
+fn are_objects_from_outside(values: &ValueSet) -> bool {
+    let is_one = |one: &AbstractValue| {
+        matches!(one, AbstractValue::At(_, steps)
+            if matches!(&steps[..], [.., Step::Key(inputs), Step::Key(answer)]
+                if **inputs == *INPUTS && answer.starts_with("get|")))
+    };
+    !values.is_empty() && values.iter().all(is_one)
 }
 
 /// The value whose type is compared with a constant, and which one is looked for.
@@ -718,7 +729,14 @@ impl Reader {
                 Ok(NOTHING)
             }
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
+                let key = one.constant().and_then(Value::as_str);
                 let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
+                if let Some(key) = key.filter(|_| self.tests.is_some() && are_objects_from_outside(&values)) {
+                    self.look_for(&values, LookedFor::MAP);
+                    let found = self.key(&values, &key.into())?;
+                    self.read_shape(&found)?;
+                    return Ok(NOTHING);
+                }
                 self.look_for(&values, LookedFor::MEMBERS);
                 // Its items are compared with a scalar, also those of a list that is put together.
                 self.look_for_in_items(&values, LookedFor::SCALAR);

@@ -502,3 +502,36 @@ fn what_is_sent_to_exec_has_types() {
     let found = compared(&old, &new("object.container != 'web' && !object.?tty.orValue(false)"));
     assert_eq!(found.answer, Answer::Differs);
 }
+
+#[test]
+fn an_entry_under_the_name_of_the_namespace_is_the_same() {
+    let context = "[{name: dict, configMap: {name: allowed, namespace: team}}]";
+    let old = |key: &str| {
+        let validate = "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostname || '''' }}', operator: NotEquals, value: '{{ dict.data.KEY || '''' }}'}]}}}";
+        classic(context, &validate.replace("KEY", key))
+    };
+    let new = |key: &str, other: &str| {
+        let host = "object.spec.?hostname.orValue('')";
+        cel(&format!(
+            "{host} == ('data' in variables.dict && KEY in variables.dict.data ? variables.dict.data[OTHER] : '')"
+        ).replace("KEY", key).replace("OTHER", other))
+        .replace("  validations:", "  variables: [{name: dict, expression: \"dyn(resource.get('v1', 'configmaps', 'team', 'allowed'))\"}]\n  validations:")
+    };
+    let answer = |old: &str, new: &str| {
+        let sides = [old, new].map(|text| side(text).without_patterns());
+        let [old, new] = &sides;
+        compare(old, new, Options { errors: false, ..Options::default() })
+    };
+    let by_namespace = old("\"{{request.namespace}}\"");
+    let own = "request.namespace";
+    let found = answer(&by_namespace, &new(own, own));
+    assert!(is_relative(&found), "{:?} {:?}", found.answer, found.reasons);
+    assert!(is_relative(&answer(&old("one"), &new("'one'", "'one'"))));
+    for (key, other) in [("'one'", "'one'"), ("'one'", own), (own, "'one'"), ("request.name", "request.name")]
+    {
+        let found = answer(&by_namespace, &new(key, other));
+        assert!(!is_relative(&found), "{key} {other}: {:?}", found.answer);
+    }
+    assert!(!is_relative(&answer(&old("\"{{request.name}}\""), &new(own, own))));
+    assert!(!is_relative(&answer(&old("one"), &new(own, own))));
+}
