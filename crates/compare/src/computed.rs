@@ -17,6 +17,7 @@
 //!   where the item has none; where the object has none the variable fails before, and CEL fails or, of no labels, holds.
 //! - Whether an item of a list of objects is the object of the request: namespace and name as a list, equal or not. All objects
 //!   have both.
+//! - Whether a text is a list, and whether a value is one of its items (`text_lists`).
 
 use std::collections::BTreeSet;
 
@@ -53,6 +54,10 @@ const IS_OBJECT: &str = "ephor.dev/computed|is the object";
 const AGE: &str = "ephor.dev/computed|age|";
 const LABELS: &str = "ephor.dev/computed|labels|";
 
+/// What begins the names of fields that say whether a text is a list, and whether a value is one of its items.
+pub(crate) const LISTED: &str = "ephor.dev/computed|is a list|";
+pub(crate) const MEMBER: &str = "ephor.dev/computed|is a member|";
+
 /// Longer ago than a duration can be.
 const PAST: &str = "past";
 
@@ -76,6 +81,7 @@ pub(crate) fn computed(key: &str) -> Option<Computed> {
     Some(match key {
         SIZES => Computed::Number,
         IS_OBJECT => Computed::OneOf(truths().into(), false),
+        _ if key.starts_with(LISTED) || key.starts_with(MEMBER) => Computed::OneOf(truths().into(), false),
         _ if key.starts_with(AGE) => {
             Computed::OneOf(truths().into_iter().chain([Value::from(PAST)]).collect(), true)
         }

@@ -82,6 +82,7 @@ mod side_by_side;
 mod signature;
 mod surroundings;
 mod tested;
+mod text_lists;
 mod through;
 mod trace;
 mod units;

@@ -7,6 +7,7 @@
 //! An answer is right for requests that name something: where a name is empty the languages request different things, so each has
 //! an answer of its own, or fails as its function does.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ use super::requests::{
     Lookup, Request, Word, constant_member, keys, member, of_binding, of_call, plain, word_of,
 };
 use super::side::Side;
+use super::text_lists::{LISTS, reads_lists, with_members};
 
 /// What is taken for granted of requests whose name is a part of other requests.
 const NAMED: &str = "objects with names of their own, not with `generateName`";
@@ -47,10 +49,16 @@ const MOST_HOLES: usize = 16;
 /// Both sides with the answers that they share, and what is taken for granted of these; `None`: there are none.
 pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
     let objects = Objects::of(&environments(sides).0);
+    let mut rules = sides.into_iter().flat_map(Side::policies).flat_map(|policy| policy.all_rules());
+    let has_lists = rules.any(|rule| reads_lists(&with_key(rule)));
+    let has_members = Cell::new(false);
     let found = sides.map(|side| {
         let found = std::cell::RefCell::new(BTreeSet::new());
         let side = side.with_rules(&|rule| {
-            let (rule, own) = of_rule(&with_key(rule), &objects);
+            let rule = with_key(rule);
+            let (rule, is_changed) = if has_lists { with_members(&rule) } else { (rule, false) };
+            has_members.set(has_members.get() || is_changed);
+            let (rule, own) = of_rule(&rule, &objects);
             found.borrow_mut().extend(own);
             rule
         });
@@ -64,6 +72,7 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     let is_taken = |text: &&String| text.as_str() == NOT_IN_FUTURE;
     let mut taken: BTreeSet<String> = own.iter().chain(&other).filter(is_taken).cloned().collect();
     let by_name = own.iter().chain(&other).any(|text| text.contains(&Word::Name.text()));
+    taken.extend(has_members.get().then(|| LISTS.into()));
     if by_name && environments(sides).0.iter().any(|environment| environment.operation == "CREATE") {
         taken.insert(NAMED.into());
     }

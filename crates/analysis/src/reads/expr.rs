@@ -139,12 +139,17 @@ fn has_key<'e>(of_keys: &'e Expr, key: &'e Expr) -> Option<(&'e Expr, &'e Str)> 
     }
 }
 
-/// Whether values are objects that are looked up.
+/// Whether values are objects that are looked up, or the data of ConfigMaps.
 fn are_objects_from_outside(values: &ValueSet) -> bool {
     let is_one = |one: &AbstractValue| {
-        matches!(one, AbstractValue::At(_, steps)
-            if matches!(&steps[..], [.., Step::Key(inputs), Step::Key(answer)]
-                if **inputs == *INPUTS && answer.starts_with("get|")))
+        let AbstractValue::At(_, steps) = one else { return false };
+        match &steps[..] {
+            [.., Step::Key(inputs), Step::Key(answer)] if **inputs == *INPUTS => answer.starts_with("get|"),
+            [.., Step::Key(inputs), Step::Key(answer), Step::Key(data)] if **inputs == *INPUTS => {
+                answer.starts_with("get||v1|ConfigMap|") && **data == *"data"
+            }
+            _ => false,
+        }
     };
     !values.is_empty() && values.iter().all(is_one)
 }

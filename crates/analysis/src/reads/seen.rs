@@ -643,6 +643,8 @@ impl Reader {
                 Ok(self.elsewhere())
             }
             constant if CONSTANT.contains(&constant) => Ok(self.computed()),
+            // `a || ""`: in double quotes stands the name of a field, and none has this one.
+            "" => Ok(vec![AbstractValue::Constant(Value::Null)]),
             _ => Err(Untracked),
         }
     }

@@ -535,3 +535,54 @@ fn an_entry_under_the_name_of_the_namespace_is_the_same() {
     assert!(!is_relative(&answer(&old("\"{{request.name}}\""), &new(own, own))));
     assert!(!is_relative(&answer(&old("one"), &new(own, own))));
 }
+
+#[test]
+fn a_text_that_is_a_list_has_the_same_items() {
+    let context = "[{name: dict, configMap: {name: allowed, namespace: team}}]";
+    let old = |operator: &str, entry: &str| {
+        let validate = "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.priorityClassName || '''' }}', operator: OPERATOR, value: '{{ dict.data.ENTRY || '''' }}'}]}}}";
+        classic(context, &validate.replace("OPERATOR", operator).replace("ENTRY", entry))
+    };
+    let new = |is_list: &str, in_list: &str, other: &str| {
+        let text = "variables.all";
+        let expression = format!("TEXT.{is_list} ? {in_list} : ({other})");
+        let get = "dyn(resource.get('v1', 'configmaps', 'team', 'allowed'))";
+        let entry = "'data' in variables.dict && has(variables.dict.data.one) ? variables.dict.data.one : ''";
+        cel(&expression.replace("TEXT", text).replace("NAME", "object.spec.?priorityClassName.orValue('')"))
+            .replace("  validations:", &format!("  variables: [{{name: dict, expression: \"{get}\"}}, {{name: all, expression: \"{entry}\"}}]\n  validations:"))
+    };
+    let answer = |old: &str, new: &str| {
+        let sides = [old, new].map(|text| side(text).without_patterns());
+        let [old, new] = &sides;
+        compare(old, new, Options { errors: false, ..Options::default() })
+    };
+    let (begins, listed) = ("startsWith('[')", "NAME in json.unmarshal(TEXT)");
+    let same = "TEXT == NAME || TEXT == '*'";
+    let found = answer(&old("AnyNotIn", "one"), &new(begins, listed, same));
+    assert!(is_relative(&found), "{:?} {:?}", found.answer, found.reasons);
+    assert!(is_relative(&answer(&old("AllNotIn", "one"), &new(begins, listed, same))));
+    for (other, new) in [
+        (old("AnyIn", "one"), new(begins, listed, same)),
+        (old("AnyNotIn", "two"), new(begins, listed, same)),
+        (old("AnyNotIn", "one"), new("startsWith('{')", listed, same)),
+        (old("AnyNotIn", "one"), new(begins, "!(NAME in json.unmarshal(TEXT))", same)),
+        (old("AnyNotIn", "one"), new(begins, "object.metadata.name in json.unmarshal(TEXT)", same)),
+        (old("AnyNotIn", "one"), new(begins, listed, "TEXT == NAME || TEXT == 'a'")),
+        (old("AnyNotIn", "one"), new(begins, listed, "true")),
+        (old("AnyNotIn", "one"), new(begins, "true", same)),
+    ] {
+        let found = answer(&other, &new);
+        assert!(!is_relative(&found), "{:?}\n{other}\n{new}", found.answer);
+    }
+}
+
+#[test]
+fn a_name_in_double_quotes_is_a_field_that_nothing_has() {
+    let check = |value: &str| {
+        format!(
+            "{{message: m, deny: {{conditions: {{any: [{{key: '{{{{ request.object.spec.hostname || {value} }}}}', operator: Equals, value: a}}]}}}}}}"
+        )
+    };
+    let found = compared(&classic("[]", &check("\"\"")), &classic("[]", &check("''b''")));
+    assert_eq!(found.answer, Answer::Proved);
+}

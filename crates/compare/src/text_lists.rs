@@ -1,0 +1,321 @@
+//! Texts from outside that are lists: `'["a", "b"]'` in a ConfigMap.
+//!
+//! In: rules that look for a value of the object in such a text. Out: the same, with fields in place of what is computed: whether the text
+//! is a list, and whether the value is one of its items (`computed`). Operators of conditions read a text as a list where it is one; an expression
+//! tests whether it starts with `[`, and has `json.unmarshal` read it. That these are the same is taken for granted ([`LISTS`]).
+
+use std::sync::Arc;
+
+use crate::functions::registry::{Language, Operation, find};
+use crate::ir::check::Check;
+use crate::ir::condition::Operator;
+use crate::ir::expr::{Cmp, Faults, Missing};
+use crate::ir::expressions::{Expressions, Source, Validation, Variable};
+use crate::ir::rule::{Binding, BindingSource, Body};
+use crate::ir::strict::{Step, Walk};
+use crate::ir::template::{Hole, Query};
+use crate::ir::walk::{holds, map_children, shift};
+use crate::ir::{Condition, Conditions, Expr, Rule, Template};
+use crate::value::{Str, Value};
+
+use super::computed::{LISTED, MEMBER};
+use super::inputs::INPUTS;
+use super::requests::{of_binding, of_call, plain};
+
+/// What is taken for granted of these texts.
+pub(crate) const LISTS: &str = "texts from outside that start with `[` are JSON lists of texts, others are none, and so are texts of the object";
+
+/// A text from outside: the words of the request, and the name of the entry.
+type Text = (String, Str);
+
+/// Whether a rule reads a text from outside as a list.
+pub(crate) fn reads_lists(rule: &Rule) -> bool {
+    let Some(shared) = &rule.expressions else { return false };
+    let reader = Reader { variables: &shared.variables };
+    reader.programs(rule).any(|expr| holds(expr, &|e| reader.list(e).is_some()))
+}
+
+/// A rule with fields for what it computes of lists; whether it has some.
+pub(crate) fn with_members(rule: &Arc<Rule>) -> (Arc<Rule>, bool) {
+    let Body::Validate { check, message } = &rule.body else { return (Arc::clone(rule), false) };
+    let with = |check: Check| Body::Validate { check, message: message.clone() };
+    match (check, &rule.expressions) {
+        (Check::Assert(validations), Some(shared)) if reads_lists(rule) && !sees_deletions(rule) => {
+            let reader = Reader { variables: &shared.variables };
+            let source = |source: &Source| Source {
+                program: source.program.clone().map(|expr| reader.expression(expr)),
+                sharing: Default::default(),
+                ..source.clone()
+            };
+            let validation = |one: &Validation| Validation { check: source(&one.check), ..one.clone() };
+            let variable = |one: &Variable| Variable {
+                program: one.program.clone().map(|expr| reader.expression(expr)),
+                sharing: Default::default(),
+                ..one.clone()
+            };
+            let expressions = Expressions {
+                variables: shared.variables.iter().map(variable).collect(),
+                ..(**shared).clone()
+            };
+            let body = with(Check::Assert(validations.iter().map(validation).collect()));
+            (Arc::new(Rule { expressions: Some(Arc::new(expressions)), body, ..(**rule).clone() }), true)
+        }
+        (Check::Deny(conditions), None) => match in_conditions(conditions, &rule.bindings) {
+            Some(conditions) => {
+                (Arc::new(Rule { body: with(Check::Deny(conditions)), ..(**rule).clone() }), true)
+            }
+            None => (Arc::clone(rule), false),
+        },
+        _ => (Arc::clone(rule), false),
+    }
+}
+
+fn sees_deletions(rule: &Rule) -> bool {
+    match &rule.when {
+        crate::ir::matcher::Matcher::Constraints(constraints) => {
+            constraints.rules.iter().any(|rule| rule.operations.has("DELETE"))
+        }
+        _ => true,
+    }
+}
+
+/// The field that says whether a text is a list.
+fn listed((request, entry): &Text) -> Str {
+    format!("{LISTED}{request}|{entry}").into()
+}
+
+/// The field that says whether a value of the object is one of its items.
+fn member((request, entry): &Text, (keys, default): &(Vec<Str>, Option<Str>)) -> Str {
+    format!("{MEMBER}{}|{default:?}|{request}|{entry}", keys.join(".")).into()
+}
+
+fn field(object: &[&str], name: Str) -> Expr {
+    let keys = object.iter().map(|key| Str::from(*key)).chain([Str::from(INPUTS), name]);
+    Expr::Path { base: Box::new(Expr::Root), keys: keys.collect(), scalar: Missing::Fault }
+}
+
+/// A value of the object, and what it is where it is not there.
+fn value_of(value: &Expr, object: &[&str]) -> Option<(Vec<Str>, Option<Str>)> {
+    let text = |expr: &Expr| expr.constant().and_then(Value::as_str).map(Str::from);
+    match value {
+        Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => value_of(expr, object),
+        Expr::Or(sides) => {
+            let (keys, None) = value_of(&sides[0], object)? else { return None };
+            Some((keys, Some(text(&sides[1])?)))
+        }
+        Expr::OrElse { sides, .. } => {
+            let (keys, None) = value_of(&sides[0], object)? else { return None };
+            Some((keys, Some(text(&sides[1])?)))
+        }
+        Expr::Walk(walk) => {
+            let (mut keys, None) = value_of(&walk.base, object).or_else(|| match &walk.base {
+                Expr::Path { base, keys, .. }
+                    if matches!(**base, Expr::Root)
+                        && keys.iter().map(|k| &**k).eq(object.iter().copied()) =>
+                {
+                    Some((Vec::new(), None))
+                }
+                _ => None,
+            })?
+            else {
+                return None;
+            };
+            for step in &walk.steps {
+                let Step::Key { key: Value::Str(key), .. } = step else { return None };
+                keys.push(key.clone());
+            }
+            (!keys.is_empty()).then_some((keys, None))
+        }
+        Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => {
+            let rest = keys.get(object.len()..).filter(|rest| !rest.is_empty())?;
+            let is_own = keys.iter().map(|key| &**key).take(object.len()).eq(object.iter().copied());
+            is_own.then(|| (rest.to_vec(), None))
+        }
+        _ => None,
+    }
+}
+
+fn is_empty(expr: &Expr) -> bool {
+    expr.constant().and_then(Value::as_str) == Some("")
+}
+
+struct Reader<'r> {
+    variables: &'r [Variable],
+}
+
+impl<'r> Reader<'r> {
+    fn programs(&self, rule: &'r Rule) -> impl Iterator<Item = &'r Expr> {
+        let validations = match &rule.body {
+            Body::Validate { check: Check::Assert(validations), .. } => &**validations,
+            _ => &[],
+        };
+        let of_variables = self.variables.iter().filter_map(|variable| variable.program.as_ref().ok());
+        of_variables.chain(validations.iter().filter_map(|one| one.check.program.as_ref().ok()))
+    }
+
+    fn program(&self, n: u32) -> Option<&'r Expr> {
+        self.variables.get(n as usize).and_then(|variable| variable.program.as_ref().ok())
+    }
+
+    /// The text from outside that an expression is.
+    fn text(&self, expr: &Expr) -> Option<Text> {
+        match expr {
+            Expr::Once { expr, .. } => self.text(expr),
+            Expr::Variable(n) => self.text(self.program(*n)?),
+            Expr::Walk(walk) if walk.steps.is_empty() => self.text(&walk.base),
+            Expr::Walk(walk) => self.entry(walk),
+            // An empty text is no list.
+            Expr::Cond(parts) => match &**parts {
+                [_, one, other] if is_empty(other) => self.text(one),
+                [_, other, one] if is_empty(other) => self.text(one),
+                _ => None,
+            },
+            Expr::OrElse { sides, .. } if is_empty(&sides[1]) => self.text(&sides[0]),
+            _ => None,
+        }
+    }
+
+    fn entry(&self, walk: &Walk) -> Option<Text> {
+        let [Step::Key { key: Value::Str(data), .. }, Step::Key { key: Value::Str(entry), .. }] =
+            &*walk.steps
+        else {
+            return None;
+        };
+        let base = match &walk.base {
+            Expr::Variable(n) => plain(self.program(*n)?),
+            base => plain(base),
+        };
+        let request = of_call(base, &|n| self.program(n))?;
+        (**data == *"data" && request.item().is_none()).then(|| (request.text(), entry.clone()))
+    }
+
+    /// The text that is read as a list.
+    fn list(&self, expr: &Expr) -> Option<Text> {
+        match expr {
+            Expr::Once { expr, .. } => self.list(expr),
+            Expr::Walk(walk) if walk.steps.is_empty() => self.list(&walk.base),
+            Expr::Invoke(call) if matches!(call.function.name, "unmarshal" | "Unmarshal") => {
+                match &*call.args {
+                    [.., text] => self.text(text),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn expression(&self, expr: Expr) -> Expr {
+        if let Expr::Invoke(call) = &expr {
+            match (call.function.operation(), &*call.args) {
+                (Some(Operation::Member), [value, list]) => {
+                    if let (Some(text), Some(value)) = (self.list(list), value_of(value, &["object"])) {
+                        return field(&["object"], member(&text, &value));
+                    }
+                }
+                (_, [of, prefix]) if call.function.name == "startsWith" => {
+                    let is_bracket = prefix.constant().and_then(Value::as_str) == Some("[");
+                    if let Some(text) = self.text(of).filter(|_| is_bracket) {
+                        let empty = Expr::Const(Value::from(""));
+                        let is_empty = Expr::Compare { op: Cmp::Eq, sides: Box::new([of.clone(), empty]) };
+                        let no = Expr::Const(Value::Bool(false));
+                        return Expr::Cond(Box::new([is_empty, no, field(&["object"], listed(&text))]));
+                    }
+                }
+                _ => {}
+            }
+        }
+        map_children(expr, &mut |child, _| self.expression(child))
+    }
+}
+
+/// Conditions with fields for what they compute of lists; `None`: there are none.
+fn in_conditions(conditions: &Conditions, bindings: &[Arc<Binding>]) -> Option<Conditions> {
+    let is_any = std::cell::Cell::new(false);
+    let each = |all: &[Condition]| {
+        let of = |one: &Condition| {
+            let found = in_condition(one, bindings);
+            is_any.set(is_any.get() || found.is_some());
+            found.unwrap_or_else(|| one.clone())
+        };
+        all.iter().map(of).collect::<Box<[_]>>()
+    };
+    let any = conditions.any.as_deref().map(each);
+    let found = Conditions { any, all: each(&conditions.all), ..conditions.clone() };
+    is_any.get().then_some(found)
+}
+
+fn in_condition(one: &Condition, bindings: &[Arc<Binding>]) -> Option<Condition> {
+    use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
+    if !matches!(one.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn | In | NotIn)) {
+        return None;
+    }
+    let (Template::Whole(key), Template::Whole(value)) = (&one.key, &one.value) else { return None };
+    let query = |key: &Query, value: &Query, object: &str| {
+        let (key, list) = (key.expr.as_ref().ok()?, value.expr.as_ref().ok()?);
+        let (text, read) = text_in(list, bindings)?;
+        let object = ["request", object];
+        let of_object = value_of(key, &object)?;
+        let empty = Expr::Const(Value::from(""));
+        let no_item = Expr::Const(Value::list(Vec::new()));
+        let is_member = field(&object, member(&text, &of_object));
+        // The text is a list where it is not empty.
+        let is_text = Expr::Compare { op: Cmp::Ne, sides: Box::new([read.clone(), empty]) };
+        // What begins like a list, and is none, is a text like others.
+        let is_same = Expr::Compare { op: Cmp::Eq, sides: Box::new([key.clone(), read.clone()]) };
+        let begins = Expr::Call {
+            function: find(Language::JmesPath, "starts_with")?,
+            args: [read, Expr::Const(Value::from("["))].into(),
+        };
+        let as_text = Expr::Cond(Box::new([is_same, key.clone(), no_item.clone()]));
+        let other = Expr::Cond(Box::new([begins, as_text, list.clone()]));
+        let is_list =
+            Expr::Cond(Box::new([is_text, field(&object, listed(&text)), Expr::Const(Value::Bool(false))]));
+        let item = Expr::Cond(Box::new([is_member, key.clone(), no_item]));
+        Some(Query { expr: Ok(Expr::Cond(Box::new([is_list, item, other]))), ..value.clone() })
+    };
+    let own = query(&key.query, &value.query, "object")?;
+    let on_delete = match (&key.query.on_delete, &value.query.on_delete) {
+        (None, None) => None,
+        (key_on, value_on) => {
+            let key = key_on.as_deref().unwrap_or(&key.query);
+            let value = value_on.as_deref().unwrap_or(&value.query);
+            Some(Box::new(query(key, value, "oldObject")?))
+        }
+    };
+    let hole = Hole { query: Query { on_delete, ..own }, ..(**value).clone() };
+    Some(Condition { value: Template::Whole(Box::new(hole)), prepared: None, ..one.clone() })
+}
+
+/// The text from outside that a query gives, or another text where there is none; and how it is read.
+fn text_in(query: &Expr, bindings: &[Arc<Binding>]) -> Option<(Text, Expr)> {
+    match query {
+        Expr::Rescue { expr, .. } => text_in(expr, bindings),
+        Expr::Or(sides) if sides[1].constant().is_some() || is_nothing(&sides[1]) => {
+            text_in(&sides[0], bindings)
+        }
+        Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => {
+            let [name, data, entry] = &**keys else { return None };
+            let mut own = bindings.iter().filter(|binding| binding.name == *name);
+            let (binding, None) = (own.next()?, own.next()) else { return None };
+            let is_map = matches!(binding.source, BindingSource::ConfigMap { .. }) && **data == *"data";
+            let request = of_binding(binding, false).filter(|_| is_map)?;
+            let or_empty = Expr::Or(Box::new([
+                Expr::rescue(query.clone(), Faults::AllAsNull),
+                Expr::Const(Value::from("")),
+            ]));
+            Some(((request.text(), entry.clone()), shift(or_empty, 0, 0)))
+        }
+        _ => None,
+    }
+}
+
+/// A field without a name, as `|| ""` reads one: none has it.
+fn is_nothing(query: &Expr) -> bool {
+    match query {
+        Expr::Rescue { expr, .. } => is_nothing(expr),
+        Expr::Path { base, keys, .. } => {
+            matches!(**base, Expr::Root) && keys.iter().all(|key| key.is_empty())
+        }
+        _ => false,
+    }
+}
