@@ -82,6 +82,8 @@ pub(crate) struct Writes {
     pub conditions: Vec<Expr>,
     /// What decides about an item by itself, in a loop over all.
     pub of_items: Vec<Expr>,
+    /// Whether some of it looks at lists of the item.
+    pub nests: bool,
     /// The same of a document with anchors: what must match a leaf of a pattern at a place.
     pub patterns: Vec<(Place, Value)>,
     /// Lists of which each item is changed by itself.
@@ -384,6 +386,7 @@ impl Writes {
         self.places.extend(other.places);
         self.conditions.extend(other.conditions);
         self.of_items.extend(other.of_items);
+        self.nests |= other.nests;
         self.patterns.extend(other.patterns);
         self.lists.extend(other.lists);
         self.may_fail |= other.may_fail;

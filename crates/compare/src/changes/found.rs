@@ -110,12 +110,24 @@ impl Found {
             + usize::from(all.may_fail)
             + 2 * usize::from(all.is_first || !all.joins.is_empty());
         let mut found = Found { items: Count::of(items), ..Found::default() };
+        let last = |list: &Vec<Step>| match list.last() {
+            Some(Step::Key(key)) => Some(key.to_string()),
+            _ => None,
+        };
+        let changed: BTreeSet<String> = all.lists.iter().filter_map(last).collect();
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {
                 found.reads.merge(&unit.reads);
                 found.tested.merge(&unit.predicates);
                 found.fields.merge(&unit.tested);
+                let own = &unit.items;
+                // Each item of a list that is changed by itself has as many items as these statements need.
+                if all.nests {
+                    let of_item = own.violated.clone().and(&own.satisfied).without(&changed);
+                    found.items = found.items.and(&of_item);
+                    found.uncounted = found.uncounted.or_else(|| own.open.clone());
+                }
             }
             // What decides about each item by itself is no statement about a list.
             let others = side.with_rules(&|rule| as_check(rule, environment, false));

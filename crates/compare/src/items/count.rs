@@ -50,6 +50,13 @@ impl Count {
         self
     }
 
+    /// Those of known lists alone, but for some.
+    pub fn without(&self, names: &BTreeSet<String>) -> Count {
+        let lists = self.lists.iter().filter(|(name, _)| !names.contains(*name));
+        let lists: BTreeMap<String, usize> = lists.map(|(name, count)| (name.clone(), *count)).collect();
+        Count { total: lists.values().sum(), any: 0, lists }
+    }
+
     /// Items of the lists of a name.
     pub fn most(&self, list: &str) -> usize {
         self.lists.get(list).copied().unwrap_or_default() + self.any

@@ -14,6 +14,9 @@ use crate::patch::operation::Action;
 use crate::patch::schema::Schema;
 use crate::value::{Map, Str, Value};
 
+/// In a JSON patch, in place of the position of the element: no list has so many items.
+pub(super) const POSITION: &str = "4242424242";
+
 /// Whether a part of a document has an anchor.
 fn has_anchor(node: &Node) -> bool {
     match node {
@@ -145,7 +148,7 @@ impl<'r> Writer<'r> {
     }
 
     /// Constant operations.
-    fn json(&mut self, patch: &JsonPatch, at: At<'r>) -> Done {
+    pub(super) fn json(&mut self, patch: &JsonPatch, at: At<'r>) -> Done {
         if patch.written.is_some() {
             return Err("a number is written in another way than documents write it");
         }
@@ -190,6 +193,7 @@ impl<'r> Writer<'r> {
                 write(&mut inner)?;
                 self.found.conditions.append(&mut inner.found.conditions);
                 self.found.of_items.append(&mut inner.found.of_items);
+                self.found.nests |= inner.found.nests;
                 self.found.copied.append(&mut inner.found.copied);
                 self.add(Written::Item);
                 Ok(())
@@ -215,6 +219,16 @@ impl<'r> Writer<'r> {
                 Resolved::List(_, item) if *token == "0" && !is_last => {
                     self.found.is_first = true;
                     self.path.push(Step::Items);
+                    at = At::Type(item);
+                    continue;
+                }
+                // That of an element, in its own list.
+                Resolved::List(_, item)
+                    if *token == POSITION && !is_last && self.elements == [self.path.clone()] =>
+                {
+                    self.found.lists.insert(self.path.clone());
+                    self.path.push(Step::Items);
+                    self.add(Written::Shape);
                     at = At::Type(item);
                     continue;
                 }

@@ -3,13 +3,15 @@
 //! In: a loop that gives items with the keys of those that it walks, or operations with their positions. Out: what is written into an item, and what
 //! decides about it. Such a loop looks at one item after the other; what it looks at elsewhere is the same for all of them.
 
+use std::cell::Cell;
+
 use super::{At, BY_ITEM, DEEPEST, Done, Resolved, Unknown, Writer, Written};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::ir::item_keys::ItemKeys;
 use crate::ir::strict::{Comprehension, ComprehensionKind, Make, Step as Walked};
-use crate::ir::walk::holds;
+use crate::ir::walk::children;
 use crate::kubernetes::schema::ListKind;
 use crate::value::{Str, Value};
 
@@ -123,25 +125,73 @@ const OF_VALUES: [&str; 14] = [
     "string",
 ];
 
+/// What a condition in a loop looks at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum About {
+    /// Scalars of the item of the innermost loop.
+    Item,
+    /// Lists of the item, too.
+    Nested,
+    /// Something else.
+    Others,
+}
+
+/// What a condition in a loop looks at.
+pub(super) fn about(condition: &Expr) -> About {
+    let nests = Cell::new(false);
+    match is_about(condition, 0, &nests) {
+        false => About::Others,
+        true if nests.get() => About::Nested,
+        true => About::Item,
+    }
+}
+
 /// Whether a condition looks at nothing but scalars of the item of the innermost loop.
 pub(super) fn is_about_item(condition: &Expr) -> bool {
+    about(condition) == About::Item
+}
+
+fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {
     let is_scalar = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
-    !holds(condition, &|e| match e {
-        Expr::Local(n) => *n != 0,
-        Expr::Const(value) => !is_scalar(value),
-        Expr::Folded(folded) => !is_scalar(&folded.value),
+    let of_list = |is_known: bool| {
+        nests.set(true);
+        is_known
+    };
+    let is_own = match expr {
+        Expr::Local(n) => *n <= binders,
+        Expr::Const(value) => is_scalar(value) || of_list(matches!(value, Value::List(_))),
+        Expr::Folded(folded) => is_scalar(&folded.value),
         Expr::Walk(walk) => {
-            !walk.steps.iter().all(|step| matches!(step, Walked::Key { key: Value::Str(_), .. }))
+            walk.steps.iter().all(|step| matches!(step, Walked::Key { key: Value::Str(_), .. }))
         }
-        Expr::Invoke(call) => !OF_VALUES.contains(&call.function.name),
+        Expr::Invoke(call) => {
+            OF_VALUES.contains(&call.function.name)
+                || of_list(matches!(call.function.name, "@in" | "_in_" | "flatten"))
+        }
+        Expr::Comprehension(l) => of_list(!l.two),
+        Expr::Make(make) => of_list(matches!(&**make, Make::List(items, _) if items.is_empty())),
         Expr::Path { .. }
         | Expr::Test(_)
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::OrElse { .. }
-        | Expr::OneOf { .. } => false,
-        _ => true,
-    })
+        | Expr::OneOf { .. } => true,
+        _ => false,
+    };
+    let is_all = Cell::new(is_own);
+    children(expr, &mut |part, child| {
+        is_all.set(is_all.get() && is_about(part, binders.saturating_add(child.binders), nests));
+    });
+    is_all.get()
+}
+
+/// Whether a condition in a loop looks at the position of the item, which is the second value of the loop.
+fn reads_position(condition: &Expr, binders: u32) -> bool {
+    let is_read = Cell::new(matches!(condition, Expr::Local(n) if *n > binders));
+    children(condition, &mut |part, child| {
+        is_read.set(is_read.get() || reads_position(part, binders.saturating_add(child.binders)));
+    });
+    is_read.get()
 }
 
 /// Whether a value is the key of the item of the innermost loop.
@@ -152,19 +202,17 @@ fn is_item_key(expr: &Expr, key: &Str) -> bool {
 impl<'r> Writer<'r> {
     /// Notes what decides. In a loop it decides for each item.
     pub(super) fn condition(&mut self, condition: &Expr) -> Done {
-        self.deciding(condition, is_about_item(condition))
+        let about = about(condition);
+        self.found.nests |= about == About::Nested && !self.loops.is_empty();
+        self.deciding(condition, about != About::Others)
     }
 
     /// The same; `is_own`: it is about the item of the innermost loop alone.
     pub(super) fn deciding(&mut self, condition: &Expr, is_own: bool) -> Done {
         let mut condition = condition.clone();
         if let Some((range, has_position)) = self.loops.last() {
-            // The position is a second value: what looks at it, or may do so, is not followed.
-            if *has_position
-                && holds(&condition, &|e| {
-                    matches!(e, Expr::Local(1..) | Expr::Comprehension(_) | Expr::Bind(_))
-                })
-            {
+            // The position is a second value: what looks at it is not followed.
+            if *has_position && reads_position(&condition, 0) {
                 return Err(BY_ITEM);
             }
             condition = Expr::Comprehension(Box::new(Comprehension {

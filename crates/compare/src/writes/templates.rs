@@ -4,13 +4,16 @@
 //! copied. A loop is followed whose document merges something into the item that the loop looks at: into that of its list which has the name of
 //! the element, so that each item is changed by itself. Where a loop walks over several lists, elements of the others have other names.
 
+use std::cell::Cell;
+
 use super::copies::{Wanted, is_user};
-use super::loops::{has_plain_names, keys_of};
+use super::documents::POSITION;
+use super::loops::{About, has_plain_names, keys_of};
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, keyed_at, resolved, type_at};
 use crate::analysis::reads::Step;
 use crate::ir::check::{Check, ForEach};
 use crate::ir::condition::{Condition, Operator, Ordering};
-use crate::ir::mutate::{Change, Merge, Patch, PatchLoop};
+use crate::ir::mutate::{Change, Json, Merge, Patch, PatchLoop};
 use crate::ir::shape::Anchor;
 use crate::ir::template::{Hole, Part};
 use crate::ir::walk::holds;
@@ -18,7 +21,9 @@ use crate::ir::{Conditions, Expr, Origin, Query, Template};
 use crate::kubernetes::admitted::needed;
 use crate::lower::LATE;
 use crate::patch::merge::DIRECTIVE;
+use crate::patch::operation::{JsonPatch, decode};
 use crate::patch::schema::Schema;
+use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
 /// A part of a document, filled in or not.
@@ -91,6 +96,22 @@ pub(super) fn lists_of(list: &Expr) -> Option<Vec<Vec<Step>>> {
     }
 }
 
+/// A JSON patch whose only variables are positions of the element, with [`POSITION`] in their place.
+fn at_position(text: &Template) -> Option<JsonPatch> {
+    let rounds = match text {
+        Template::Text(text) => &text.rounds,
+        Template::Rounds(rounds) => rounds,
+        _ => return None,
+    };
+    let mut patch = rounds.source.to_string();
+    for variable in find_variables(&rounds.source).into_iter().rev() {
+        (expression(rounds.source.get(variable.clone())?) == "elementIndex").then_some(())?;
+        patch.replace_range(variable, POSITION);
+    }
+    let is_position = rounds.source.matches(POSITION).next().is_none() && !patch.contains("{{");
+    decode(&patch).ok().filter(|_| is_position)
+}
+
 /// The place of a value of the object of the request.
 pub(super) fn in_object(expr: &Expr) -> Option<Vec<Step>> {
     let (base, keys) = keys_of(expr)?;
@@ -115,12 +136,21 @@ pub(super) fn in_element(expr: &Expr) -> Option<Vec<Step>> {
     }
 }
 
-/// Whether conditions look at scalars of the element alone.
-fn is_about_element(conditions: &Conditions) -> bool {
+/// What conditions in a loop look at.
+fn about_element(conditions: &Conditions) -> About {
+    let nests = Cell::new(false);
+    let of_list = |is_known: bool| {
+        nests.set(true);
+        is_known
+    };
     let of_element = |expr: &Expr| {
         !holds(expr, &|e| match e {
-            Expr::Path { .. } => in_element(e).is_none(),
-            Expr::Const(value) => matches!(value, Value::List(_) | Value::Map(_)),
+            // Paths of items of its lists begin at a binder.
+            Expr::Path { base, .. } => matches!(**base, Expr::Root) && in_element(e).is_none(),
+            Expr::Const(Value::List(_)) | Expr::Local(_) | Expr::Flatten(_) | Expr::Project { .. } => {
+                !of_list(true)
+            }
+            Expr::Const(value) => matches!(value, Value::Map(_)),
             Expr::Root | Expr::Or(_) | Expr::And(_) | Expr::Not(_) | Expr::Rescue { .. } => false,
             _ => true,
         })
@@ -131,7 +161,11 @@ fn is_about_element(conditions: &Conditions) -> bool {
         _ => false,
     };
     let mut all = conditions.any.iter().flatten().chain(&conditions.all);
-    all.all(|one| is_own(&one.key) && is_own(&one.value))
+    match all.all(|one| is_own(&one.key) && is_own(&one.value)) {
+        false => About::Others,
+        true if nests.get() => About::Nested,
+        true => About::Item,
+    }
 }
 
 /// The number of the items that a list has.
@@ -172,23 +206,28 @@ impl<'r> Writer<'r> {
         if !one.bindings.is_empty() {
             return Err("a loop has variables of its own");
         }
-        let (Ok(list), Change::Patch(Patch::Merge(Merge::Dynamic(document)), _)) =
-            (&one.list.expr, &one.change)
-        else {
-            return Err(BY_ITEM);
-        };
-        self.found.merges = true;
-        self.elements = lists_of(list).ok_or(BY_ITEM)?;
+        let Ok(list) = &one.list.expr else { return Err(BY_ITEM) };
         let known = self.found.places.len();
-        let done = self.document(Node::of(document), schema, at, 0);
+        self.elements = lists_of(list).ok_or(BY_ITEM)?;
+        let done = match &one.change {
+            Change::Patch(Patch::Merge(Merge::Dynamic(document)), _) => {
+                self.found.merges = true;
+                self.document(Node::of(document), schema, at, 0)
+            }
+            Change::Patch(Patch::Json(Json::Dynamic(text)), _) => {
+                at_position(text).ok_or(BY_ITEM).and_then(|patch| self.json(&patch, at))
+            }
+            _ => Err(BY_ITEM),
+        };
         let holes = std::mem::take(&mut self.holes);
         done?;
         // What is written elsewhere says that there is an element.
         let is_elsewhere = |(place, written): &(Vec<Step>, Written)| {
             !place.contains(&Step::Items) && *written != Written::Shape
         };
-        let is_own = one.admit.as_ref().is_none_or(is_about_element)
-            && !self.found.places.iter().skip(known).any(is_elsewhere);
+        let about = one.admit.as_ref().map_or(About::Item, about_element);
+        self.found.nests |= about == About::Nested;
+        let is_own = about != About::Others && !self.found.places.iter().skip(known).any(is_elsewhere);
         // What fails for one element ends the loop for all.
         let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
         let parts = admit.flat_map(|one| [&one.key, &one.value]);
@@ -225,7 +264,8 @@ impl<'r> Writer<'r> {
         match expr {
             Expr::Const(_) | Expr::Rescue { .. } => false,
             Expr::Or(sides) | Expr::And(sides) => sides.iter().any(|side| self.may_fail(side)),
-            Expr::Not(inner) => self.may_fail(inner),
+            Expr::Not(inner) | Expr::Flatten(inner) => self.may_fail(inner),
+            Expr::Project { source, keep: None, body: None, .. } => self.may_fail(source),
             other => {
                 let is_there = |below: &[Step], list: &Vec<Step>| {
                     let [Step::Key(key)] = below else { return false };

@@ -535,3 +535,41 @@ fn the_name_of_the_user_is_copied() {
     let literal = "Object{metadata: Object.metadata{labels: {'a': 'by-' + request.userInfo.username}}}";
     tested_or_differ(&old, &cel("pods", condition, &[("ApplyConfiguration", literal)]));
 }
+
+#[test]
+fn operations_by_the_position_of_the_element_change_its_item() {
+    let old = |conditions: &str, patch: &str| {
+        let patch = patch.replace('\'', "''");
+        classic(
+            "Pod",
+            &format!(
+                "mutate: {{foreach: [{{list: request.object.spec.containers, preconditions: {{all: [{conditions}]}}, patchesJson6902: '{patch}'}}]}}"
+            ),
+        )
+    };
+    let new = |test: &str, path: &str, value: &str| {
+        let path = format!("'/spec/containers/' + string(i) + '{path}'");
+        let operation = format!("JSONPatch{{op: 'add', path: {path}, value: {value}}}");
+        let list = "object.spec.containers";
+        cel("pods", "", &[("JSONPatch", &format!("{list}.transformList(i, c, {test}, {operation})"))])
+    };
+    let tty = "- {op: add, path: '/spec/containers/{{elementIndex}}/tty', value: true}";
+    let image = "{key: '{{ element.image }}', operator: Equals, value: 'a*'}";
+    let changed = old(image, tty);
+    proved(&changed, &new("c.image.startsWith('a')", "/tty", "true"));
+    differ(&changed, &new("c.image.startsWith('b')", "/tty", "true"));
+    differ(&changed, &new("true", "/tty", "true"));
+    differ(&changed, &new("c.image.startsWith('a')", "/tty", "false"));
+    differ(&changed, &new("c.image.startsWith('a')", "/stdin", "true"));
+    differ(&changed, &new("c.image.startsWith('a') && i > 0", "/tty", "true"));
+    differ(&changed, &new("object.spec.containers.exists(d, d.image.startsWith('a'))", "/tty", "true"));
+    // A list of the item decides.
+    let args = old("{key: x, operator: AnyIn, value: '{{ element.args[] || `[]` }}'}", tty);
+    proved(&args, &new("c.?args.orValue([]).exists(a, a in ['x', '*'])", "/tty", "true"));
+    differ(&args, &new("c.?args.orValue([]).all(a, a in ['x', '*'])", "/tty", "true"));
+    differ(&args, &new("c.?args.orValue([]).exists(a, a in ['y', '*'])", "/tty", "true"));
+    differ(&args, &new("c.?args.orValue([]).size() > 0", "/tty", "true"));
+    // In another list than its own, it is that of another item.
+    let other = tty.replace("/spec/containers", "/spec/volumes").replace("tty", "name");
+    tested_or_differ(&old(image, &other), &old(image, &other.replace("true", "'a'")));
+}
