@@ -18,7 +18,7 @@ use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
 /// The key.
-const KEY: &str = "of-the-namespace";
+pub(crate) const KEY: &str = "of-the-namespace";
 
 /// The field of a ConfigMap that has its entries.
 const DATA: &str = "data";

@@ -26,7 +26,7 @@ use crate::lower::LATE;
 use crate::value::variables::find_all_variables;
 use crate::value::{Str, Value};
 
-use super::by_namespace::with_key;
+use super::by_namespace::{KEY, with_key};
 use super::computed::{
     NOT_IN_FUTURE, Objects, Scope, in_condition, in_expression, in_query_of_image, in_query_of_list, is_age,
     unless_missing,
@@ -34,6 +34,7 @@ use super::computed::{
 use super::environment::environments;
 use super::inputs::INPUTS;
 use super::parts::{Around, are_parts};
+use super::predicates::Predicates;
 use super::requests::{
     Lookup, Request, Word, constant_member, keys, member, of_binding, of_call, plain, word_of,
 };
@@ -48,15 +49,21 @@ const MOST_HOLES: usize = 16;
 
 /// Both sides with the answers that they share, and what is taken for granted of these; `None`: there are none.
 pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
-    let objects = Objects::of(&environments(sides).0);
+    let (environments, _) = environments(sides);
+    let objects = Objects::of(&environments);
     let mut rules = sides.into_iter().flat_map(Side::policies).flat_map(|policy| policy.all_rules());
     let has_lists = rules.any(|rule| reads_lists(&with_key(rule)));
+    let mut policies = sides.into_iter().flat_map(Side::policies);
+    // Nothing else reads an entry with this key.
+    let writes_key = policies.any(|policy| Predicates::of(policy).constants.contains(KEY));
+    let with_key = |rule: &Arc<Rule>| if writes_key { Arc::clone(rule) } else { with_key(rule) };
     let has_members = Cell::new(false);
     let found = sides.map(|side| {
         let found = std::cell::RefCell::new(BTreeSet::new());
         let side = side.with_rules(&|rule| {
             let rule = with_key(rule);
-            let (rule, is_changed) = if has_lists { with_members(&rule) } else { (rule, false) };
+            let (rule, is_changed) =
+                if has_lists { with_members(&rule, &environments) } else { (rule, false) };
             has_members.set(has_members.get() || is_changed);
             let (rule, own) = of_rule(&rule, &objects);
             found.borrow_mut().extend(own);
@@ -68,12 +75,12 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     let is_any = !own.is_empty() && !other.is_empty();
     // Objects without a namespace are in none that a request could name.
     let by_namespace = own.iter().chain(&other).any(|text| text.contains(&Word::Namespace.text()));
-    let is_namespaced = || environments(sides).0.iter().all(|environment| environment.resource.namespaced);
+    let is_namespaced = || environments.iter().all(|environment| environment.resource.namespaced);
     let is_taken = |text: &&String| text.as_str() == NOT_IN_FUTURE;
     let mut taken: BTreeSet<String> = own.iter().chain(&other).filter(is_taken).cloned().collect();
     let by_name = own.iter().chain(&other).any(|text| text.contains(&Word::Name.text()));
     taken.extend(has_members.get().then(|| LISTS.into()));
-    if by_name && environments(sides).0.iter().any(|environment| environment.operation == "CREATE") {
+    if by_name && environments.iter().any(|environment| environment.operation == "CREATE") {
         taken.insert(NAMED.into());
     }
     (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], taken))

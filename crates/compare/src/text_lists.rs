@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::analysis::reads;
 use crate::functions::registry::{Language, Operation, find};
 use crate::ir::check::Check;
 use crate::ir::condition::Operator;
@@ -16,11 +17,15 @@ use crate::ir::strict::{Step, Walk};
 use crate::ir::template::{Hole, Query};
 use crate::ir::walk::{holds, map_children, shift};
 use crate::ir::{Condition, Conditions, Expr, Rule, Template};
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::Leaf;
 use crate::value::{Str, Value};
 
 use super::computed::{LISTED, MEMBER};
+use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::requests::{of_binding, of_call, plain};
+use super::writes::{leaf_of, type_at};
 
 /// What is taken for granted of these texts.
 pub(crate) const LISTS: &str = "texts from outside that start with `[` are JSON lists of texts, others are none, and so are texts of the object";
@@ -31,17 +36,17 @@ type Text = (String, Str);
 /// Whether a rule reads a text from outside as a list.
 pub(crate) fn reads_lists(rule: &Rule) -> bool {
     let Some(shared) = &rule.expressions else { return false };
-    let reader = Reader { variables: &shared.variables };
+    let reader = Reader { variables: &shared.variables, environments: &[] };
     reader.programs(rule).any(|expr| holds(expr, &|e| reader.list(e).is_some()))
 }
 
 /// A rule with fields for what it computes of lists; whether it has some.
-pub(crate) fn with_members(rule: &Arc<Rule>) -> (Arc<Rule>, bool) {
+pub(crate) fn with_members(rule: &Arc<Rule>, environments: &[Environment]) -> (Arc<Rule>, bool) {
     let Body::Validate { check, message } = &rule.body else { return (Arc::clone(rule), false) };
     let with = |check: Check| Body::Validate { check, message: message.clone() };
     match (check, &rule.expressions) {
         (Check::Assert(validations), Some(shared)) if reads_lists(rule) && !sees_deletions(rule) => {
-            let reader = Reader { variables: &shared.variables };
+            let reader = Reader { variables: &shared.variables, environments };
             let source = |source: &Source| Source {
                 program: source.program.clone().map(|expr| reader.expression(expr)),
                 sharing: Default::default(),
@@ -60,7 +65,7 @@ pub(crate) fn with_members(rule: &Arc<Rule>) -> (Arc<Rule>, bool) {
             let body = with(Check::Assert(validations.iter().map(validation).collect()));
             (Arc::new(Rule { expressions: Some(Arc::new(expressions)), body, ..(**rule).clone() }), true)
         }
-        (Check::Deny(conditions), None) => match in_conditions(conditions, &rule.bindings) {
+        (Check::Deny(conditions), None) => match in_conditions(conditions, &rule.bindings, environments) {
             Some(conditions) => {
                 (Arc::new(Rule { body: with(Check::Deny(conditions)), ..(**rule).clone() }), true)
             }
@@ -85,13 +90,29 @@ fn listed((request, entry): &Text) -> Str {
 }
 
 /// The field that says whether a value of the object is one of its items.
-fn member((request, entry): &Text, (keys, default): &(Vec<Str>, Option<Str>)) -> Str {
-    format!("{MEMBER}{}|{default:?}|{request}|{entry}", keys.join(".")).into()
+fn member((request, entry): &Text, keys: &[Str]) -> Str {
+    format!("{MEMBER}{}|{request}|{entry}", keys.join(".")).into()
 }
 
 fn field(object: &[&str], name: Str) -> Expr {
     let keys = object.iter().map(|key| Str::from(*key)).chain([Str::from(INPUTS), name]);
     Expr::Path { base: Box::new(Expr::Root), keys: keys.collect(), scalar: Missing::Fault }
+}
+
+/// A text of the object that is empty where it is not there: languages take other values for different ones.
+fn text_of(value: &Expr, object: &[&str], environments: &[Environment]) -> Option<Vec<Str>> {
+    let (keys, default) = value_of(value, object)?;
+    let types: &Types = Types::built_in();
+    let place: Vec<reads::Step> = keys.iter().cloned().map(reads::Step::Key).collect();
+    let mut is_somewhere = false;
+    for environment in environments {
+        types.of_object(&environment.object)?;
+        // Rules for pods and their templates read other places.
+        let Some(ty) = type_at(types, &environment.object, &place) else { continue };
+        is_somewhere = true;
+        (leaf_of(types, ty) == Some(Leaf::String)).then_some(())?;
+    }
+    (is_somewhere && default.as_deref() == Some("")).then_some(keys)
 }
 
 /// A value of the object, and what it is where it is not there.
@@ -141,6 +162,7 @@ fn is_empty(expr: &Expr) -> bool {
 
 struct Reader<'r> {
     variables: &'r [Variable],
+    environments: &'r [Environment],
 }
 
 impl<'r> Reader<'r> {
@@ -208,7 +230,9 @@ impl<'r> Reader<'r> {
         if let Expr::Invoke(call) = &expr {
             match (call.function.operation(), &*call.args) {
                 (Some(Operation::Member), [value, list]) => {
-                    if let (Some(text), Some(value)) = (self.list(list), value_of(value, &["object"])) {
+                    if let (Some(text), Some(value)) =
+                        (self.list(list), text_of(value, &["object"], self.environments))
+                    {
                         return field(&["object"], member(&text, &value));
                     }
                 }
@@ -229,11 +253,15 @@ impl<'r> Reader<'r> {
 }
 
 /// Conditions with fields for what they compute of lists; `None`: there are none.
-fn in_conditions(conditions: &Conditions, bindings: &[Arc<Binding>]) -> Option<Conditions> {
+fn in_conditions(
+    conditions: &Conditions,
+    bindings: &[Arc<Binding>],
+    environments: &[Environment],
+) -> Option<Conditions> {
     let is_any = std::cell::Cell::new(false);
     let each = |all: &[Condition]| {
         let of = |one: &Condition| {
-            let found = in_condition(one, bindings);
+            let found = in_condition(one, bindings, environments);
             is_any.set(is_any.get() || found.is_some());
             found.unwrap_or_else(|| one.clone())
         };
@@ -244,7 +272,11 @@ fn in_conditions(conditions: &Conditions, bindings: &[Arc<Binding>]) -> Option<C
     is_any.get().then_some(found)
 }
 
-fn in_condition(one: &Condition, bindings: &[Arc<Binding>]) -> Option<Condition> {
+fn in_condition(
+    one: &Condition,
+    bindings: &[Arc<Binding>],
+    environments: &[Environment],
+) -> Option<Condition> {
     use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
     if !matches!(one.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn | In | NotIn)) {
         return None;
@@ -254,7 +286,7 @@ fn in_condition(one: &Condition, bindings: &[Arc<Binding>]) -> Option<Condition>
         let (key, list) = (key.expr.as_ref().ok()?, value.expr.as_ref().ok()?);
         let (text, read) = text_in(list, bindings)?;
         let object = ["request", object];
-        let of_object = value_of(key, &object)?;
+        let of_object = text_of(key, &object, environments)?;
         let empty = Expr::Const(Value::from(""));
         let no_item = Expr::Const(Value::list(Vec::new()));
         let is_member = field(&object, member(&text, &of_object));

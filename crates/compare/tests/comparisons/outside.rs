@@ -570,6 +570,17 @@ fn a_text_that_is_a_list_has_the_same_items() {
         (old("AnyNotIn", "one"), new(begins, listed, "TEXT == NAME || TEXT == 'a'")),
         (old("AnyNotIn", "one"), new(begins, listed, "true")),
         (old("AnyNotIn", "one"), new(begins, "true", same)),
+        // An integer is none of the texts for an expression.
+        (
+            old("AnyNotIn", "one").replace("priorityClassName", "priority"),
+            new(begins, listed, same).replace("priorityClassName", "priority"),
+        ),
+        // One language takes the default for an empty text, too.
+        (
+            old("AnyNotIn", "one").replace("priorityClassName || ''''", "priorityClassName || ''a''"),
+            new(begins, listed, same)
+                .replace("priorityClassName.orValue('')", "priorityClassName.orValue('a')"),
+        ),
     ] {
         let found = answer(&other, &new);
         assert!(!is_relative(&found), "{:?}\n{other}\n{new}", found.answer);
