@@ -10,9 +10,10 @@ use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::copied::within;
 use super::cover::Run;
 use super::environment::Environment;
+use super::fresh::is_value;
 use super::results::normal;
 use super::seen::{Seen, before_ephemeral, seen_in_clusters};
-use super::shrink::shrink;
+use super::shrink::{renamed, shrink};
 use super::side::{Effect, Judgement, Side, Verdict};
 use super::surroundings::{Case, request};
 use super::units::Unit;
@@ -238,6 +239,7 @@ impl Run<'_> {
                     && (!stays_alike || self.is_judged_alike(&environment, &case))
             };
             difference.object = shrink(&difference.object, &mut shows);
+            difference.object = renamed(&difference.object, &is_value, &mut shows);
             let case = of(&difference.object);
             difference.old_object.clone_from(&case.old);
             if let Some((_, old, new)) = self.differ(&environment, &case) {

@@ -21,6 +21,15 @@ use super::writes::{MOST_PARTS, Made, Resolved, leaf_of, resolved, type_at};
 /// Numbers count down from here: what comes later in an object is less, as requests are that come after limits.
 const FIRST: i64 = 9_000;
 
+/// What values that are texts begin with, unless rules write it.
+const TEXT: &str = "copied";
+
+/// Whether a text is such a value: differences are shown with shorter ones.
+pub(crate) fn is_value(text: &str) -> bool {
+    let number = text.strip_prefix(TEXT).map(|rest| rest.trim_start_matches('x'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// By what texts are distinguished.
 pub(crate) struct Names<'t> {
     /// The kind of the object.
@@ -86,7 +95,7 @@ impl<'t> Fresh<'t> {
         made: &'t [(Vec<Step>, Made)],
     ) -> Fresh<'t> {
         let (types, kind): (&Types, _) = (Types::built_in(), &names.environment.object);
-        let mut text = String::from("copied");
+        let mut text = String::from(TEXT);
         while written.iter().any(|other| other.contains(&text)) {
             text.push('x');
         }

@@ -1,6 +1,6 @@
 //! Smaller objects that show the same.
 
-use crate::value::{Map, Value, stack};
+use crate::value::{Map, Str, Value, stack};
 
 use super::inputs::INPUTS;
 
@@ -24,6 +24,46 @@ pub fn shrink(object: &Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
         }
         return best;
     }
+}
+
+/// The object with short names in place of some texts, wherever they stand, as long as `shows` holds of it.
+pub fn renamed(
+    object: &Value,
+    is_long: &dyn Fn(&str) -> bool,
+    shows: &mut dyn FnMut(&Value) -> bool,
+) -> Value {
+    let mut best = object.clone();
+    let mut names = ('a'..='z').map(|letter| letter.to_string());
+    let mut long = Vec::new();
+    texts(&best, is_long, &mut long);
+    for text in long {
+        let other = names.by_ref().map(|name| with_text(&best, &text, &name)).find(|other| shows(other));
+        match other {
+            Some(other) => best = other,
+            None => return best,
+        }
+    }
+    best
+}
+
+fn texts(value: &Value, is_long: &dyn Fn(&str) -> bool, out: &mut Vec<Str>) {
+    stack::deep(|| match value {
+        Value::Str(text) if is_long(text) && !out.contains(text) => out.push(text.clone()),
+        Value::Map(map) => map.values().for_each(|value| texts(value, is_long, out)),
+        Value::List(items) => items.iter().for_each(|item| texts(item, is_long, out)),
+        _ => {}
+    })
+}
+
+fn with_text(value: &Value, text: &str, name: &str) -> Value {
+    stack::deep(|| match value {
+        Value::Str(own) if **own == *text => Value::from(name),
+        Value::Map(map) => {
+            Value::Map(map.iter().map(|(key, value)| (key.clone(), with_text(value, text, name))).collect())
+        }
+        Value::List(items) => Value::list(items.iter().map(|item| with_text(item, text, name)).collect()),
+        other => other.clone(),
+    })
 }
 
 /// The value without one of its parts, for each of them; what identifies an object stays.
@@ -66,6 +106,14 @@ fn without_a_part(value: &Value, is_object: bool) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_become_short_ones_that_show_the_same() {
+        let object = ephor_document::yaml_value("{a: long1, b: [long1, long2], c: other}").unwrap();
+        let mut shows = |v: &Value| v.get("a").and_then(Value::as_str) != Some("a");
+        let found = renamed(&object, &|text| text.starts_with("long"), &mut shows);
+        assert_eq!(crate::value::print::json(&found), r#"{"a":"b","b":["b","c"],"c":"other"}"#);
+    }
 
     #[test]
     fn what_does_not_matter_is_left_out() {
