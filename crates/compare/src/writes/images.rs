@@ -25,8 +25,12 @@ const FOLDER: &str = "library/";
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ImagePart {
     Path,
+    /// The tag; a name without one has none, whatever reads it.
     Tag,
     Digest,
+    /// The same in CEL, where a name without one has an empty text.
+    TagOrEmpty,
+    DigestOrEmpty,
 }
 
 impl ImagePart {
@@ -44,8 +48,10 @@ impl ImagePart {
         let image = parsed(name)?;
         Some(match self {
             ImagePart::Path => image.path,
-            ImagePart::Tag => image.tag,
-            ImagePart::Digest => image.digest,
+            ImagePart::Tag => Some(image.tag).filter(|tag| !tag.is_empty())?,
+            ImagePart::Digest => Some(image.digest).filter(|digest| !digest.is_empty())?,
+            ImagePart::TagOrEmpty => image.tag,
+            ImagePart::DigestOrEmpty => image.digest,
         })
     }
 }
@@ -123,8 +129,21 @@ impl<'r> Writer<'r> {
                     matches!(folder, [folder] if is(folder, FOLDER)) && is(from, FOLDER) && is(to, "");
                 (is_path && is_same(image, own) && is_same(image, same)).then_some((ImagePart::Path, own))
             }
-            Expr::Invoke(call) if matches!(call.function.name, "tag" | "digest") => match &*call.args {
-                [image] => Some((ImagePart::named(call.function.name)?, self.image_of(image)?)),
+            Expr::Invoke(call) => match (call.function.name, &*call.args) {
+                ("tag", [image]) => Some((ImagePart::TagOrEmpty, self.image_of(image)?)),
+                ("digest", [image]) => Some((ImagePart::DigestOrEmpty, self.image_of(image)?)),
+                // `optional.ofNonZeroValue(…).value()`
+                ("value", [found]) => {
+                    let Expr::Invoke(call) = self.plain(found) else { return None };
+                    let ("optional.ofNonZeroValue", [part]) = (call.function.name, &*call.args) else {
+                        return None;
+                    };
+                    match self.image_part(self.plain(part))? {
+                        (ImagePart::TagOrEmpty, image) => Some((ImagePart::Tag, image)),
+                        (ImagePart::DigestOrEmpty, image) => Some((ImagePart::Digest, image)),
+                        _ => None,
+                    }
+                }
                 _ => None,
             },
             _ => None,
@@ -269,7 +288,8 @@ mod tests {
                         continue;
                     }
                     known += 1;
-                    let own = [ImagePart::Path, ImagePart::Tag, ImagePart::Digest].map(|part| part.of(&name));
+                    let own = [ImagePart::Path, ImagePart::TagOrEmpty, ImagePart::DigestOrEmpty]
+                        .map(|part| part.of(&name));
                     assert_eq!(Some(own.map(Option::unwrap)), in_cel(&name), "{name}");
                 }
             }

@@ -504,10 +504,13 @@ fn parts_of_the_name_of_an_image_are_written() {
         "(c.image.contains('library/') ? {parsed}.repository() : {parsed}.repository().replace('library/', ''))"
     );
     let tagged = old("containers", &text("path", "tag"));
-    proved(&tagged, &new(&format!("'r.io/' + {path} + ':' + {parsed}.tag()")));
+    let tag = format!("optional.ofNonZeroValue({parsed}.tag()).value()");
+    proved(&tagged, &new(&format!("'r.io/' + {path} + ':' + {tag}")));
+    // A name with a digest alone has no tag: the old rule fails.
+    tested_or_differ(&tagged, &new(&format!("'r.io/' + {path} + ':' + {parsed}.tag()")));
     differ(&tagged, &new(&format!("'r.io/' + {path} + ':' + {parsed}.digest()")));
-    differ(&tagged, &new(&format!("'q.io/' + {path} + ':' + {parsed}.tag()")));
-    differ(&tagged, &new(&format!("'r.io/' + {path} + {parsed}.tag()")));
+    differ(&tagged, &new(&format!("'q.io/' + {path} + ':' + {tag}")));
+    differ(&tagged, &new(&format!("'r.io/' + {path} + {tag}")));
     differ(&tagged, &new("'r.io/' + c.image"));
     // The registry's folder is no part of the path in ClusterPolicies.
     tested_or_differ(&tagged, &new(&format!("'r.io/' + {parsed}.repository() + ':' + {parsed}.tag()")));

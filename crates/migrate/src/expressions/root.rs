@@ -69,15 +69,22 @@ fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refu
         return Ok(None);
     }
     scope.needs_kyverno("the parsed image of a container")?;
-    let node = part_of_image(&select(path.base.clone(), "image"), part);
+    let node = part_of_image(&select(path.base.clone(), "image"), part, true);
     Ok(node.map(|node| Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
 }
 
-/// A part of an image as the old rule sees it.
-fn part_of_image(image: &Node, part: &str) -> Option<Node> {
+/// A part of an image as the old rule sees it; `is_one`: of one image, not of all in a list.
+fn part_of_image(image: &Node, part: &str, is_one: bool) -> Option<Node> {
     let parsed = |part: &str| method(call("parseImageReference", vec![image.clone()]), part, Vec::new());
     let replaced = |node: Node, from: &str, to: &str| method(node, "replace", vec![text(from), text(to)]);
+    // A name need not have one; the old rule fails then.
+    let required = |node: Node| {
+        let found = method(name("optional"), "ofNonZeroValue", vec![node]);
+        method(found, "value", Vec::new())
+    };
     Some(match part {
+        "tag" if is_one => required(parsed("tag")),
+        "digest" if is_one => required(parsed("digest")),
         "tag" => parsed("tag"),
         "digest" => parsed("digest"),
         "registry" => replaced(parsed("registry"), "index.docker.io", "docker.io"),
@@ -105,7 +112,7 @@ fn images_of_list(keys: &[Str], scope: &mut Scope<'_>) -> Result<Option<Val>, Re
     let var = scope.item_name(Some(list));
     let image = select(name(&var), "image");
     let part = |part: &str| {
-        let node = part_of_image(&image, part)?;
+        let node = part_of_image(&image, part, false)?;
         Some((Str::from(part), Val::Node { node, ty: Ty::Text, faults: Faults::new() }))
     };
     let parts = ["registry", "path", "tag", "digest"].into_iter().filter_map(part).collect();
