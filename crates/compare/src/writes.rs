@@ -118,6 +118,8 @@ pub(crate) struct Writes {
     pub cloned: BTreeSet<Copied>,
     /// The same in the namespace of a policy: their kind, and the name of one.
     pub cloned_here: BTreeSet<([Str; 3], Option<Str>)>,
+    /// What is generated: kind, namespace and name, as far as they are constant; `None`: copies of all objects of a list.
+    pub generated: Vec<Option<[Option<Str>; 3]>>,
     /// What is compared besides, in documents.
     pub compared: Vec<Condition>,
     /// Whether the name of the user is copied.
@@ -404,6 +406,7 @@ impl Writes {
         self.chosen.extend(other.chosen);
         self.cloned.extend(other.cloned);
         self.cloned_here.extend(other.cloned_here);
+        self.generated.extend(other.generated);
         self.compared.extend(other.compared);
         self.is_of_user |= other.is_of_user;
         self.each.extend(other.each);

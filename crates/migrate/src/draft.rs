@@ -132,6 +132,8 @@ impl Draft {
             && (self.mutations.is_empty() || (self.conditions.is_empty() && !other.mutations.is_empty()))
             && self.mutations.is_empty() == other.mutations.is_empty()
             && self.generated.first().map(|one| one.flags) == other.generated.first().map(|one| one.flags)
+            // What fails ends a GeneratingPolicy; of a ClusterPolicy it ends the rule.
+            && self.generated.iter().chain(&other.generated).all(Generated::is_sure)
             && self.conditions == other.conditions
             && self.targets == other.targets
             && self.images.is_none()

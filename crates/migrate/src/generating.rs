@@ -52,6 +52,17 @@ pub struct Flags {
 }
 
 impl Generated {
+    /// Whether it cannot fail: every object has a name, and nothing is looked up.
+    pub fn is_sure(&self) -> bool {
+        let Body::Template(text) = &self.body else { return false };
+        let is_name = |inside: &str| {
+            inside.split_once("))").is_some_and(|(expression, _)| {
+                matches!(expression.trim(), "object.metadata.name" | "object.metadata.namespace")
+            })
+        };
+        text.split("((").skip(1).all(is_name)
+    }
+
     fn item(&self) -> Item {
         let node = match &self.body {
             Body::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),

@@ -238,12 +238,27 @@ impl Found {
 fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<Computed>), String> {
     let mut all = Writes::default();
     let mut makes: Vec<Vec<Computed>> = Vec::new();
+    let mut several = false;
     for side in sides {
         let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
+        let mut copied = BTreeSet::new();
         for rule in rules.filter(|rule| applies(rule, environment)) {
-            all.merge(of_rule(rule, environment)?);
+            let own = of_rule(rule, environment)?;
+            copied.extend(own.cloned.iter().cloned());
+            all.merge(own);
         }
         makes.push(std::mem::take(&mut all.made));
+        let generated = std::mem::take(&mut all.generated);
+        several |= generated.len() > 1;
+        are_apart(&generated, &copied)?;
+    }
+    // What fails ends all of a GeneratingPolicy, and a rule of a ClusterPolicy.
+    let is_name = |place: &Vec<Step>| {
+        matches!(&place[..], [Step::Key(metadata), Step::Key(key)]
+            if **metadata == *"metadata" && matches!(&**key, "name" | "namespace" | "uid"))
+    };
+    if several && !all.copied.iter().chain(&all.wholes).all(is_name) {
+        return Err(of_samples("several objects are generated, of which one may fail"));
     }
     // Which namespace that is says the other side.
     let is_known = |(kind, name): &([Str; 3], Option<Str>)| {
@@ -262,6 +277,29 @@ fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<
         return Err(of_samples("items of a list without keys are changed one by one"));
     }
     Ok((all, made))
+}
+
+/// Whether all that a side generates is known to be different objects, and is generated whatever becomes of the rest.
+fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) -> Result<(), String> {
+    let copies = !cloned.is_empty();
+    let lists = generated.iter().filter(|one| one.is_none()).count();
+    if copies && generated.len() > 1 && lists < generated.len() {
+        return Err(of_samples("several objects are generated, some of them as copies"));
+    }
+    let kinds: BTreeSet<&[Str; 3]> = cloned.iter().map(|one| &one.kind).collect();
+    if lists > 0 && kinds.len() < cloned.len() {
+        return Err(of_samples("objects of one kind are copied from several lists"));
+    }
+    let may_be_same = |one: &[Option<Str>; 3], other: &[Option<Str>; 3]| {
+        one.iter().zip(other).all(|(one, other)| one.is_none() || other.is_none() || one == other)
+    };
+    let all: Vec<&[Option<Str>; 3]> = generated.iter().flatten().collect();
+    let is_twice =
+        |(at, one): (usize, &&[Option<Str>; 3])| all.iter().skip(at + 1).any(|other| may_be_same(one, other));
+    match all.iter().enumerate().any(is_twice) {
+        true => Err(of_samples("an object may be generated twice")),
+        false => Ok(()),
+    }
 }
 
 /// Whether rules look at the former object in the same way as at the new one: those of ClusterPolicies that generate objects.

@@ -27,7 +27,7 @@ fn member<'t>(template: &'t Template, name: &str) -> Option<&'t Template> {
     pairs.iter().find(is_it).map(|(_, value)| value)
 }
 
-fn constant(template: &Template, name: &str) -> Option<Value> {
+pub(super) fn constant(template: &Template, name: &str) -> Option<Value> {
     match template {
         Template::Const(value) => value.get(name).cloned(),
         other => member(other, name)?.as_const().cloned(),
@@ -184,6 +184,11 @@ impl<'r> Writer<'r> {
 
     fn applied_copy(&mut self, item: &'r Expr) -> Done {
         let item = self.plain(item);
+        let is_list = match item {
+            Expr::Invoke(call) => matches!(call.function.name, "List" | "list"),
+            _ => false,
+        };
+        self.found.generated.push((!is_list).then(Default::default));
         if let Some(own) = self.looked_up_here(item) {
             self.found.cloned_here.insert(own);
             return Ok(());

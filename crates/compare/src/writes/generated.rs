@@ -3,13 +3,39 @@
 //! In: a rule that generates objects. Out: the places of the object of the request whose values are copied into these, alone or as parts of texts,
 //! and what decides between them. Nothing is written into the object itself.
 
-use super::clones::copied_by;
+use super::clones::{constant, copied_by};
 use super::copies::Wanted;
 use super::{COMPUTED, DEEPEST, Done, Writer};
 use crate::ir::Template;
 use crate::ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
+use crate::value::{Str, Value};
 
 const LOOPS: &str = "objects are generated in loops";
+
+/// What a document says which object it is, where that is constant.
+fn identity(draft: &Draft) -> [Option<Str>; 3] {
+    let text = |value: &Value| value.as_str().map(Str::from);
+    let member = |draft: &Draft, name: &str| match draft {
+        Draft::Ready(value) => value.get(name).and_then(text),
+        Draft::Map(members) => {
+            let mut own = members.iter().filter(|(key, _)| **key == *name);
+            match own.next() {
+                Some((_, Draft::Ready(value))) => text(value),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let metadata = match draft {
+        Draft::Map(members) => {
+            members.iter().find(|(key, _)| **key == *"metadata").map(|(_, below)| below.clone())
+        }
+        Draft::Ready(value) => value.get("metadata").cloned().map(Draft::Ready),
+        _ => None,
+    };
+    let of_metadata = |name: &str| metadata.as_ref().and_then(|metadata| member(metadata, name));
+    [member(draft, "kind"), of_metadata("namespace"), of_metadata("name")]
+}
 
 impl<'r> Writer<'r> {
     /// What a rule generates.
@@ -22,7 +48,10 @@ impl<'r> Writer<'r> {
             }
             Generation::ForEach(_) => Err(LOOPS),
             Generation::Expressions(all) => all.iter().try_for_each(|one| match one {
-                Generator::Documents(drafts) => drafts.iter().try_for_each(|draft| self.draft(draft, 0)),
+                Generator::Documents(drafts) => drafts.iter().try_for_each(|draft| {
+                    self.found.generated.push(Some(identity(draft)));
+                    self.draft(draft, 0)
+                }),
                 Generator::Expression(program) => {
                     self.applied_copies(program.as_ref().map_err(|_| COMPUTED)?, 0)
                 }
@@ -32,6 +61,10 @@ impl<'r> Writer<'r> {
 
     /// A description of one object: what identifies it, and its data or the object that it is a copy of.
     fn described(&mut self, described: &'r Described) -> Done {
+        let text =
+            |name: &str| constant(&described.template, name).and_then(|value| value.as_str().map(Str::from));
+        let is_list = constant(&described.template, "cloneList").is_some();
+        self.found.generated.push((!is_list).then(|| ["kind", "namespace", "name"].map(text)));
         match copied_by(described)? {
             none if none.is_empty() => self.part(&described.template, 0),
             copied => self.cloned(described, copied),

@@ -124,3 +124,26 @@ fn a_policy_of_a_namespace_copies_into_it() {
     // It copies another one than the old rule.
     tested(&old, &new("bases"));
 }
+
+#[test]
+fn what_fails_or_comes_first_decides_about_other_copies() {
+    let get = |name: &str, namespace: &str| format!("resource.Get('v1', 'secrets', '{namespace}', '{name}')");
+    let list = |namespace: &str| format!("resource.List('v1', 'secrets', '{namespace}')");
+    let all = |items: &[String]| {
+        generating(OTHER, &format!("generator.Apply(object.metadata.name, [{}])", items.join(", ")))
+    };
+    let unproved = |old: &str, new: &str| {
+        let found = compared(old, new);
+        assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{old}\n{new}");
+    };
+    // Of two copies to one place the last one stays.
+    let [one, other] = [get("pull", "base"), get("pull", "bases")];
+    unproved(&all(&[one.clone(), other.clone()]), &all(&[other.clone(), one.clone()]));
+    unproved(&all(&[list("base"), list("bases")]), &all(&[list("bases"), list("base")]));
+    unproved(&all(&[list("base"), other.clone()]), &all(&[other, list("base")]));
+    // Where the first source is missing an expression ends, and a ClusterPolicy goes on.
+    let rules = classic(COPY).replace("  - name: r\n", "  - name: q\n");
+    let second = classic(&COPY.replace("pull", "push"));
+    let second = second.split_once("  rules:\n").unwrap().1;
+    unproved(&format!("{rules}{second}"), &all(&[get("pull", "base"), get("push", "base")]));
+}
