@@ -141,7 +141,7 @@ fn what_fails_or_comes_first_decides_about_other_copies() {
     unproved(&all(&[one.clone(), other.clone()]), &all(&[other.clone(), one.clone()]));
     unproved(&all(&[list("base"), list("bases")]), &all(&[list("bases"), list("base")]));
     unproved(&all(&[list("base"), other.clone()]), &all(&[other, list("base")]));
-    // Where the first source is missing an expression ends, and a ClusterPolicy goes on.
+    // Where the first source is missing an expression ends, and of a ClusterPolicy the rule.
     let rules = classic(COPY).replace("  - name: r\n", "  - name: q\n");
     let second = classic(&COPY.replace("pull", "push"));
     let second = second.split_once("  rules:\n").unwrap().1;
