@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::analysis::reads::{Step, Tree};
 use crate::kubernetes::Kinds;
 use crate::kubernetes::admitted::{admitted, smallest};
+use crate::kubernetes::convert::api_version;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
@@ -152,7 +153,7 @@ impl Domain<'_> {
         let outside = std::mem::replace(&mut self.kind, kind.clone());
         let found = self.fields(&below, Some(&def), Some(&least), depth.max(1));
         self.kind = outside;
-        let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        let api_version = api_version(kind);
         // Names of the core group are labels or domains; there are no namespaces of other names.
         let is_core = group.is_empty();
         let is_named = |object: &Value| {

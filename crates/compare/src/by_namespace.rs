@@ -17,6 +17,8 @@ use crate::lower::LATE;
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
+use super::writes::keys_of;
+
 /// The key.
 pub(crate) const KEY: &str = "of-the-namespace";
 
@@ -76,22 +78,9 @@ pub(crate) fn with_key(rule: &Arc<Rule>) -> Arc<Rule> {
 
 /// Whether a value is the namespace of the request.
 fn is_namespace(expr: &Expr) -> bool {
-    match expr {
-        Expr::Walk(walk) => match (&walk.base, &*walk.steps) {
-            (base, []) => is_namespace(base),
-            (Expr::Path { base, keys, .. }, [Step::Key { key: Value::Str(last), .. }]) => {
-                matches!(**base, Expr::Root)
-                    && keys.iter().map(|key| &**key).eq(["request"])
-                    && **last == *"namespace"
-            }
-            _ => false,
-        },
-        Expr::Path { base, keys, .. } => {
-            matches!(**base, Expr::Root) && keys.iter().map(|key| &**key).eq(["request", "namespace"])
-        }
-        Expr::Once { expr, .. } => is_namespace(expr),
-        _ => false,
-    }
+    keys_of(expr).is_some_and(|(base, keys)| {
+        matches!(base, Expr::Root) && keys.iter().map(|key| &**key).eq(["request", "namespace"])
+    })
 }
 
 fn is_data(step: &Step) -> bool {

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::kubernetes::convert::api_version;
 use crate::kubernetes::schema::{Leaf, Type};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
@@ -47,8 +48,7 @@ pub(crate) struct Copied {
 impl Copied {
     /// What it is, in words.
     pub fn text(&self) -> String {
-        let [group, version, kind] = &self.kind;
-        let version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        let (version, kind) = (api_version(&self.kind), &self.kind[2]);
         let at = if self.namespace.is_empty() { String::new() } else { format!(" in {}", self.namespace) };
         match &self.name {
             Some(name) => format!("{version}/{kind} {name}{at}"),
@@ -128,8 +128,6 @@ pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name:
 /// An object; `is_full`: with all fields of its kind.
 fn object(kind: &[Str; 3], namespace: &str, name: &str, labels: &BTreeMap<Str, Str>, is_full: bool) -> Value {
     let types: &Types = Types::built_in();
-    let [group, version, kind_name] = kind;
-    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
     let text = format!("copied-{namespace}-{name}");
     let own = |part: &str| Value::from(format!("{text}-{part}"));
     let mut metadata = Map::new();
@@ -149,8 +147,8 @@ fn object(kind: &[Str; 3], namespace: &str, name: &str, labels: &BTreeMap<Str, S
         metadata.insert("labels", Value::Map(all));
     }
     let mut out = Map::new();
-    out.insert("apiVersion", Value::from(api_version));
-    out.insert("kind", Value::Str(kind_name.clone()));
+    out.insert("apiVersion", Value::from(api_version(kind)));
+    out.insert("kind", Value::Str(kind[2].clone()));
     out.insert("metadata", Value::Map(metadata));
     match types.of_object(kind).filter(|_| is_full) {
         Some(def) => {

@@ -53,7 +53,9 @@ impl Marker<'_> {
 
     /// Skips fields; whether one of them was not skipped before.
     pub fn skip(&mut self, fields: Vec<Str>) -> bool {
-        fields.into_iter().filter(|field| self.skipped.insert(field.clone())).count() > 0
+        let before = self.skipped.len();
+        self.skipped.extend(fields);
+        self.skipped.len() > before
     }
 
     /// Whether an object of a type that is looked into so can have a field more.

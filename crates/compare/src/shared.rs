@@ -86,16 +86,25 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], taken))
 }
 
-/// A rule with answers, and the words of the requests that they answer.
-fn of_rule(rule: &Arc<Rule>, objects: &Objects) -> (Arc<Rule>, BTreeSet<String>) {
-    let deletes = match &rule.when {
+/// Whether a rule may be evaluated on deletions.
+pub(crate) fn sees_deletions(rule: &Rule) -> bool {
+    match &rule.when {
         Matcher::Constraints(constraints) => {
             constraints.rules.iter().any(|rule| rule.operations.has("DELETE"))
         }
         _ => true,
+    }
+}
+
+/// A rule with answers, and the words of the requests that they answer.
+fn of_rule(rule: &Arc<Rule>, objects: &Objects) -> (Arc<Rule>, BTreeSet<String>) {
+    let mut writer = Writer {
+        found: BTreeSet::new(),
+        deletes: sees_deletions(rule),
+        objects,
+        items: Vec::new(),
+        images: Vec::new(),
     };
-    let mut writer =
-        Writer { found: BTreeSet::new(), deletes, objects, items: Vec::new(), images: Vec::new() };
     let bindings = rule.bindings.iter().map(|binding| writer.binding(binding, false)).collect();
     writer.images = images(&rule.bindings, false);
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();

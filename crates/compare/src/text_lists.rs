@@ -15,7 +15,7 @@ use crate::ir::expressions::{Expressions, Source, Validation, Variable};
 use crate::ir::rule::{Binding, BindingSource, Body};
 use crate::ir::strict::{Step, Walk};
 use crate::ir::template::{Hole, Query};
-use crate::ir::walk::{holds, map_children, shift};
+use crate::ir::walk::{holds, map_children};
 use crate::ir::{Condition, Conditions, Expr, Rule, Template};
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::Leaf;
@@ -25,7 +25,8 @@ use super::computed::{LISTED, MEMBER};
 use super::environment::Environment;
 use super::inputs::INPUTS;
 use super::requests::{of_binding, of_call, plain};
-use super::writes::{leaf_of, type_at};
+use super::shared::sees_deletions;
+use super::writes::{keys_of, leaf_of, type_at};
 
 /// What is taken for granted of these texts.
 pub(crate) const LISTS: &str = "texts from outside that start with `[` are JSON lists of texts, others are none, and so are texts of the object";
@@ -75,15 +76,6 @@ pub(crate) fn with_members(rule: &Arc<Rule>, environments: &[Environment]) -> (A
     }
 }
 
-fn sees_deletions(rule: &Rule) -> bool {
-    match &rule.when {
-        crate::ir::matcher::Matcher::Constraints(constraints) => {
-            constraints.rules.iter().any(|rule| rule.operations.has("DELETE"))
-        }
-        _ => true,
-    }
-}
-
 /// The field that says whether a text is a list.
 fn listed((request, entry): &Text) -> Str {
     format!("{LISTED}{request}|{entry}").into()
@@ -120,39 +112,17 @@ fn value_of(value: &Expr, object: &[&str]) -> Option<(Vec<Str>, Option<Str>)> {
     let text = |expr: &Expr| expr.constant().and_then(Value::as_str).map(Str::from);
     match value {
         Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => value_of(expr, object),
-        Expr::Or(sides) => {
+        Expr::Or(sides) | Expr::OrElse { sides, .. } => {
             let (keys, None) = value_of(&sides[0], object)? else { return None };
             Some((keys, Some(text(&sides[1])?)))
         }
-        Expr::OrElse { sides, .. } => {
-            let (keys, None) = value_of(&sides[0], object)? else { return None };
-            Some((keys, Some(text(&sides[1])?)))
+        _ => {
+            let (base, keys) = keys_of(value)?;
+            let (above, own) = keys.split_at_checked(object.len())?;
+            let is_own =
+                matches!(base, Expr::Root) && above.iter().map(|key| &**key).eq(object.iter().copied());
+            (is_own && !own.is_empty()).then(|| (own.to_vec(), None))
         }
-        Expr::Walk(walk) => {
-            let (mut keys, None) = value_of(&walk.base, object).or_else(|| match &walk.base {
-                Expr::Path { base, keys, .. }
-                    if matches!(**base, Expr::Root)
-                        && keys.iter().map(|k| &**k).eq(object.iter().copied()) =>
-                {
-                    Some((Vec::new(), None))
-                }
-                _ => None,
-            })?
-            else {
-                return None;
-            };
-            for step in &walk.steps {
-                let Step::Key { key: Value::Str(key), .. } = step else { return None };
-                keys.push(key.clone());
-            }
-            (!keys.is_empty()).then_some((keys, None))
-        }
-        Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => {
-            let rest = keys.get(object.len()..).filter(|rest| !rest.is_empty())?;
-            let is_own = keys.iter().map(|key| &**key).take(object.len()).eq(object.iter().copied());
-            is_own.then(|| (rest.to_vec(), None))
-        }
-        _ => None,
     }
 }
 
@@ -335,7 +305,7 @@ fn text_in(query: &Expr, bindings: &[Arc<Binding>]) -> Option<(Text, Expr)> {
                 Expr::rescue(query.clone(), Faults::AllAsNull),
                 Expr::Const(Value::from("")),
             ]));
-            Some(((request.text(), entry.clone()), shift(or_empty, 0, 0)))
+            Some(((request.text(), entry.clone()), or_empty))
         }
         _ => None,
     }

@@ -24,6 +24,7 @@ pub(crate) use clones::copied_by;
 pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use entries::are_alike;
 pub(crate) use functions::{Made, makes_alike};
+pub(crate) use loops::keys_of;
 pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
@@ -35,6 +36,7 @@ use crate::ir::rule::{Binding, Body};
 use crate::ir::template::Hole;
 use crate::ir::{Expr, Rule, Template};
 use crate::kubernetes::Types;
+use crate::kubernetes::convert::api_version;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
 use crate::patch::schema::Schema;
 use crate::value::{Str, Value};
@@ -304,11 +306,10 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
 }
 
 /// What merges know of objects of a kind.
-fn schema_of([group, version, name]: &[Str; 3]) -> Schema {
-    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+fn schema_of(kind: &[Str; 3]) -> Schema {
     Schema::of_object(&Value::map([
-        ("apiVersion", Value::from(api_version)),
-        ("kind", Value::Str(name.clone())),
+        ("apiVersion", Value::from(api_version(kind))),
+        ("kind", Value::Str(kind[2].clone())),
     ]))
 }
 

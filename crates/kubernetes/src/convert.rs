@@ -24,7 +24,8 @@ pub fn converted(object: &Value, to: &[Str; 3]) -> Option<Value> {
     Some(with_kind(&Value::Map(changed), to))
 }
 
-fn api_version(kind: &[Str; 3]) -> String {
+/// Group and version of a kind as objects write them.
+pub fn api_version(kind: &[Str; 3]) -> String {
     let [group, version, _] = kind;
     if group.is_empty() { version.to_string() } else { format!("{group}/{version}") }
 }

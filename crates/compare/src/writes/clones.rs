@@ -147,10 +147,7 @@ impl<'r> Writer<'r> {
         }
         let expr = self.plain(expr);
         if let Expr::Cond(parts) = expr {
-            let [condition, then, other] = &**parts;
-            self.condition(condition)?;
-            self.applied_copies(then, depth + 1)?;
-            return self.applied_copies(other, depth + 1);
+            return self.either(parts, |own, part| own.applied_copies(part, depth + 1));
         }
         if matches!(expr.constant(), Some(Value::Bool(_))) {
             return Ok(());

@@ -63,7 +63,11 @@ impl<'r> Writer<'r> {
     }
 
     /// Both parts of a conditional expression.
-    fn either(&mut self, parts: &'r [Expr; 3], mut write: impl FnMut(&mut Self, &'r Expr) -> Done) -> Done {
+    pub(super) fn either(
+        &mut self,
+        parts: &'r [Expr; 3],
+        mut write: impl FnMut(&mut Self, &'r Expr) -> Done,
+    ) -> Done {
         let [condition, then, other] = parts;
         self.condition(condition)?;
         write(self, then)?;

@@ -29,7 +29,7 @@ fn here(expr: &Expr) -> &Expr {
 }
 
 /// The keys under which a value is read, and what it is read of.
-pub(super) fn keys_of(expr: &Expr) -> Option<(&Expr, Vec<Str>)> {
+pub(crate) fn keys_of(expr: &Expr) -> Option<(&Expr, Vec<Str>)> {
     match here(expr) {
         Expr::Path { base, keys, .. } => {
             let (base, mut all) = keys_of(base)?;

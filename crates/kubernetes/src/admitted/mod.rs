@@ -31,6 +31,7 @@ use super::decode;
 use super::defaults::completed;
 use super::prune::pruned;
 use super::schema::{Type, TypeDef, Types};
+use crate::convert::api_version;
 use crate::value::{Map, Str, Value};
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use encode::{is_null_when_missing, is_shown_as_null};
@@ -208,8 +209,7 @@ fn stored(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Resu
 
 /// The object with the kind that it is sent as.
 fn named_as(kind: &[Str; 3], map: &Map) -> Result<Value, Refusal> {
-    let [group, version, name] = kind;
-    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    let (api_version, name) = (api_version(kind), &kind[2]);
     let mut out = map.clone();
     for (key, wanted) in [("apiVersion", api_version.as_str()), ("kind", name)] {
         match map.get(key) {

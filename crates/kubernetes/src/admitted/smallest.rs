@@ -4,6 +4,7 @@ use foldhash::HashMap;
 use std::sync::OnceLock;
 
 use super::alternatives::has_alternative;
+use crate::convert::api_version;
 use crate::schema::{Leaf, Type, TypeDef, Types};
 use crate::value::{Map, Str, Value};
 
@@ -22,11 +23,9 @@ fn table() -> &'static HashMap<&'static str, Value> {
 pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
     let def = Types::built_in().of_object(kind)?;
     let rest = table().get(def.short_name()).filter(|_| super::table::has_rules(&def.name))?;
-    let [group, version, name] = kind;
-    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
     let mut out = Map::new();
-    out.insert("apiVersion", api_version.into());
-    out.insert("kind", Value::Str(name.clone()));
+    out.insert("apiVersion", api_version(kind).into());
+    out.insert("kind", Value::Str(kind[2].clone()));
     out.insert("metadata", Value::map([("name", "a".into())]));
     rest.as_map().into_iter().flat_map(Map::iter).for_each(|(k, v)| drop(out.insert(k.clone(), v.clone())));
     Some(Value::Map(out))
