@@ -437,6 +437,9 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
         proof.answer =
             joined(proof.answer, Answer::Tested(vec!["random texts are compared as one text".into()]));
     }
+    if !migrated.assumed.is_empty() {
+        proof.answer = joined(proof.answer, Answer::ProvedRelative(migrated.assumed.clone()));
+    }
     if !migrated.not_compared.is_empty() {
         proof.answer = joined(proof.answer, Answer::Tested(reasons().collect()));
     }

@@ -110,6 +110,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::policy::migrate;
 
     /// Policies that act on ConfigMaps whose field has a value.
     fn pair(key: &str, expression: &str) -> Pair {
@@ -141,6 +142,27 @@ mod tests {
         // The old conditions fail where the field is missing, the new ones are false.
         let found = proved(pair("b", "object.?data.?a.orValue('') == 'b'"));
         assert_eq!((found.answer, found.differences.len()), (Answer::Proved, 0));
+    }
+
+    /// What is known of a rule whose target is in a namespace, with another text in the new policies of its pairs.
+    fn with_target(namespace: &str, from: &str, to: &str) -> Proof {
+        let text = format!(
+            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, \
+             mutate: {{targets: [{{apiVersion: v1, kind: Secret, namespace: '{namespace}', name: s}}], patchStrategicMerge: {{type: x}}}}}}]}}}}"
+        );
+        let loaded = policies("p.yaml", &text);
+        let migrated = migrate(loaded.policies.first().unwrap(), &crate::policy::Options::default()).unwrap();
+        let of_pair = |pair: &Pair| Pair { new: pair.new.replace(from, to), ..pair.clone() };
+        let pairs: Vec<Pair> = migrated.pairs.iter().map(of_pair).collect();
+        prove_pairs("p.yaml", &pairs, Limits::default(), false).unwrap()
+    }
+
+    #[test]
+    fn a_target_in_another_namespace_is_a_difference() {
+        const OWN: &str = "{{ request.object.metadata.namespace }}";
+        assert!(matches!(with_target(OWN, "", "").answer, Answer::Proved | Answer::ProvedRelative(_)));
+        assert_eq!(with_target(OWN, "(object.metadata.namespace)", "(object.metadata.name)").answer, Answer::Differs);
+        assert_eq!(with_target(OWN, "dyn('s')", "dyn('t')").answer, Answer::Differs);
     }
 
     #[test]

@@ -6,9 +6,10 @@
 
 use ephor_compare::REPLACES;
 
-use crate::constraints::{Condition, Matching};
+use crate::constraints::{Condition, Deletions, Matching};
 use crate::draft::{Check, Draft};
 use crate::files::SEPARATOR;
+use crate::mutating::Mutation;
 use crate::policy::{Source, documents};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
@@ -67,6 +68,7 @@ pub fn pairs(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Vec<Pair> 
         let of_target: Vec<&Draft> = own.iter().filter(is_for).copied().collect();
         out.push(acts(source, rule, &of_target));
         out.extend(of_target.first().map(|draft| changes(source, rule, target, draft)));
+        out.extend(of_target.iter().filter_map(|draft| names(source, rule, target, draft)));
     }
     out
 }
@@ -238,6 +240,60 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
         new: written(source, &[new]),
         says: Says::Changes,
     }
+}
+
+/// What a rule calls a target that depends on the request: both policies write it into annotations of the request's object.
+fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Option<Pair> {
+    let found = draft.targets.as_ref().and_then(|targets| targets.expression.as_ref())?;
+    // Deletions change no object.
+    let deletes = draft.matching.deletions() == Deletions::Only;
+    let of_object = |text: &str| match deletes {
+        true => text.replace("oldObject", "object"),
+        false => text.to_string(),
+    };
+    let all: Vec<String> =
+        found.by.iter().map(|(key, text)| format!("'target-{key}': dyn({})", of_object(text))).collect();
+    let mut matching = draft.matching.clone();
+    for own in &mut matching.rules {
+        match deletes {
+            true => own.operations = vec!["CREATE".into()],
+            false => own.operations.retain(|one| one != "DELETE"),
+        }
+    }
+    let mut conditions = draft.conditions.clone();
+    conditions.iter_mut().for_each(|one| one.expression = of_object(&one.expression));
+    let mut variables = draft.variables.clone();
+    variables.iter_mut().for_each(|one| one.expression = of_object(&one.expression));
+    let new = Draft {
+        matching,
+        conditions,
+        variables,
+        mutations: vec![Mutation {
+            comments: Vec::new(),
+            is_json: false,
+            expression: format!("Object{{metadata: Object.metadata{{annotations: {{{}}}}}}}", all.join(", ")),
+        }],
+        targets: None,
+        controllers: Some(Vec::new()),
+        ..draft.clone()
+    };
+
+    let by = |(key, _): &(&'static str, String)| (Str::from(format!("target-{key}")), Value::from(target.text_at(&[key])));
+    let annotations = Value::Map(found.by.iter().map(by).collect());
+    let change = Value::map([("metadata", Value::map([("annotations", annotations)]))]);
+    let mut own = Fields::new();
+    for key in ["name", "match", "exclude", "context", "preconditions", "celPreconditions"] {
+        if let Some(value) = rule.get(key) {
+            own.insert(key, value.clone());
+        }
+    }
+    own.insert("mutate", Value::map([("patchStrategicMerge", change)]));
+    let old = policy(source.document, Value::Map(own), Some("none"));
+    let old = match deletes {
+        true => old.replace("request.oldObject", "request.object").replace("\"DELETE\"", "\"CREATE\""),
+        false => old,
+    };
+    Some(Pair { old, new: written(source, &[new]), says: Says::Changes })
 }
 
 /// The documents of drafts.

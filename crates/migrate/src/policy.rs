@@ -11,7 +11,7 @@ use ephor_compare::REPLACES;
 use ephor_policies::load::LoadedPolicy;
 
 use crate::actions::{self, Action, Part};
-use crate::constraints::{Condition, Matching, add_condition, matching, without_roles};
+use crate::constraints::{Condition, Deletions, Matching, add_condition, matching, without_roles};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
 use crate::ir::policy::{KindRules, SHADOW_OF};
@@ -100,6 +100,8 @@ pub struct Migrated {
     pub leaves_controllers: bool,
     /// What is not compared with the origin.
     pub not_compared: Vec<String>,
+    /// What is taken for granted of data, where it is compared.
+    pub assumed: Vec<String>,
     /// Whether nothing of it is compared but its parts.
     pub is_apart: bool,
     /// The parts that act on other objects than that of a request, as policies about one object.
@@ -204,16 +206,24 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     if drafts.is_empty() {
         return Err(vec![Refusal::new("a policy without rules", Origin::new("spec.rules"), "delete it")]);
     }
-    let targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
+    let with_targets = drafts.iter().filter(|draft| draft.targets.is_some()).count();
     let verified = drafts.iter().filter(|draft| draft.images.is_some()).count();
     let mut out = Migrated { notes, ..Migrated::default() };
     // Where images are verified no object says what a registry does.
-    out.is_apart = verified > 0 || targets == drafts.len();
+    out.is_apart = verified > 0 || with_targets == drafts.len();
     if verified > 0 {
         out.not_compared.push("signatures of images".into());
     }
-    if drafts.iter().any(|draft| draft.targets.as_ref().is_some_and(|targets| targets.expression.is_some())) {
-        out.not_compared.push("targets that depend on the request".into());
+    let is_found_on_deletions = |draft: &&Draft| {
+        let is_found = draft.targets.as_ref().is_some_and(|targets| targets.expression.is_some());
+        is_found && draft.matching.deletions() == Deletions::Some
+    };
+    if drafts.iter().any(|draft| is_found_on_deletions(&draft)) {
+        out.not_compared.push("targets that depend on the object that is deleted".into());
+    }
+    let targets = || drafts.iter().filter_map(|draft| draft.targets.as_ref());
+    if targets().any(|targets| targets.expression.as_ref().is_some_and(|found| found.is_open)) {
+        out.assumed.push("texts that say which objects are changed are names, without wildcards".into());
     }
     out.pairs = pairs;
     out.documents = documents(&source, &drafts, &mut out.rules, REPLACES);

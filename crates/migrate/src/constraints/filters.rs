@@ -31,7 +31,7 @@ pub(super) fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
 
 /// Whether deletions are among requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deletions {
+pub enum Deletions {
     /// None.
     None,
     /// Some requests are.

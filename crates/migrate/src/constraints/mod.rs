@@ -17,7 +17,8 @@ use crate::ir::matcher::{Filter, Requirement};
 use crate::ir::{Matcher, Rule};
 use crate::kubernetes::Kinds;
 use crate::value::Str;
-use filters::{Deletions, Skip, Subject, Writer, can_match, is_same_but_kinds};
+pub use filters::Deletions;
+use filters::{Skip, Subject, Writer, can_match, is_same_but_kinds};
 use kinds::{Selected, selected};
 
 pub use kinds::Resources;
@@ -269,7 +270,8 @@ impl Matching {
         }
     }
 
-    fn deletions(&self) -> Deletions {
+    /// Which deletions are selected.
+    pub fn deletions(&self) -> Deletions {
         let is_only = |rule: &ResourceRule| rule.operations.iter().all(|operation| operation == "DELETE");
         match self.has_deletions() {
             true if self.rules.iter().all(is_only) => Deletions::Only,

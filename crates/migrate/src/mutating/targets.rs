@@ -27,18 +27,39 @@ pub struct Targets {
     /// The position among the targets of the rule.
     pub at: usize,
     /// An expression that returns them; else they are selected.
-    pub expression: Option<String>,
+    pub expression: Option<Found>,
     /// What selects them.
     pub matching: Matching,
     /// What else must hold of them.
     pub conditions: Vec<Condition>,
 }
 
+/// Objects that an expression returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The expression.
+    pub call: String,
+    /// What it calls them by, for each key of the target that says one object or namespace.
+    pub by: Vec<(&'static str, String)>,
+    /// Whether these may be other texts than names.
+    pub is_open: bool,
+}
+
+/// What holds names in each request.
+const NAMES: [&str; 6] = [
+    "request.object.metadata.name",
+    "request.object.metadata.namespace",
+    "request.oldObject.metadata.name",
+    "request.oldObject.metadata.namespace",
+    "request.namespace",
+    "request.name",
+];
+
 impl Targets {
     /// Adds the parts of a policy that say which objects they are.
     pub fn write(&self, spec: &mut Map) {
         let node = match &self.expression {
-            Some(text) => Node::map([("expression", Node::Code(text.clone()))]),
+            Some(found) => Node::map([("expression", Node::Code(found.call.clone()))]),
             None => constraints(&self.matching),
         };
         spec.push("targetMatchConstraints", node);
@@ -132,6 +153,15 @@ fn note(source: &Source<'_>, origin: &Origin, text: &str, notes: &mut Vec<Note>)
     source.note(&origin.path, text, notes);
 }
 
+/// Whether variables of a text hold others than names of objects.
+fn has_other_texts(text: &str) -> bool {
+    let is_name = |part: &str| {
+        let variable = part.split_once("}}").map_or(part, |(variable, _)| variable);
+        NAMES.contains(&variable.trim())
+    };
+    text.split("{{").skip(1).any(|part| !is_name(part))
+}
+
 /// A rule whose conditions are about the request, without them.
 fn without_preconditions(rule: &Value) -> Value {
     let fields = rule.as_map().into_iter().flat_map(|map| map.iter());
@@ -207,7 +237,7 @@ impl Writer<'_> {
     }
 
     /// An expression that returns the objects; none for subresources, which only constraints can name.
-    fn expression(&self, matching: &Matching) -> Result<Option<String>, Refusal> {
+    fn expression(&self, matching: &Matching) -> Result<Option<Found>, Refusal> {
         let refuse = |construct: &str| {
             Refusal::new(construct, self.own.origin.clone(), "write the MutatingPolicy by hand")
         };
@@ -236,18 +266,27 @@ impl Writer<'_> {
         let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
         let is_one = |text: &str| !text.is_empty() && (text.contains("{{") || !text.contains(['*', '?']));
         let mut args = vec![literal(&api_version), literal(plural)];
+        let mut by = Vec::new();
         if self.request.namespace.is_none() {
             args.push(match self.part("namespace") {
-                text if is_one(text) => self.text(text)?,
+                text if is_one(text) => self.by("namespace", &mut by)?,
                 _ => "''".into(),
             });
         }
-        let name = self.part("name");
-        let function = if is_one(name) { "get" } else { "list" };
-        if is_one(name) {
-            args.push(self.text(name)?);
+        let function = if is_one(self.part("name")) { "get" } else { "list" };
+        if function == "get" {
+            args.push(self.by("name", &mut by)?);
         }
-        Ok(Some(laid_out(&format!("resource.{function}({})", args.join(", ")))))
+        let call = laid_out(&format!("resource.{function}({})", args.join(", ")));
+        let is_open = by.iter().any(|(key, _)| has_other_texts(self.part(key)));
+        Ok(Some(Found { call, by, is_open }))
+    }
+
+    /// A part of the target as an expression.
+    fn by(&self, key: &'static str, all: &mut Vec<(&'static str, String)>) -> Result<String, Refusal> {
+        let text = self.text(self.part(key))?;
+        all.push((key, text.clone()));
+        Ok(text)
     }
 
     /// A text of the target, which is about the request.
