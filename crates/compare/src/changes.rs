@@ -39,6 +39,7 @@ use super::copied::{Copied, Outside, World};
 use super::cover::{Run, TIME_LIMIT, cases, open};
 use super::domain::Domain;
 use super::environment::Environment;
+use super::explore::REFUSED;
 use super::fresh::{Fresh, Names};
 use super::inputs::has_inputs;
 use super::keyed::{MERGED, has_keys, keys_of};
@@ -77,7 +78,7 @@ impl Run<'_> {
             Domain::new((types, &words), (&tested, &fields), environment, items.total, self.options.objects);
         domain.deadline = self.options.deadline;
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&items) };
-        let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
+        let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut None);
         let is_counted = uncounted.is_none() && !has_inputs(&reads.object) && !has_inputs(&reads.shown);
         domain.needed = is_counted.then(|| items.clone());
         let around = in_worlds(around, &cloned);
@@ -217,7 +218,7 @@ impl Run<'_> {
         let completed = as_if_admitted(environment, case);
         match shown.is_none_or(|case| is_same(&case)) && completed.is_some_and(|case| is_same(&case)) {
             true => Ok(false),
-            false => Err("an API server refuses the objects on which rules differ".into()),
+            false => Err(REFUSED.into()),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::kubernetes::Types;
 use crate::value::Value;
 use crate::value::print::json;
 
+use super::atoms::Deciding;
 use super::answer::{Answer, Comparison, Difference};
 use super::classes::{Classes, Memory};
 use super::differences::Key;
@@ -98,6 +99,9 @@ const SOME_ITEMS: usize = 4;
 
 /// More objects with what surrounds them are not looked at for one unit, unless these are more alone.
 const MOST_CASES: usize = 40_000;
+
+/// Of more, values that others stand for are left out.
+const MANY_CASES: usize = 3_000;
 
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
@@ -195,7 +199,7 @@ pub(crate) fn of_sides<'s>(
         reasons: partly.into_iter().chain(not_admitted([old, new])).collect(),
         relative_to: BTreeSet::new(),
         found: BTreeMap::new(),
-        one_key: OneKey::of([old, new]),
+        one_key: Rc::new(OneKey::of([old, new])),
         words: Rc::default(),
         memory: Rc::default(),
         alike: BTreeSet::new(),
@@ -234,7 +238,7 @@ pub(crate) struct Run<'s> {
     pub relative_to: BTreeSet<String>,
     pub found: BTreeMap<Key, Difference>,
     /// Objects that are left out.
-    pub one_key: OneKey,
+    pub one_key: Rc<OneKey>,
     /// The texts of languages that were met.
     pub words: Rc<Words>,
     /// What API servers show of lists and maps, and what loops say.
@@ -373,35 +377,58 @@ impl Run<'_> {
         };
         let all = || std::iter::once(unit).chain(others.iter().copied());
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
-        let (around, why) = surroundings(environment, &reads, &tested, &words, needed);
-        let built = |only_admitted: bool| {
+        let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut None);
+        let (options, memory, one_key) = (self.options, Rc::clone(&self.memory), Rc::clone(&self.one_key));
+        let built = |only_admitted: bool, around: &[Arc<Surroundings>], deciding: Option<Deciding>| {
             let of = (&tested, &fields);
             let mut domain = Domain::new((Types::built_in(), &words), of, environment, most_items, limit);
-            domain.deadline = self.options.deadline;
+            domain.deadline = options.deadline;
             domain.some = some;
             domain.only_admitted = only_admitted;
-            domain.one_key = Some(&self.one_key);
-            domain.classes = Classes::of(environment, all(), &self.memory).filter(|_| !is_open);
+            domain.one_key = Some(&one_key);
+            domain.classes = Classes::of(environment, all(), &memory).filter(|_| !is_open);
             domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
             domain.needed = Some(count.clone())
                 .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));
             domain.is_sampled = is_open;
-            let cases = cases(environment, &reads, &tested, &mut domain, &around);
+            domain.deciding = deciding;
+            let cases = cases(environment, &reads, &tested, &mut domain, around);
             (domain, cases)
         };
-        let (mut domain, mut cases) = built(false);
+        let (mut domain, mut cases) = built(false, &around, None);
         if domain.open.is_some() && !is_open && domain.has_refused {
             // Those that an API server may admit may be few enough.
-            let fewer = built(true);
+            let fewer = built(true, &around, None);
             if fewer.0.open.is_none() {
                 (domain, cases) = fewer;
             }
         }
-        found.open = found.open.or(domain.open.take()).or(why);
-        self.relative_to.extend(tested.taken.iter().cloned());
-        if domain.is_assumed {
-            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+        // Or those whose parts say something else.
+        let decided = |only_admitted: bool| {
+            let mut deciding = Deciding::of(environment, all());
+            deciding.as_ref()?;
+            let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut deciding);
+            let (domain, cases) = built(only_admitted, &around, deciding);
+            let has_left_out = domain.deciding.as_ref().is_some_and(|deciding| deciding.has_left_out);
+            (has_left_out && why.is_none()).then_some((domain, cases))
+        };
+        if !is_open && (domain.open.is_some() || why.is_some() || cases.len() > MANY_CASES) {
+            let mut fewer = decided(false);
+            if fewer.as_ref().is_some_and(|(domain, _)| domain.open.is_some() && domain.has_refused) {
+                fewer = decided(true);
+            }
+            if let Some((fewer, cases)) = fewer.filter(|(domain, _)| domain.open.is_none()) {
+                let mut found = Uncovered::default();
+                let is_done = self.each(environment, from, others, &reads, &cases, &mut found);
+                // Whether an API server refuses an object is not among what its parts say.
+                if !found.in_clusters.is_empty() || (is_done && found.in_files.is_empty()) {
+                    self.takes(&tested, fewer.is_assumed, environment);
+                    return found;
+                }
+            }
         }
+        found.open = found.open.or(domain.open.take()).or(why);
+        self.takes(&tested, domain.is_assumed, environment);
         let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.
@@ -422,26 +449,48 @@ impl Run<'_> {
             self.explore((environment, from, others), &reads, pool, &mut found);
             return found;
         }
-        for case in &cases {
-            if self.left == 0 {
-                found.open = Some("the limit of evaluations was reached".into());
-                break;
-            }
-            if self.is_late() {
-                found.open = Some(TIME_LIMIT.into());
-                break;
-            }
-            self.look((environment, from, others), &reads, case.clone(), &mut found);
-            if found.in_clusters.len() >= MOST_WITNESSES {
-                break;
-            }
-        }
+        self.each(environment, from, others, &reads, &cases, &mut found);
         if found.open.is_none() && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
             let few = (few / self.units).max(1);
             found.near_refused = Some((reads, Pool { cases, texts, integers, few }));
         }
         found
+    }
+
+    /// Notes what is taken for granted.
+    fn takes(&mut self, tested: &Predicates, is_assumed: bool, environment: &Environment) {
+        self.relative_to.extend(tested.taken.iter().cloned());
+        if is_assumed {
+            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+        }
+    }
+
+    /// Looks at all cases; whether it did.
+    fn each(
+        &mut self,
+        environment: &Environment,
+        from: (&Unit, usize),
+        others: &[&Unit],
+        reads: &Reads,
+        cases: &[Case],
+        found: &mut Uncovered,
+    ) -> bool {
+        for case in cases {
+            if self.left == 0 {
+                found.open = Some("the limit of evaluations was reached".into());
+                return false;
+            }
+            if self.is_late() {
+                found.open = Some(TIME_LIMIT.into());
+                return false;
+            }
+            self.look((environment, from, others), reads, case.clone(), found);
+            if found.in_clusters.len() >= MOST_WITNESSES {
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether the time is over.
@@ -483,8 +532,9 @@ pub(crate) fn cases(
         }
     }
     let objects = domain.objects(environment, &tree, reads.name);
-    // Loops look at the new object.
+    // Loops look at the new object, and so do parts that decide.
     domain.classes = None;
+    let deciding = domain.deciding.take();
     let before: Vec<Option<Value>> = match is_update {
         true => {
             let mut known = BTreeSet::new();
@@ -494,6 +544,7 @@ pub(crate) fn cases(
         }
         false => vec![None],
     };
+    domain.deciding = deciding;
     let most = objects.len().max(before.len()).max(MOST_CASES);
     let total = objects.len().saturating_mul(before.len()).saturating_mul(around.len());
     if total > most {

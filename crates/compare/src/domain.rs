@@ -23,6 +23,7 @@ use crate::kubernetes::schema::{Leaf, Type};
 use crate::value::quantity::Quantity;
 use crate::value::{Map, Str, Value};
 
+use super::atoms::Deciding;
 use super::classes::Classes;
 use super::combine::pairs;
 use super::cover::TIME_LIMIT;
@@ -66,6 +67,8 @@ pub struct Domain<'d> {
     later: Option<Value>,
     /// Lists whose items are looked at one after the other.
     pub classes: Option<Classes>,
+    /// What leaves out values that others stand for.
+    pub deciding: Option<Deciding>,
     /// Fields of the object that is built next of which only counts whether they are there.
     only_there: BTreeSet<Str>,
     /// Of which kind the items of the list are that is built next, where it is an answer from outside.
@@ -150,6 +153,7 @@ impl<'d> Domain<'d> {
             inside: 0,
             later: None,
             classes: None,
+            deciding: None,
             only_there: BTreeSet::new(),
             items_of: None,
             is_json: false,

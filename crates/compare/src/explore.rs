@@ -24,6 +24,9 @@ const NEAR: usize = 6;
 /// Of these, each field is given each value.
 const FIRST: usize = 2;
 
+/// Why agreement is no proof where sides differ on objects that are refused.
+pub const REFUSED: &str = "an API server refuses the objects on which rules differ";
+
 /// Where objects to look at are taken from.
 pub(crate) struct Pool {
     /// Objects that are spread over all combinations.
@@ -165,8 +168,7 @@ impl Run<'_> {
                     return seen;
                 }
                 // Another object of the same classes may be admitted.
-                found.open_in_clusters =
-                    Some("an API server refuses the objects on which rules differ".into());
+                found.open_in_clusters = Some(REFUSED.into());
                 found.in_files.push(case);
             }
         }

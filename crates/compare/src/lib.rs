@@ -25,6 +25,7 @@ use ephor_value as value;
 
 mod answer;
 mod answers;
+mod atoms;
 mod by_namespace;
 mod certificate;
 mod changes;
@@ -98,6 +99,7 @@ pub use certificate::{Certificate, CertificateError, Certified, Held};
 pub use cover::{Chosen, Options, compare, compare_observed};
 pub use deep::{Remark, RemarkKind, remarks};
 pub use environment::Environment;
+pub use explore::REFUSED;
 pub use ignored::{Class, Entry, Ignored, IgnoredError};
 pub use messages::{OtherMessages, Said, messages};
 pub use observer::{Collector, Evaluated, Observer};

@@ -20,7 +20,7 @@ use crate::ir::admission::Bound;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::expressions::{Expressions, Validation, Variable, View};
 use crate::ir::matcher::{Filter, Matcher};
-use crate::ir::rule::{Binding, BindingSource, Body};
+use crate::ir::rule::{Action, Binding, BindingSource, Body};
 use crate::ir::strict::Comprehension;
 use crate::ir::{Policy, Rule, Template};
 use crate::lower::LATE;
@@ -147,7 +147,7 @@ fn reads_inside(tree: &Tree, steps: &[Step]) -> bool {
 }
 
 /// What is read of the object that a request is about: in deletions there is no new one.
-fn own(reads: &Reads, is_deletion: bool) -> &Tree {
+pub(crate) fn own(reads: &Reads, is_deletion: bool) -> &Tree {
     if is_deletion { &reads.old } else { &reads.object }
 }
 
@@ -181,10 +181,23 @@ fn leads_to(tree: &Tree, path: &mut List, lists: &[List]) -> bool {
         && is_on_the_way(path)
 }
 
+/// What a part of a rule has besides its check.
+pub(crate) struct Isolated {
+    /// Which requests it is for; else all.
+    pub when: Option<Matcher>,
+    /// Whether it may read the data of the rule.
+    pub keeps_bindings: bool,
+}
+
 /// A rule that applies to every object and has only this check.
 pub(crate) fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
+    isolated(policy, rule, Isolated { when: None, keeps_bindings: false }, check)
+}
+
+/// A rule with one part of another one.
+pub(crate) fn isolated(policy: &Policy, rule: &Rule, of: Isolated, check: Check) -> Policy {
     let Body::Validate { message, .. } = &rule.body else { return policy.clone() };
-    let everything = Filter { has_resource: true, ..Filter::default() };
+    let everything = || Matcher::Any([Filter { has_resource: true, ..Filter::default() }].into());
     let expressions = rule.expressions.as_ref().map(|shared| {
         Arc::new(Expressions {
             conditions: Box::default(),
@@ -194,9 +207,12 @@ pub(crate) fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
         })
     });
     let rule = Rule {
-        when: Matcher::Any([everything].into()),
-        unless: Matcher::Any(Box::default()),
-        bindings: rule.bindings.iter().map(nameless).collect(),
+        when: of.when.unwrap_or_else(everything),
+        unless: Matcher::never(),
+        bindings: match of.keeps_bindings {
+            true => rule.bindings.clone(),
+            false => rule.bindings.iter().map(nameless).collect(),
+        },
         admit: None,
         expressions,
         // Without bindings it is evaluated by itself.
@@ -206,9 +222,12 @@ pub(crate) fn alone(policy: &Policy, rule: &Rule, check: Check) -> Policy {
         }),
         properties: None,
         body: Body::Validate { check, message: message.clone() },
+        // What follows from a violation says nothing about it.
+        action: Action { overrides: Box::default(), ..rule.action.clone() },
         ..rule.clone()
     };
-    Policy { admit: Box::default(), rules: [Arc::new(rule)].into(), ..policy.clone() }
+    let (admit, overrides) = (Box::default(), Box::default());
+    Policy { admit, overrides, rules: [Arc::new(rule)].into(), ..policy.clone() }
 }
 
 /// In place of an entry that nothing reads: those behind it are found by their position.

@@ -10,6 +10,7 @@ use crate::engine::{Profile, Request};
 use crate::kubernetes::Types;
 use crate::value::{Map, Str, Value};
 
+use super::atoms::Deciding;
 use super::copied::World;
 use super::domain::Domain;
 use super::environment::Environment;
@@ -201,16 +202,23 @@ pub(crate) fn surroundings(
     tested: &Predicates,
     words: &Words,
     needed: Needed<'_>,
+    deciding: &mut Option<Deciding>,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
-    let (users, mut open) = match reads.user {
+    let (mut users, mut open) = match reads.user {
         true => users(&Wanted { by_expression: reads.by_expression, tested, words, needed }),
         false => (vec![usual.user.clone()], None),
     };
-    let namespaces = match environment.resource.namespaced {
+    let mut namespaces = match environment.resource.namespaced {
         true => namespaces(reads, tested, words, &mut open),
         false => vec![usual.namespace.clone()],
     };
+    if let Some(deciding) = deciding {
+        let of_user = |user: &UserParts| Surroundings { user: user.clone(), ..Surroundings::default() };
+        let of_namespace = |own: &[Map; 2]| Surroundings { namespace: own.clone(), ..Surroundings::default() };
+        users = deciding.surroundings(users, of_user, true);
+        namespaces = deciding.surroundings(namespaces, of_namespace, false);
+    }
     let mut all = Vec::new();
     for namespace in &namespaces {
         for user in &users {

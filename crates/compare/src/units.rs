@@ -34,6 +34,7 @@ use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
+use super::atoms::{Atom, atoms};
 use super::environment::Environment;
 use super::external::external;
 use super::guessed::guessed;
@@ -77,6 +78,8 @@ pub struct Unit {
     loops: OnceCell<Loops>,
     /// What it reads of objects.
     objects: OnceCell<reads::Tree>,
+    /// Its parts that decide, once they are wanted.
+    atoms: OnceCell<Option<Vec<Arc<Atom>>>>,
 }
 
 impl Unit {
@@ -88,6 +91,11 @@ impl Unit {
             all.merge(&self.reads.old);
             all
         })
+    }
+
+    /// Its parts that decide, in requests of its environment; `None`: it is not taken apart.
+    pub(crate) fn atoms(&self, kind: &str, is_deletion: bool) -> Option<&[Arc<Atom>]> {
+        self.atoms.get_or_init(|| atoms(self, kind, is_deletion)).as_deref()
     }
 
     /// Its parts that look at the items of lists, in requests of its environment.
@@ -202,7 +210,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let set =
                 PolicySet::new(vec![Arc::new(part)], exceptions.to_vec()).with_cel_exceptions(cel.to_vec());
             let engine = outside::engine(set);
-            let (loops, objects) = (OnceCell::new(), OnceCell::new());
+            let (loops, objects, atoms) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
             all.push(Unit {
                 engine,
                 reads,
@@ -214,6 +222,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 external,
                 loops,
                 objects,
+                atoms,
             });
         }
     }
@@ -485,7 +494,7 @@ fn denials(conditions: &Conditions) -> Vec<Conditions> {
 }
 
 /// The leaves of a pattern, each with the way to it.
-fn leaves(pattern: &Value) -> Vec<Value> {
+pub(crate) fn leaves(pattern: &Value) -> Vec<Value> {
     match pattern {
         Value::Map(map) if !map.is_empty() && !map.keys().any(|key| is_joined(key)) => {
             let below = |(key, value): (&Str, &Value)| {
@@ -514,7 +523,7 @@ pub(crate) fn has_global_anchor(pattern: &Value) -> bool {
 /// Whether a pattern has an anchor that decides about all of it: a global one, or a conditional one. Where that of an object, or those of all items
 /// of a list, do not hold, the rule is skipped, whatever is wrong elsewhere. What the items of an existence anchor say counts for them alone; and
 /// containers and volumes have names in any case.
-fn has_deciding_anchor(pattern: &Value) -> bool {
+pub(crate) fn has_deciding_anchor(pattern: &Value) -> bool {
     let Value::Map(map) = pattern else { return false };
     map.iter().any(|(key, below)| {
         let is_named = matches!(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Chosen, Collector, Comparison, DOUBT, Difference, DifferenceKind, Effect, Judgement, NO_ANSWER,
+    Answer, Chosen, Collector, Comparison, DOUBT, REFUSED, Difference, DifferenceKind, Effect, Judgement, NO_ANSWER,
     Observer, Options, Side, SideError, Universe, Verdict, compare, compare_observed,
 };
 use ephor_policies::load::{Policies, Reader, argument_for};
@@ -152,7 +152,7 @@ pub fn prove(
 ) -> Result<Proof, SideError> {
     let found = proved(file, old, new, limits, leaves_controllers, true)?;
     let is_in_doubt =
-        matches!(&found.answer, Answer::Tested(all) if all.iter().any(|why| why.starts_with(DOUBT)));
+        matches!(&found.answer, Answer::Tested(all) if all.iter().any(|why| why.starts_with(DOUBT) || why == REFUSED));
     let is_by_wildcard = !found.differences.is_empty() && found.differences.iter().all(has_wildcards);
     if !is_in_doubt && !is_by_wildcard {
         return Ok(found);

@@ -34,6 +34,7 @@ impl Domain<'_> {
             group.clear();
         }
         let instead = def.map(|def| self.in_place(tree, def, smallest)).unwrap_or_default();
+        let mut done: Vec<Str> = Vec::new();
         for (key, below) in &tree.keys {
             if **key == *INPUTS {
                 // Which of them is read depends on the other fields.
@@ -69,6 +70,12 @@ impl Domain<'_> {
             if let Some(def) = def {
                 self.without_refused(&def.name, key, &mut choices);
             }
+            match &mut self.deciding {
+                // All objects are wanted, or none.
+                Some(_) if self.open.is_some() => choices.truncate(1),
+                Some(deciding) => choices = deciding.values(&self.at, choices, self.one_key),
+                None => {}
+            }
             self.path.pop();
             self.at.pop();
             self.later = later;
@@ -78,6 +85,10 @@ impl Domain<'_> {
                 *first = choices.iter().find_map(|choice| choice.value.clone());
             }
             all = self.product(all, key, &choices, if is_source { &group } else { &[] });
+            done.push(key.clone());
+            if let Some(deciding) = self.deciding.as_mut().filter(|_| group.is_empty() && self.open.is_none()) {
+                all = deciding.parts(&self.at, &done, all, self.one_key);
+            }
         }
         if let Some(def) = def {
             Self::with_companions(tree, def, &mut all);
