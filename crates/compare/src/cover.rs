@@ -377,7 +377,16 @@ impl Run<'_> {
         };
         let all = || std::iter::once(unit).chain(others.iter().copied());
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
-        let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut None);
+        let knows_no_patterns = self.sides.iter().any(|side| side.knows_no_patterns);
+        let around = |deciding: &mut Option<Deciding>| {
+            let (mut all, why) = surroundings(environment, &reads, &tested, &words, needed, deciding);
+            if knows_no_patterns {
+                let is_pattern = |text: &str| text.contains(['*', '?']);
+                all.retain(|one| !one.user.info.any_text(&is_pattern));
+            }
+            (all, why)
+        };
+        let (around_all, why) = around(&mut None);
         let (options, memory, one_key) = (self.options, Rc::clone(&self.memory), Rc::clone(&self.one_key));
         let built = |only_admitted: bool, around: &[Arc<Surroundings>], deciding: Option<Deciding>| {
             let of = (&tested, &fields);
@@ -395,10 +404,10 @@ impl Run<'_> {
             let cases = cases(environment, &reads, &tested, &mut domain, around);
             (domain, cases)
         };
-        let (mut domain, mut cases) = built(false, &around, None);
+        let (mut domain, mut cases) = built(false, &around_all, None);
         if domain.open.is_some() && !is_open && domain.has_refused {
             // Those that an API server may admit may be few enough.
-            let fewer = built(true, &around, None);
+            let fewer = built(true, &around_all, None);
             if fewer.0.open.is_none() {
                 (domain, cases) = fewer;
             }
@@ -407,7 +416,7 @@ impl Run<'_> {
         let decided = |only_admitted: bool| {
             let mut deciding = Deciding::of(environment, all());
             deciding.as_ref()?;
-            let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut deciding);
+            let (around, why) = around(&mut deciding);
             let (domain, cases) = built(only_admitted, &around, deciding);
             let has_left_out = domain.deciding.as_ref().is_some_and(|deciding| deciding.has_left_out);
             (has_left_out && why.is_none()).then_some((domain, cases))
@@ -437,7 +446,7 @@ impl Run<'_> {
                 let mut domain = Domain::new((types, &words), (&tested, &fields), environment, items, limit);
                 domain.deadline = self.options.deadline;
                 domain.is_sampled = is_open;
-                self::cases(environment, &reads, &tested, &mut domain, &around)
+                self::cases(environment, &reads, &tested, &mut domain, &around_all)
             };
             if items > SOME_ITEMS && !is_shorter {
                 cases = of(SOME_ITEMS, if self.looked > 1 { some } else { limit });

@@ -285,10 +285,10 @@ fn looks_up(side: &Side, other: &Side, options: &Options) -> bool {
     })
 }
 
-/// Whether the objects of a difference have texts with wildcards.
+/// Whether the objects of a difference, or who sends it, have texts with wildcards.
 fn has_wildcards(one: &Difference) -> bool {
     let has = |value: &Value| value.any_text(&|text| text.contains(['*', '?']));
-    has(&one.object) || one.old_object.as_ref().is_some_and(has)
+    has(&one.object) || one.old_object.as_ref().is_some_and(has) || has(&one.around.user.info)
 }
 
 /// Why there is a difference, by what is in the object, or missing around it.

@@ -273,6 +273,18 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
             let ty = ty.clone().common(ty_of(default));
             return Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more });
         }
+        // A list that is missing is an empty one.
+        Val::Loop(_) if is_constant(default, &Value::list(Vec::new())) => return Ok(or_empty(found)),
+        Val::Count(list) if is_constant(default, &Value::Int(0)) => {
+            return Ok(Val::Count(Box::new(or_empty(list))));
+        }
+        Val::Loop(_) | Val::Count(_) => {
+            let (node, faults) = plain(found, scope)?;
+            let Some(terms) = readable(&faults) else { return Ok(found.clone()) };
+            let (other, more) = plain(default, scope)?;
+            let ty = ty_of(found).common(ty_of(default));
+            return Ok(Val::Node { node: choose(all(terms), node, other), ty, faults: more });
+        }
         other => return Ok(other.clone()),
     };
     let (other, more) = plain(default, scope)?;
@@ -301,6 +313,21 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         None => (own, faults.iter().cloned().chain(more).collect()),
     };
     Ok(Val::Node { node, ty, faults })
+}
+
+fn or_empty(list: &Val) -> Val {
+    match list {
+        Val::Or(_) => list.clone(),
+        list => Val::Or(Box::new([list.clone(), Val::Const(Value::list(Vec::new()))])),
+    }
+}
+
+fn is_constant(val: &Val, value: &Value) -> bool {
+    match val {
+        Val::Const(own) => own == value,
+        Val::Tuple(items) => items.is_empty() && value.as_list().is_some_and(<[Value]>::is_empty),
+        _ => false,
+    }
 }
 
 /// Whether what may fail is data from outside, or computed of them.
