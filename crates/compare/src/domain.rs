@@ -126,6 +126,12 @@ fn unique(texts: &mut Vec<Str>) {
     texts.retain(|text| known.insert(text.clone()));
 }
 
+/// Whether a text is a name in an expression as it stands.
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// What an API server takes for the name of an object of any kind.
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
@@ -195,6 +201,9 @@ impl<'d> Domain<'d> {
         unique(&mut amounts);
         texts.extend(tested.amounts().into_iter().chain(ints).chain(as_text.texts));
         unique(&mut texts);
+        if tested.is_word {
+            texts.retain(|text| text.is_empty() || is_word(text));
+        }
         let mut integers = tested.integers();
         for number in as_integer.texts.iter().filter_map(|text| text.parse().ok()) {
             if !integers.contains(&number) {

@@ -76,6 +76,8 @@ pub struct Predicates {
     pub wholes: Vec<Value>,
     /// Whether the value at the place itself is compared with a text.
     pub is_text: bool,
+    /// Whether it is taken to be a word: it becomes a part of an expression.
+    pub is_word: bool,
     /// What the texts are tested by that are built of those of the field.
     pub made: BTreeMap<Way, Predicates>,
     /// Why the classes do not describe it.
@@ -164,6 +166,7 @@ impl Predicates {
         self.are_patterns |= other.are_patterns;
         self.star = [0, 1].map(|at| self.star[at] || other.star[at]);
         self.is_text |= other.is_text;
+        self.is_word |= other.is_word;
         for whole in &other.wholes {
             if !self.wholes.contains(whole) {
                 self.wholes.push(whole.clone());

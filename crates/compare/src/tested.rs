@@ -73,6 +73,10 @@ impl Tested {
             };
             found.add(known(&test.place), &[here, below]);
         }
+        for place in &tests.keys {
+            let word = Predicates { is_word: true, ..Predicates::default() };
+            found.add(known(place), &[word, Predicates::default()]);
+        }
         for related in &tests.related {
             found.related.push(related.iter().map(|place| known(place)).collect());
         }

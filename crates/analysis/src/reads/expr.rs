@@ -7,7 +7,7 @@ use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
 use crate::ir::rule::INPUTS;
 use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
-use crate::value::{Object, Str, Value};
+use crate::value::{Map, Object, Str, Value};
 
 use super::looked::LookedFor;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
@@ -483,6 +483,17 @@ impl Reader {
                 self.read_shape(&found)?;
                 Ok(NOTHING)
             }
+            [object, key] if name == "lookup" => {
+                let (object, key) = (self.expr(object, a)?, self.expr(key, a)?);
+                match self.looked_up(&object, &key)? {
+                    Some(found) => Ok(found),
+                    None => {
+                        self.consume(&object)?;
+                        self.consume(&key)?;
+                        Ok(self.computed())
+                    }
+                }
+            }
             [one, other] if TESTS.contains(&name) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 match name {
@@ -673,6 +684,10 @@ impl Reader {
                 }
                 Walked::At { index, .. } => {
                     let index = self.expr(index, a)?;
+                    if let Some(found) = self.looked_up(&values, &index)? {
+                        values = found;
+                        continue;
+                    }
                     self.consume(&index)?;
                     self.look_for(&values, LookedFor::MEMBERS);
                     self.items(&values)?
@@ -755,6 +770,34 @@ impl Reader {
         }
     }
 
+    /// What objects of constants have under a key; `None`: they are others.
+    fn looked_up(&mut self, objects: &ValueSet, key: &ValueSet) -> Result<Option<ValueSet>, Untracked> {
+        if self.tests.is_none() || objects.is_empty() {
+            return Ok(None);
+        }
+        let mut entries: Vec<(Str, ValueSet)> = Vec::new();
+        for object in objects {
+            match object {
+                AbstractValue::Constant(Value::Map(map)) => {
+                    let of = |(key, value): (&Str, &Value)| {
+                        (key.clone(), vec![AbstractValue::Constant(value.clone())])
+                    };
+                    entries.extend(map.iter().map(of));
+                }
+                AbstractValue::Map(own) => entries.extend(own.iter().cloned()),
+                _ => return Ok(None),
+            }
+        }
+        let mut found = vec![AbstractValue::Constant(Value::Null)];
+        for (own, values) in entries {
+            let own = self.constant(&Value::Str(own));
+            self.test(key, &own, By::Function("_==_"));
+            found = either(found, values)?;
+        }
+        self.read_as(key, LookedFor::SCALAR)?;
+        Ok(Some(found))
+    }
+
     /// The sum of two values, of which one may be a constant text.
     fn added(&mut self, one: ValueSet, other: ValueSet) -> Found {
         if self.tests.is_none() {
@@ -796,6 +839,14 @@ impl Reader {
                 composed(AbstractValue::List(all))
             }
             Make::Map(entries) => {
+                let constant = |(k, v, _): &(Expr, Expr, _)| {
+                    Some((k.constant()?.as_str()?.into(), v.constant()?.clone()))
+                };
+                if let Some(map) = entries.iter().map(constant).collect::<Option<Map>>()
+                    && self.tests.is_some()
+                {
+                    return Ok(vec![AbstractValue::Constant(Value::Map(map))]);
+                }
                 for (k, v, _) in entries {
                     let (key, value) = (self.expr(k, a)?, self.expr(v, a)?);
                     self.consume(&key)?;

@@ -48,6 +48,27 @@ fn quote(before: &str) -> Option<usize> {
     open.filter(|(_, quote)| *quote == '\'').map(|(at, _)| at)
 }
 
+/// A variable that is a key: `name."{{ … }}"`, or `name.{{ … }}`.
+struct Key {
+    /// What is before it.
+    before: String,
+    /// Of what it is one.
+    of: String,
+    is_quoted: bool,
+}
+
+fn key(before: &str, rest: &str) -> Option<Key> {
+    let is_quoted = before.ends_with('"') && rest.starts_with('"');
+    let way = if is_quoted { before.strip_suffix('"')? } else { before };
+    let way = way.strip_suffix('.')?;
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let of = way.rsplit(|c: char| !is_word(c)).next().filter(|of| !of.is_empty())?;
+    let before = way.strip_suffix(of)?;
+    // In a path or in quotes it is another one.
+    let ends = before.ends_with(['.', '"', '\'', '`']) || (!is_quoted && rest.starts_with(is_word));
+    (!ends && quote(before).is_none()).then(|| Key { before: before.into(), of: of.into(), is_quoted })
+}
+
 /// The texts around the only variable of a text.
 fn around(parts: &[Part]) -> Option<(Str, &Query, Str)> {
     match parts {
@@ -157,10 +178,21 @@ impl Reader {
                 next.push_str(text.get(from..at.start).ok_or(Untracked)?);
                 if let Some((head, tail)) = self.in_quotes(&next, text.get(at.end..).ok_or(Untracked)?) {
                     let name = format!("{NAME}{}", self.names.len());
-                    self.quoted(&values);
+                    self.part(&values, true);
                     self.names.push((Str::from(&*name), values));
                     next = format!("{head}\"{name}\"{}", tail.0);
                     from = at.end + tail.1;
+                    continue;
+                }
+                let rest = text.get(at.end..).ok_or(Untracked)?;
+                if let Some(key) = self.tests.is_some().then(|| key(&next, rest)).flatten()
+                    && self.bound.iter().any(|own| **own == *key.of)
+                {
+                    let name = format!("{NAME}{}", self.names.len());
+                    self.part(&values, key.is_quoted);
+                    self.names.push((Str::from(&*name), values));
+                    next = format!("{}lookup({}, \"{name}\")", key.before, key.of);
+                    from = at.end + usize::from(key.is_quoted);
                     continue;
                 }
                 self.lose();
@@ -200,16 +232,17 @@ impl Reader {
         Some((format!("{head}join('', ['{inside}', "), (format!(", '{behind}'])"), close + 1)))
     }
 
-    /// Values become parts of an expression: their texts are taken to end no quotes.
-    fn quoted(&mut self, values: &ValueSet) {
+    /// Values become parts of an expression: their texts are taken to end no quotes, or to be keys without any.
+    fn part(&mut self, values: &ValueSet, is_quoted: bool) {
         let Some(tests) = &mut self.tests else { return };
         for one in values {
             match one {
                 AbstractValue::At(_, steps)
                 | AbstractValue::Made(Origin::At(_, steps) | Origin::Name(steps), _) => {
                     let steps = plain(steps);
-                    if !tests.quoted.iter().any(|own| **own == *steps) {
-                        tests.quoted.push(steps.into_owned());
+                    let known = if is_quoted { &mut tests.quoted } else { &mut tests.keys };
+                    if !known.iter().any(|own| **own == *steps) {
+                        known.push(steps.into_owned());
                     }
                 }
                 AbstractValue::Constant(Value::Str(_)) | AbstractValue::Elsewhere => {}

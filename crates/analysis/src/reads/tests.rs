@@ -66,6 +66,8 @@ pub struct Tests {
     pub late: Vec<Expr>,
     /// The places whose texts become a part of an expression, in quotes.
     pub quoted: Vec<Vec<Step>>,
+    /// The places whose texts become a key in an expression, without quotes.
+    pub keys: Vec<Vec<Step>>,
     /// The types that are looked for at places.
     pub looked_for: BTreeMap<Vec<Step>, LookedFor>,
     /// Whether places are not those of the object.
@@ -265,6 +267,7 @@ impl Tests {
         self.is_moved |= other.is_moved;
         self.late.extend(other.late.iter().cloned());
         self.quoted.extend(other.quoted.iter().cloned());
+        self.keys.extend(other.keys.iter().cloned());
         for (place, what) in &other.looked_for {
             self.looked_for.entry(place.clone()).or_default().merge(*what);
         }

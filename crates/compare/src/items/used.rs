@@ -189,11 +189,16 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     })
 }
 
-/// Whether an entry of a constant is read by a value: its keys are what the value is compared with.
+/// Whether an item of a constant list is read by a value: its positions are what the value is compared with. Of an object they are known
+/// (`analysis::reads`).
 fn is_computed_index(node: &Node) -> bool {
     let is_known = |step: &Tree| step.as_node().is_some_and(|step| step.variant == "key");
-    let is_constant =
-        |tree: &Tree| tree.as_node().is_some_and(|node| matches!(node.variant, "const" | "folded"));
+    let is_constant = |tree: &Tree| {
+        tree.as_node().is_some_and(|node| {
+            matches!(node.variant, "const" | "folded")
+                && !node.fields.iter().any(|(_, value)| matches!(value, Tree::Map(_)))
+        })
+    };
     node.kind == "Walk"
         && node.get("base").is_some_and(is_constant)
         && !list(node.get("steps")).iter().all(is_known)

@@ -217,6 +217,11 @@ fn put(head: &str, tail: &str, number: usize) -> Option<String> {
             tail.strip_prefix('"')?
         ));
     }
+    // A key without them is a word.
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '"');
+    if head.ends_with('.') && !head.ends_with("..") && !tail.starts_with(is_word) {
+        return Some(format!("{head}\"{INNER_KEY}{number}\"{tail}"));
+    }
     if quoted('\'') {
         return Some(format!("{}\"{INNER}{number}\"{}", head.strip_suffix('\'')?, tail.strip_prefix('\'')?));
     }

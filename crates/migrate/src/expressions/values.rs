@@ -6,10 +6,11 @@
 use crate::cel::build::{
     binary, call, choose, index, int, list, method, name, object, or_value, select_optional,
 };
-use crate::cel_tree::Node;
+use crate::cel_tree::{Kind, Node};
 use crate::ir::expr::{Expr, Faults as Faults_, Over};
 use crate::ir::ops::truthy as is_true;
-use crate::value::{Str, Value};
+use crate::value::quantity::Quantity;
+use crate::value::{Map, Str, Value, duration};
 
 use super::Refusal;
 use super::compare::compare;
@@ -167,14 +168,14 @@ fn unknown(expr: &Expr, scope: &Scope<'_>) -> Refusal {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn member(val: &Val, key: &Str, scope: &Scope<'_>) -> Result<Val, Refusal> {
-    let types = &scope.cx.types;
+pub fn member(val: &Val, key: &Str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if let Some(inner) = inner_of(key, INNER, scope) {
         return Ok(inner.clone());
     }
-    if let Some(inner) = inner_of(key, INNER_KEY, scope) {
-        return keyed(val, inner, scope);
+    if let Some(inner) = inner_of(key, INNER_KEY, scope).cloned() {
+        return keyed(val, &inner, scope);
     }
+    let types = &scope.cx.types;
     Ok(match val {
         Val::Const(v) => match v {
             Value::Map(m) => match m.get(key) {
@@ -235,16 +236,42 @@ fn alternative(
     Ok(Some(Val::Node { node, ty, faults: test.faults.into_iter().chain(more).collect() }))
 }
 
+/// Whether an expression reads an object that is written.
+fn is_lookup(node: &Node) -> bool {
+    let Kind::Call { function, args, .. } = &node.kind else { return false };
+    **function == *"_[?_]" && args.first().is_some_and(|of| matches!(of.kind, Kind::Map(_) | Kind::Const(_)))
+}
+
+/// Whether a constant is a number or amount of a type.
+fn is_of(constant: &Value, ty: &Ty) -> bool {
+    match ty {
+        Ty::Quantity => constant.as_str().is_some_and(|text| Quantity::parse(text).is_some()),
+        Ty::Duration => constant.as_str().is_some_and(|text| duration::parse_ok(text).is_some()),
+        Ty::Int => ty_of(&Val::Const(constant.clone())) == Ty::Int,
+        _ => false,
+    }
+}
+
+/// The type of all values of an object that is written.
+fn of_all(map: &Map) -> Option<Ty> {
+    let types = || map.iter().map(|(_, value)| ty_of(&Val::Const(value.clone())));
+    let ty = types().next().filter(|first| types().all(|ty| ty == *first))?;
+    let are = |is: &dyn Fn(&str) -> bool| map.iter().all(|(_, value)| value.as_str().is_some_and(is));
+    Some(match ty {
+        Ty::Text if are(&|text| duration::parse_ok(text).is_some()) => Ty::Duration,
+        Ty::Text if are(&|text| Quantity::parse(text).is_some()) => Ty::Quantity,
+        ty => ty,
+    })
+}
+
 /// A member whose key is read.
-fn keyed(val: &Val, key_of: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
-    let read = |key: &Val| match key {
-        Val::Path(path) if path.is_required() => Some((path.strict(), path.faults.clone())),
-        Val::Path(path) => Some((path.strict(), path.missing())),
-        Val::Node { node, faults, .. } => Some((node.clone(), faults.clone())),
-        _ => None,
-    };
-    let Some((key, mut faults)) = read(key_of) else {
-        return Err(scope.refuse("a key that is computed", "write the key"));
+fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let (key, mut faults) = match key_of {
+        Val::Path(path) if path.is_required() => (path.strict(), path.faults.clone()),
+        Val::Path(path) => (path.strict(), path.missing()),
+        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
+        other if ty_of(other) == Ty::Text => plain(other, scope)?,
+        _ => return Err(scope.refuse("a key that is computed", "write the key")),
     };
     let (node, ty) = match val {
         // A missing key fails; where that counts as null there is no value.
@@ -257,6 +284,18 @@ fn keyed(val: &Val, key_of: &Val, scope: &Scope<'_>) -> Result<Val, Refusal> {
             else {
                 return Err(scope.refuse("a key that is computed", "write the key"));
             };
+            let node = method(name("optional"), "of", vec![own]);
+            return Ok(Val::Optional { node, ty, faults: missing, rescued: Some((rescued, faults)) });
+        }
+        // An object that is written, whose values have one type.
+        Val::Const(Value::Map(map)) if !map.is_empty() => {
+            let Some(ty) = of_all(map) else {
+                return Err(scope.refuse("a key that is computed", "write the key"));
+            };
+            let node = super::forms::literal(&Value::Map(map.clone()));
+            let own = index(node.clone(), key.clone());
+            let missing = faults.iter().cloned().chain([crate::cel::print(&own, usize::MAX)]).collect();
+            let rescued = call("_[?_]", vec![node, key]);
             let node = method(name("optional"), "of", vec![own]);
             return Ok(Val::Optional { node, ty, faults: missing, rescued: Some((rescued, faults)) });
         }
@@ -490,6 +529,19 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         Val::Node { node, .. } if super::root::is_operation(node) => return Ok(left),
         Val::Tuple(_) | Val::Record(_) => return Ok(left),
         _ => {}
+    }
+    // What is written is never empty.
+    let lookup = match &left {
+        Val::Optional { ty, rescued: Some((node, faults)), .. } => Some((node, ty, faults)),
+        Val::Optional { node, ty, faults, rescued: None } => Some((node, ty, faults)),
+        _ => None,
+    };
+    if let (Some((node, ty, faults)), Val::Const(default)) = (lookup, &right)
+        && is_lookup(node)
+        && is_of(default, ty)
+    {
+        let node = or_value(node.clone(), super::forms::literal(default));
+        return Ok(Val::Node { node, ty: ty.clone(), faults: faults.clone() });
     }
     // A list as the default says what the value is.
     let left = if is_list(&right) && is_unknown(&left) { as_list(left) } else { left };
