@@ -64,6 +64,8 @@ pub(crate) struct Atom {
     namespace: bool,
     /// Whether it looks at anything else but the fields of the object.
     elsewhere: bool,
+    /// What it tests, where it looks at these.
+    tested: Option<Predicates>,
     /// What it says of values, by field.
     known: RefCell<HashMap<Vec<Step>, HashMap<Option<Value>, Verdict>>>,
     /// How many that are.
@@ -84,7 +86,8 @@ pub(crate) fn atoms(unit: &Unit, kind: &str, is_deletion: bool) -> Option<Vec<Ar
         && rule.expressions.as_deref().is_none_or(|shared| shared.params.is_none())
         && (policy.admit.is_empty() || rule.expressions.is_some());
     let is_bound_plainly = rule.bound.as_deref().is_none_or(|bound| {
-        bound.param_kind.is_none() && bound.bindings.iter().all(|one| one.when.is_none() && one.params.is_none())
+        bound.param_kind.is_none()
+            && bound.bindings.iter().all(|one| one.when.is_none() && one.params.is_none())
     });
     if !is_plain || !is_bound_plainly {
         return None;
@@ -98,7 +101,7 @@ pub(crate) fn atoms(unit: &Unit, kind: &str, is_deletion: bool) -> Option<Vec<Ar
     let of = |policy: Policy| {
         let (reads, _) = tested_by_policy(&policy, kind, &[], &[], LATE, is_deletion).ok()?;
         let tested = Predicates::of(&policy);
-        Some((Atom::new(policy, &reads, &tested, is_deletion), reads))
+        Some((Atom::new(policy, &reads, tested, is_deletion), reads))
     };
     let found: Option<Vec<(Atom, Reads)>> = found.into_iter().map(of).collect();
     let (mut all, mut together) = (Vec::new(), Reads::default());
@@ -110,7 +113,7 @@ pub(crate) fn atoms(unit: &Unit, kind: &str, is_deletion: bool) -> Option<Vec<Ar
 }
 
 impl Atom {
-    fn new(policy: Policy, reads: &Reads, tested: &Predicates, is_deletion: bool) -> Atom {
+    fn new(policy: Policy, reads: &Reads, tested: Predicates, is_deletion: bool) -> Atom {
         let mut tree = own(reads, is_deletion).clone();
         tree.merge(&reads.shown);
         let elsewhere = reads.name
@@ -126,7 +129,16 @@ impl Atom {
         let namespace = reads.namespace != Tree::default()
             || tested.namespace_labels.keys().any(|label| label != NAME_OF_NAMESPACE);
         let engine = outside::engine(PolicySet::new(vec![Arc::new(policy)], Vec::new()));
-        Atom { engine, tree, user, namespace, elsewhere, known: RefCell::default(), count: Cell::default() }
+        Atom {
+            engine,
+            tree,
+            user,
+            namespace,
+            elsewhere,
+            tested: Some(tested).filter(|_| user || namespace),
+            known: RefCell::default(),
+            count: Cell::default(),
+        }
     }
 
     /// What it says of a value of a field, where that is known.
@@ -226,8 +238,11 @@ impl Cutter<'_> {
                 object_selector: None,
                 ..(**constraints).clone()
             };
-            let resources =
-                Constraints { rules: constraints.rules.clone(), exclude: constraints.exclude.clone(), ..none() };
+            let resources = Constraints {
+                rules: constraints.rules.clone(),
+                exclude: constraints.exclude.clone(),
+                ..none()
+            };
             let of_namespace = |one| Constraints { namespace_selector: Some(one), ..none() };
             let of_object = |one| Constraints { object_selector: Some(one), ..none() };
             let all = std::iter::once(resources)
@@ -314,9 +329,12 @@ impl Cutter<'_> {
 fn requirements(selector: &Option<Selector>) -> impl Iterator<Item = Selector> {
     let of = |selector: &Selector| {
         let none = Selector { labels: Box::default(), expressions: Box::default(), ..selector.clone() };
-        let labels = selector.labels.iter().map(|one| Selector { labels: [one.clone()].into(), ..none.clone() });
-        let of_sets =
-            selector.expressions.iter().map(|one| Selector { expressions: [one.clone()].into(), ..none.clone() });
+        let labels =
+            selector.labels.iter().map(|one| Selector { labels: [one.clone()].into(), ..none.clone() });
+        let of_sets = selector
+            .expressions
+            .iter()
+            .map(|one| Selector { expressions: [one.clone()].into(), ..none.clone() });
         labels.chain(of_sets).collect::<Vec<_>>()
     };
     selector.iter().flat_map(of).collect::<Vec<_>>().into_iter()
@@ -365,7 +383,8 @@ fn joined(expr: &Expr, variables: &[Variable], depth: usize) -> Vec<Expr> {
     if depth > DEEPEST {
         return whole();
     }
-    let parts = |sides: &[Expr]| sides.iter().flat_map(|e| joined(e, variables, depth + 1)).collect::<Vec<_>>();
+    let parts =
+        |sides: &[Expr]| sides.iter().flat_map(|e| joined(e, variables, depth + 1)).collect::<Vec<_>>();
     match expr {
         Expr::Decide { sides, .. } => parts(&**sides),
         Expr::Cond(sides) => parts(&**sides),
@@ -440,7 +459,9 @@ impl Deciding {
         }
         let mut atoms: Vec<Arc<Atom>> = Vec::new();
         units.try_for_each(|unit| {
-            atoms.extend(unit.atoms(&environment.resource.kind, environment.operation == "DELETE")?.iter().cloned());
+            atoms.extend(
+                unit.atoms(&environment.resource.kind, environment.operation == "DELETE")?.iter().cloned(),
+            );
             Some(())
         })?;
         // Selectors of namespaces look at the labels of the object.
@@ -539,6 +560,13 @@ impl Deciding {
         let found: Vec<Choice> = all.filter(|(at, _)| kept.contains(at)).map(|(_, choice)| choice).collect();
         self.has_left_out |= found.len() < count;
         found
+    }
+
+    /// What is tested of users and namespaces.
+    pub fn tested(&self) -> Predicates {
+        let mut all = Predicates::default();
+        self.atoms.iter().filter_map(|atom| atom.tested.as_ref()).for_each(|tested| all.merge(tested));
+        all
     }
 
     /// Users, or namespaces, without those that others stand for.

@@ -16,8 +16,8 @@ use crate::kubernetes::Types;
 use crate::value::Value;
 use crate::value::print::json;
 
-use super::atoms::Deciding;
 use super::answer::{Answer, Comparison, Difference};
+use super::atoms::Deciding;
 use super::classes::{Classes, Memory};
 use super::differences::Key;
 use super::domain::{Domain, SOME};

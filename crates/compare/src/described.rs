@@ -55,7 +55,8 @@ pub(crate) const DESCRIBED: [&str; 50] = [
 ];
 
 /// Functions that are described where they make texts of the text of one field (`analysis::reads::texts`).
-pub(crate) const FOLLOWED: [&str; 7] = ["lookup", "split", "join", "trim", "trim_prefix", "replace", "replace_all"];
+pub(crate) const FOLLOWED: [&str; 7] =
+    ["lookup", "split", "join", "trim", "trim_prefix", "replace", "replace_all"];
 
 /// Nodes of expressions that are described by their parts.
 pub(crate) const DESCRIBED_NODES: [&str; 30] = [

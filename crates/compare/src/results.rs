@@ -85,7 +85,8 @@ impl Run<'_> {
         let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
-        let (around, _) = surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)), &mut None);
+        let (around, _) =
+            surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)), &mut None);
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
         let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.

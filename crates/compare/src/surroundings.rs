@@ -205,6 +205,8 @@ pub(crate) fn surroundings(
     deciding: &mut Option<Deciding>,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
+    let of_atoms = deciding.as_ref().map(Deciding::tested);
+    let tested = of_atoms.as_ref().unwrap_or(tested);
     let (mut users, mut open) = match reads.user {
         true => users(&Wanted { by_expression: reads.by_expression, tested, words, needed }),
         false => (vec![usual.user.clone()], None),
@@ -215,7 +217,8 @@ pub(crate) fn surroundings(
     };
     if let Some(deciding) = deciding {
         let of_user = |user: &UserParts| Surroundings { user: user.clone(), ..Surroundings::default() };
-        let of_namespace = |own: &[Map; 2]| Surroundings { namespace: own.clone(), ..Surroundings::default() };
+        let of_namespace =
+            |own: &[Map; 2]| Surroundings { namespace: own.clone(), ..Surroundings::default() };
         users = deciding.surroundings(users, of_user, true);
         namespaces = deciding.surroundings(namespaces, of_namespace, false);
     }

@@ -252,8 +252,11 @@ const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns
 /// What is taken for granted of texts that become parts of expressions.
 fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
-    let quoted =
-        tests.quoted.iter().filter(may_have).map(|place| format!("no quotes or braces in {}", path_of(place)));
+    let quoted = tests
+        .quoted
+        .iter()
+        .filter(may_have)
+        .map(|place| format!("no quotes or braces in {}", path_of(place)));
     let of_key = |place: &Vec<Step>| format!("{} is a word of letters, digits and `_`", path_of(place));
     quoted.chain(tests.keys.iter().map(of_key))
 }

@@ -161,7 +161,10 @@ mod tests {
     fn a_target_in_another_namespace_is_a_difference() {
         const OWN: &str = "{{ request.object.metadata.namespace }}";
         assert!(matches!(with_target(OWN, "", "").answer, Answer::Proved | Answer::ProvedRelative(_)));
-        assert_eq!(with_target(OWN, "(object.metadata.namespace)", "(object.metadata.name)").answer, Answer::Differs);
+        assert_eq!(
+            with_target(OWN, "(object.metadata.namespace)", "(object.metadata.name)").answer,
+            Answer::Differs
+        );
         assert_eq!(with_target(OWN, "dyn('s')", "dyn('t')").answer, Answer::Differs);
     }
 

@@ -278,7 +278,9 @@ fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Op
         ..draft.clone()
     };
 
-    let by = |(key, _): &(&'static str, String)| (Str::from(format!("target-{key}")), Value::from(target.text_at(&[key])));
+    let by = |(key, _): &(&'static str, String)| {
+        (Str::from(format!("target-{key}")), Value::from(target.text_at(&[key])))
+    };
     let annotations = Value::Map(found.by.iter().map(by).collect());
     let change = Value::map([("metadata", Value::map([("annotations", annotations)]))]);
     let mut own = Fields::new();

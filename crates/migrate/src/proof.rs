@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Chosen, Collector, Comparison, DOUBT, REFUSED, Difference, DifferenceKind, Effect, Judgement, NO_ANSWER,
-    Observer, Options, Side, SideError, Universe, Verdict, compare, compare_observed,
+    Answer, Chosen, Collector, Comparison, DOUBT, Difference, DifferenceKind, Effect, Judgement, NO_ANSWER,
+    Observer, Options, REFUSED, Side, SideError, Universe, Verdict, compare, compare_observed,
 };
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
@@ -151,8 +151,7 @@ pub fn prove(
     leaves_controllers: bool,
 ) -> Result<Proof, SideError> {
     let found = proved(file, old, new, limits, leaves_controllers, true)?;
-    let is_in_doubt =
-        matches!(&found.answer, Answer::Tested(all) if all.iter().any(|why| why.starts_with(DOUBT) || why == REFUSED));
+    let is_in_doubt = matches!(&found.answer, Answer::Tested(all) if all.iter().any(|why| why.starts_with(DOUBT) || why == REFUSED));
     let is_by_wildcard = !found.differences.is_empty() && found.differences.iter().all(has_wildcards);
     if !is_in_doubt && !is_by_wildcard {
         return Ok(found);

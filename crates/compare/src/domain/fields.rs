@@ -86,7 +86,8 @@ impl Domain<'_> {
             }
             all = self.product(all, key, &choices, if is_source { &group } else { &[] });
             done.push(key.clone());
-            if let Some(deciding) = self.deciding.as_mut().filter(|_| group.is_empty() && self.open.is_none()) {
+            if let Some(deciding) = self.deciding.as_mut().filter(|_| group.is_empty() && self.open.is_none())
+            {
                 all = deciding.parts(&self.at, &done, all, self.one_key);
             }
         }

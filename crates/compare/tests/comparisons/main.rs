@@ -7,6 +7,7 @@ use ephor_policies::load::{Policies, argument};
 use ephor_sources::files::SourceText;
 
 mod admitted;
+mod atoms;
 mod changes;
 mod clones;
 mod clusters;
