@@ -12,7 +12,10 @@ pub fn shrink(object: &Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
     let mut best = object.clone();
     let mut attempts = 0;
     'again: loop {
-        for smaller in without_a_part(&best, true) {
+        // Every object has a name.
+        let name = object.at(&["metadata", "name"]);
+        let is_named = |smaller: &Value| name.is_none() || smaller.at(&["metadata", "name"]).is_some();
+        for smaller in without_a_part(&best, true).into_iter().filter(is_named) {
             attempts += 1;
             if attempts > ATTEMPTS {
                 return best;
@@ -124,6 +127,6 @@ mod tests {
             v.at(&["spec", "a"]).and_then(Value::as_list).is_some_and(|l| l.len() == 1)
         });
         let small = shrink(&small, &mut |v| v.at(&["spec", "a"]).is_some());
-        assert_eq!(crate::value::print::json(&small), r#"{"kind":"A","metadata":{},"spec":{"a":[]}}"#);
+        assert_eq!(crate::value::print::json(&small), r#"{"kind":"A","metadata":{"name":"a"},"spec":{"a":[]}}"#);
     }
 }

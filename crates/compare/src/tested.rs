@@ -32,6 +32,8 @@ pub struct Tested {
     own: Option<Rc<Looked>>,
     /// The types that all units of a comparison look for.
     looked_for: Option<Rc<Looked>>,
+    /// The same of those units of which it is known.
+    looked_for_by_some: Rc<Looked>,
     /// What is tested at fields, put together once for all that the same tests reach.
     known: RefCell<HashMap<Reached, Rc<Predicates>>>,
 }
@@ -93,18 +95,29 @@ impl Tested {
     pub fn share<'t>(all: impl Iterator<Item = &'t mut Tested>) {
         let all: Vec<&mut Tested> = all.collect();
         let mut found = Looked::new();
-        for one in &all {
-            let Some(own) = &one.own else { return };
-            for (place, what) in own.iter() {
-                found.entry(place.clone()).or_default().merge(*what);
-            }
+        for (place, what) in all.iter().filter_map(|one| one.own.as_ref()).flat_map(|own| own.iter()) {
+            found.entry(place.clone()).or_default().merge(*what);
         }
         let found = Rc::new(found);
-        all.into_iter().for_each(|one| one.looked_for = Some(Rc::clone(&found)));
+        let is_all = all.iter().all(|one| one.own.is_some());
+        for one in all {
+            one.looked_for = is_all.then(|| Rc::clone(&found));
+            one.looked_for_by_some = Rc::clone(&found);
+        }
     }
 
     /// The types that are looked for in a field by any unit; `None`: any.
     pub fn looked_for(&self, field: &[Step]) -> Option<LookedFor> {
+        self.looked_for.as_ref()?;
+        let LookedFor { constants, .. } = self.looked_at(field);
+        let found = self.looked_at(field).without_constants();
+        // Fields that are compared with each other are what the other one is. Of a list it is the items.
+        let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
+        let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
+        is_known.then_some(LookedFor { constants, ..found })
+    }
+
+    fn looked_at(&self, field: &[Step]) -> LookedFor {
         // The items of lists of lists are in lists; what else has items may be an object.
         let is_at = |(own, step): (&Step, &Step)| match own {
             Step::Nested => *step == Step::Items,
@@ -112,15 +125,18 @@ impl Tested {
             Step::Key(_) => own == step || *step == Step::Items,
         };
         let mut found = LookedFor::NONE;
-        for (place, what) in self.looked_for.as_ref()?.iter() {
+        for (place, what) in self.looked_for_by_some.iter() {
             if place.len() == field.len() && place.iter().zip(field).all(is_at) {
                 found.merge(*what);
             }
         }
-        // Fields that are compared with each other are what the other one is. Of a list it is the items.
-        let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
-        let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
-        is_known.then_some(found)
+        found
+    }
+
+    /// Whether texts, numbers and booleans are among the constants that units compare a field of unknown type with; `None`: there are none.
+    pub fn constants_of(&self, field: &[Step]) -> Option<[bool; 3]> {
+        let found = self.looked_at(field).constants;
+        (found != [false; 3] && !self.is_related(field)).then_some(found)
     }
 
     fn add(&mut self, place: Place, predicates: &[Predicates; 2]) {

@@ -108,12 +108,22 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
 
 /// The value with another part at the end of a path, or without it; `None` when the path does not lead there.
 pub(crate) fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
+    // Every object has a name.
+    let is_name = |at: usize, name: &str| matches!(path.get(at), Some(PathPart::Key(key)) if **key == *name);
+    let is_nothing = part.as_ref().is_none_or(|part| part.as_str().is_none_or(str::is_empty));
+    if path.len() == 2 && is_name(0, "metadata") && is_name(1, "name") && is_nothing {
+        return None;
+    }
+    put(value, path, part)
+}
+
+fn put(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
     let (step, rest) = path.split_first()?;
     match (step, value) {
         (PathPart::Key(key), Value::Map(map)) => {
             let new = match (rest.is_empty(), map.get(key)) {
                 (true, _) => part,
-                (false, Some(below)) => Some(with(below, rest, part)?),
+                (false, Some(below)) => Some(put(below, rest, part)?),
                 (false, None) => None,
             };
             match new {
@@ -134,7 +144,7 @@ pub(crate) fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Opt
                 (true, None) => return None,
                 (false, part) => {
                     let slot = all.get_mut(*at)?;
-                    *slot = with(slot, rest, part)?;
+                    *slot = put(slot, rest, part)?;
                 }
             }
             Some(Value::list(all))

@@ -7,7 +7,11 @@
 
 use std::borrow::Cow;
 
+use crate::value::{Value, duration};
+use crate::value::quantity::Quantity;
+
 use super::Step;
+use super::tests::By;
 use super::seen::{AbstractValue, Reader, ValueSet};
 
 /// The types that are looked for at a place.
@@ -31,6 +35,8 @@ pub struct LookedFor {
     pub empty: bool,
     /// Whatever is there.
     pub any: bool,
+    /// Of the constants that it is compared with, whether some are texts, numbers and booleans.
+    pub constants: [bool; 3],
 }
 
 const NONE: LookedFor = LookedFor {
@@ -43,6 +49,7 @@ const NONE: LookedFor = LookedFor {
     members: false,
     empty: false,
     any: false,
+    constants: [false; 3],
 };
 
 impl LookedFor {
@@ -80,6 +87,46 @@ impl LookedFor {
         self.members |= other.members;
         self.empty |= other.empty;
         self.any |= other.any;
+        self.constants = [0, 1, 2].map(|at| self.constants[at] || other.constants[at]);
+    }
+
+    /// What is compared with a constant, whatever type it has: a scalar like this one.
+    pub fn of_constant(by: By, with: &Value) -> LookedFor {
+        const ALL: [bool; 3] = [true; 3];
+        let is_of_texts = matches!(
+            by,
+            By::Selector
+                | By::Function(
+                    "contains" | "startsWith" | "endsWith" | "starts_with" | "ends_with" | "matches" | "regex_match" | "duration"
+                )
+        );
+        let constants = match with {
+            // Whether it is empty is asked of any type.
+            Value::Bool(false) if by == By::Function("_!=_") => [false; 3],
+            Value::Str(text) if text.is_empty() => [false; 3],
+            Value::Str(_) if is_of_texts => TEXTS,
+            Value::Str(text) if by == By::Pattern => {
+                let parts = text.split(['|', '&']).map(|part| part.trim().trim_start_matches(['<', '>', '=', '!']));
+                let of = |part: &str| if part.chars().all(|c| matches!(c, '*' | '?')) { ALL } else { of_text(part.trim()) };
+                parts.map(of).fold([false; 3], either)
+            }
+            Value::Str(text) => of_text(text),
+            Value::Int(_) | Value::UInt(_) | Value::Float(_) => [false, true, false],
+            Value::Bool(_) => [false, false, true],
+            Value::List(items) => {
+                items.iter().map(|item| LookedFor::of_constant(by, item).constants).fold([false; 3], either)
+            }
+            Value::Null | Value::Map(_) => [false; 3],
+            // It was read out of a text.
+            Value::Duration(_) | Value::Timestamp(_) => TEXTS,
+            _ => ALL,
+        };
+        LookedFor { constants, ..NONE }
+    }
+
+    /// The same without what is known of constants alone.
+    pub fn without_constants(self) -> LookedFor {
+        LookedFor { constants: [false; 3], ..self }
     }
 
     /// What is looked for in the items of a list that is put together, where this is looked for in the list.
@@ -91,6 +138,23 @@ impl LookedFor {
             ..NONE
         }
     }
+}
+
+const TEXTS: [bool; 3] = [true, false, false];
+
+fn either(one: [bool; 3], other: [bool; 3]) -> [bool; 3] {
+    [0, 1, 2].map(|at| one[at] || other[at])
+}
+
+/// What is compared with a text is one, or a number or boolean that has this text.
+fn of_text(text: &str) -> [bool; 3] {
+    // `5m` is a duration.
+    let is_number = |text: &str| {
+        text.parse::<f64>().is_ok()
+            || (Quantity::parse(text).is_some() && duration::parse_ok(text).is_none())
+    };
+    let is_range = text.split('-').all(|part| is_number(part.trim_start_matches('!')));
+    [true, is_number(text) || is_range, matches!(text, "true" | "false")]
 }
 
 /// The last step to a value that is taken for an item of a list of one, or for one of a list of lists, because it is none.

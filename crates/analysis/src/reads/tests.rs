@@ -15,6 +15,7 @@ use super::looked::{LookedFor, plain};
 use super::seen::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
 use super::texts::{TextStep, Way};
 use crate::ir::Expr;
+use crate::ir::shape::Anchor;
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 
@@ -73,6 +74,9 @@ pub struct Tests {
     /// Whether places are not those of the object.
     pub is_moved: bool,
 }
+
+/// Deeper patterns are not looked into.
+const DEEPEST: usize = 64;
 
 /// The parts of a value.
 #[derive(Default)]
@@ -233,8 +237,38 @@ impl Tests {
         if self.tests.iter().any(is_known) {
             return;
         }
+        match way {
+            [] => self.look_for_constant(&mut place.to_vec(), by, with, 0),
+            // Only a text is taken apart.
+            _ => self.look_for_constant(&mut place.to_vec(), By::Selector, &Value::from("a"), 0),
+        }
         self.tests.push(Test { place: place.to_vec(), way: way.to_vec(), by, with: with.clone() });
         self.is_partial |= self.tests.len() > MOST;
+    }
+
+    /// Notes with which constants values are compared, those of a pattern with its leaves.
+    fn look_for_constant(&mut self, place: &mut Vec<Step>, by: By, with: &Value, depth: usize) {
+        match with {
+            _ if depth > DEEPEST => {}
+            Value::Map(map) if by == By::Pattern => {
+                for (key, below) in map.iter() {
+                    place.push(Step::Key(Anchor::parse(key).1.into()));
+                    self.look_for_constant(place, by, below, depth + 1);
+                    place.pop();
+                }
+            }
+            Value::List(items) if by == By::Pattern => {
+                place.push(Step::Items);
+                items.iter().for_each(|item| self.look_for_constant(place, by, item, depth + 1));
+                place.pop();
+            }
+            constant => {
+                let found = LookedFor::of_constant(by, constant);
+                if found != LookedFor::NONE {
+                    self.looked_for.entry(place.clone()).or_default().merge(found);
+                }
+            }
+        }
     }
 
     /// An operator compares two values that are no constants; `has_order`: it says which one is more.

@@ -63,7 +63,10 @@ impl Domain<'_> {
             }
         }
         let looked = self.looked_for();
-        let tried = Tried::of(looked);
+        let mut tried = Tried::of(looked);
+        if looked.is_none() && self.is_sampled && self.constants().is_some() {
+            (tried.map, tried.list) = (!tree.keys.is_empty(), tree.items.is_some() || tree.nested.is_some());
+        }
         if looked.is_some_and(|looked| looked.empty) {
             all.extend([Value::list(Vec::new()), Value::Map(Map::new())].map(plain));
         }
@@ -108,19 +111,31 @@ impl Domain<'_> {
         all
     }
 
+    /// Of which types the constants are that the field is compared with. Where what a unit looks for is not known, that proves nothing.
+    fn constants(&self) -> Option<[bool; 3]> {
+        let is_known = !self.is_json && (self.is_sampled || self.looked_for().is_some());
+        is_known.then(|| self.tested.constants_of(&self.at)).flatten()
+    }
+
     /// A text of each class, and a number and a boolean of each where these are tried.
     fn untyped_scalars(&mut self, numbers: bool) -> Vec<Choice> {
         let values = self.values();
-        let mut all: Vec<Choice> = values.texts.iter().cloned().map(|t| plain(Value::Str(t))).collect();
+        let [has_texts, has_numbers, has_booleans] = self.constants().unwrap_or([true; 3]);
+        let mut all: Vec<Choice> = Vec::new();
+        all.extend(values.texts.iter().filter(|_| has_texts).cloned().map(|t| plain(Value::Str(t))));
         let [as_text, as_integer, _] = values.is_all;
-        self.known_all(as_text && (as_integer || !numbers));
+        self.known_all((as_text || !has_texts) && (as_integer || !numbers || !has_numbers));
         if !numbers {
             return all;
         }
         let number = |n: &i64| if self.is_json { Value::Float(*n as f64) } else { Value::Int(*n) };
-        all.extend(values.integers.iter().map(|n| plain(number(n))));
-        all.extend(values.fractions.iter().map(|n| plain(Value::Float(*n))));
-        all.extend([false, true].map(|b| plain(Value::Bool(b))));
+        if has_numbers {
+            all.extend(values.integers.iter().map(|n| plain(number(n))));
+            all.extend(values.fractions.iter().map(|n| plain(Value::Float(*n))));
+        }
+        if has_booleans {
+            all.extend([false, true].map(|b| plain(Value::Bool(b))));
+        }
         all
     }
 }
