@@ -25,6 +25,8 @@ pub struct LookedFor {
     pub scalar: bool,
     /// A text.
     pub text: bool,
+    /// A text or a list of texts, whichever it is elsewhere.
+    pub texts: bool,
     /// Something that has a text: whichever scalar it is elsewhere.
     pub printed: bool,
     /// A scalar or a list of these, whichever it is elsewhere.
@@ -44,6 +46,7 @@ const NONE: LookedFor = LookedFor {
     map: false,
     scalar: false,
     text: false,
+    texts: false,
     printed: false,
     scalars: false,
     members: false,
@@ -64,7 +67,7 @@ impl LookedFor {
     /// A text.
     pub const TEXT: LookedFor = LookedFor { text: true, ..NONE };
     /// A text, or a list of these.
-    pub const TEXTS: LookedFor = LookedFor { text: true, list: true, ..NONE };
+    pub const TEXTS: LookedFor = LookedFor { texts: true, ..NONE };
     /// Something that has a text.
     pub const PRINTED: LookedFor = LookedFor { printed: true, ..NONE };
     /// A scalar, or a list of these.
@@ -82,6 +85,7 @@ impl LookedFor {
         self.map |= other.map;
         self.scalar |= other.scalar;
         self.text |= other.text;
+        self.texts |= other.texts;
         self.printed |= other.printed;
         self.scalars |= other.scalars;
         self.members |= other.members;
@@ -133,7 +137,7 @@ impl LookedFor {
     pub fn of_items(self) -> LookedFor {
         LookedFor {
             scalar: self.scalar || self.scalars,
-            text: self.text,
+            text: self.text || self.texts,
             any: self.any || self.members,
             ..NONE
         }

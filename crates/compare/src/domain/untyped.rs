@@ -33,11 +33,12 @@ impl Tried {
         let is_either = looked.members && !looked.list && !looked.map;
         // Membership takes a list and a scalar; a list as the default, or a loop, says that it is the first.
         let scalar = looked.scalar || (looked.scalars && !looked.list);
+        let text = looked.text || (looked.texts && !looked.list);
         Tried {
-            list: looked.list || looked.scalars || is_either,
+            list: looked.list || looked.scalars || looked.texts || is_either,
             map: looked.map || is_either,
-            scalar: scalar || looked.text || looked.printed,
-            number: scalar || !looked.text,
+            scalar: scalar || text || looked.printed,
+            number: scalar || !text,
         }
     }
 }

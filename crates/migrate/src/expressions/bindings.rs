@@ -15,7 +15,7 @@ use super::Refusal;
 use super::forms::{plain, ty_of};
 use super::scope::{MAX_DEPTH, Scope};
 use super::template::{as_text, query, template};
-use super::term::{ABSORBED, Faults, Path, Val};
+use super::term::{ABSORBED, Faults, Loop, Path, Val};
 use super::types::Ty;
 
 /// The value under a name.
@@ -318,7 +318,13 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
 fn or_empty(list: &Val) -> Val {
     match list {
         Val::Or(_) => list.clone(),
-        list => Val::Or(Box::new([list.clone(), Val::Const(Value::list(Vec::new()))])),
+        list => {
+            let list = match list.clone().rescued() {
+                Val::Loop(own) => Val::Loop(Box::new(Loop { source: own.source.rescued(), ..*own })),
+                list => list,
+            };
+            Val::Or(Box::new([list, Val::Const(Value::list(Vec::new()))]))
+        }
     }
 }
 
