@@ -127,6 +127,9 @@ mod tests {
             v.at(&["spec", "a"]).and_then(Value::as_list).is_some_and(|l| l.len() == 1)
         });
         let small = shrink(&small, &mut |v| v.at(&["spec", "a"]).is_some());
-        assert_eq!(crate::value::print::json(&small), r#"{"kind":"A","metadata":{"name":"a"},"spec":{"a":[]}}"#);
+        assert_eq!(
+            crate::value::print::json(&small),
+            r#"{"kind":"A","metadata":{"name":"a"},"spec":{"a":[]}}"#
+        );
     }
 }

@@ -7,12 +7,12 @@
 
 use std::borrow::Cow;
 
-use crate::value::{Value, duration};
 use crate::value::quantity::Quantity;
+use crate::value::{Value, duration};
 
 use super::Step;
-use super::tests::By;
 use super::seen::{AbstractValue, Reader, ValueSet};
+use super::tests::By;
 
 /// The types that are looked for at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,14 @@ impl LookedFor {
             by,
             By::Selector
                 | By::Function(
-                    "contains" | "startsWith" | "endsWith" | "starts_with" | "ends_with" | "matches" | "regex_match" | "duration"
+                    "contains"
+                        | "startsWith"
+                        | "endsWith"
+                        | "starts_with"
+                        | "ends_with"
+                        | "matches"
+                        | "regex_match"
+                        | "duration"
                 )
         );
         let constants = match with {
@@ -110,8 +117,11 @@ impl LookedFor {
             Value::Str(text) if text.is_empty() => [false; 3],
             Value::Str(_) if is_of_texts => TEXTS,
             Value::Str(text) if by == By::Pattern => {
-                let parts = text.split(['|', '&']).map(|part| part.trim().trim_start_matches(['<', '>', '=', '!']));
-                let of = |part: &str| if part.chars().all(|c| matches!(c, '*' | '?')) { ALL } else { of_text(part.trim()) };
+                let parts =
+                    text.split(['|', '&']).map(|part| part.trim().trim_start_matches(['<', '>', '=', '!']));
+                let of = |part: &str| {
+                    if part.chars().all(|c| matches!(c, '*' | '?')) { ALL } else { of_text(part.trim()) }
+                };
                 parts.map(of).fold([false; 3], either)
             }
             Value::Str(text) => of_text(text),
@@ -154,8 +164,7 @@ fn either(one: [bool; 3], other: [bool; 3]) -> [bool; 3] {
 fn of_text(text: &str) -> [bool; 3] {
     // `5m` is a duration.
     let is_number = |text: &str| {
-        text.parse::<f64>().is_ok()
-            || (Quantity::parse(text).is_some() && duration::parse_ok(text).is_none())
+        text.parse::<f64>().is_ok() || (Quantity::parse(text).is_some() && duration::parse_ok(text).is_none())
     };
     let is_range = text.split('-').all(|part| is_number(part.trim_start_matches('!')));
     [true, is_number(text) || is_range, matches!(text, "true" | "false")]

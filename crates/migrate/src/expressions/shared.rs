@@ -86,13 +86,28 @@ fn closed(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
         args.len() > 1
             && matches!(
                 function,
-                "all" | "exists" | "exists_one" | "filter" | "map" | "transformMap" | "optMap" | "sortBy"
+                "all"
+                    | "exists"
+                    | "exists_one"
+                    | "existsOne"
+                    | "filter"
+                    | "map"
+                    | "transformMap"
+                    | "transformList"
+                    | "optMap"
+                    | "sortBy"
             )
+    };
+    // The position of an item, or the key of an entry, comes first.
+    let names = |function: &str, args: &[Node]| match function {
+        "transformMap" | "transformList" => 2,
+        "all" | "exists" | "existsOne" if args.len() == 3 => 2,
+        _ => 1,
     };
     match &node.kind {
         Kind::Call { function, target: Some(target), args } if is_macro(function, args) => {
             visit(target, bound, f);
-            let (vars, bodies) = args.split_at(if &**function == "transformMap" { 2 } else { 1 });
+            let (vars, bodies) = args.split_at(names(function, args).min(args.len()));
             let before = bound.len();
             bound.extend(vars.iter().filter_map(Node::as_ident).cloned());
             bodies.iter().for_each(|body| visit(body, bound, f));

@@ -42,6 +42,8 @@ struct Writer<'w> {
     patches: Vec<String>,
     /// The items around.
     inside: Option<Inside>,
+    /// What keeps out the values of items that are replaced as a whole: that something above them is there already.
+    above: Option<String>,
     /// Which item decides whether a field is added to all of them: for its own fields, and for those below.
     deciding: Option<[String; 2]>,
     /// Whether something is for elements of the loop, and whether something is not.
@@ -94,6 +96,7 @@ pub fn merged(
         element,
         patches: Vec::new(),
         inside: None,
+        above: None,
         deciding: None,
         elements: [false; 2],
     };
@@ -156,7 +159,18 @@ impl Writer<'_> {
             let field = match self.types_say(&own, value) {
                 true => {
                     let before = self.patches.len();
-                    match self.field(value, &own, &format!("{name}.{key}")) {
+                    // What is there keeps out all that would be added below it.
+                    let above = self.above.clone();
+                    if added.is_some() && place.text == ITEM {
+                        self.above = above
+                            .clone()
+                            .into_iter()
+                            .chain(self.decides(&own))
+                            .reduce(|a, b| format!("{a} || {b}"));
+                    }
+                    let field = self.field(value, &own, &format!("{name}.{key}"));
+                    self.above = above;
+                    match field {
                         // A list that is not there is added as it is.
                         Err(_) if absent && value.as_list().is_some() && place.text == "object" => {
                             self.patches.truncate(before);
@@ -452,6 +466,10 @@ impl Writer<'_> {
             }
             (false, true, None) => return Ok(()),
             (false, false, _) => set(&place, value, self.fill)?,
+        };
+        let body = match &self.above {
+            Some(test) => format!("{test} ? [] : {}", bracketed(&body)),
+            None => body,
         };
         self.elements[usize::from(!is_element)] = true;
         self.patches.push(over_items(&list.or_empty(), "index", &var, &test, &[body], false));
