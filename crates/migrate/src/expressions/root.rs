@@ -185,6 +185,10 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
             return Err(scope.refuse("roles of the user", "use groups, or a list of bindings"));
         }
         "dryRun" => Val::Node { node: of("dryRun"), ty: Ty::Bool, faults: Faults::new() },
+        // No request has it: the old rule reads null there.
+        own @ ("serviceAccountName" | "serviceAccountNamespace") => {
+            return Err(scope.refuse(format!("`request.{own}`"), format!("write `{own}`")));
+        }
         other => return Err(scope.refuse(format!("`request.{other}`"), "use another field of the request")),
     };
     Ok((found, rest))

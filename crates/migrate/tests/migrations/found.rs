@@ -271,3 +271,63 @@ fn a_message_reads_an_entry_under_the_name_of_the_namespace() {
     has(&text, &["'one of ' + variables.dict.?data[?request.namespace].orValue('')"]);
     assert!(!notes.iter().any(|note| note.contains("without")), "{notes:?}");
 }
+
+#[test]
+fn a_list_with_an_empty_default_is_empty_where_it_is_missing() {
+    for (variable, condition, expected) in [
+        (
+            "{jmesPath: 'request.object.spec.tolerations[].key', default: []}",
+            "{key: \"{{ contains(own, '*') }}\", operator: Equals, value: true}",
+            "object.spec.?tolerations.orValue([]).exists(",
+        ),
+        (
+            "{jmesPath: \"request.object.spec.tolerations[?key=='a'] | length(@)\", default: 0}",
+            "{key: '{{ own }}', operator: GreaterThan, value: 0}",
+            "object.spec.?tolerations.orValue([]).",
+        ),
+    ] {
+        let (text, word, _) = migrated(&rule(
+            "Pod",
+            &format!(
+                "    context:\n    - {{name: own, variable: {variable}}}\n    validate:\n      message: m\n      deny: {{conditions: {{any: [{condition}]}}}}\n"
+            ),
+        ));
+        has(&text, &[expected]);
+        assert_eq!(word, "proved", "{text}");
+    }
+}
+
+#[test]
+fn entries_of_a_written_object_are_looked_up() {
+    for (key, word) in [("\"{{ own }}\"", "proved"), ("{{ own }}", "proved relative")] {
+        let (text, found, _) = migrated(&rule(
+            "PersistentVolumeClaim",
+            &format!(
+                "    context:\n    - {{name: limits, variable: {{value: {{gold: 500Gi, silver: 2Ti}}}}}}\n    - {{name: own, variable: {{jmesPath: \"request.object.spec.storageClassName || 'silver'\"}}}}\n    validate:\n      message: m\n      deny:\n        conditions:\n          any:\n          - {{key: '{{{{ request.object.spec.resources.requests.storage }}}}', operator: GreaterThan, value: '{{{{ limits.{key} || ''50Gi'' }}}}'}}\n"
+            ),
+        ));
+        has(&text, &["{'gold': '500Gi', 'silver': '2Ti'}[?", ".orValue('50Gi')"]);
+        assert_eq!(found, word, "{text}");
+    }
+}
+
+#[test]
+fn what_reads_an_item_of_a_loop_by_two_names_is_no_variable_of_the_policy() {
+    let (text, word, _) = migrated(&rule(
+        "Deployment",
+        "    validate:
+      message: m
+      foreach:
+      - list: request.object.spec.template.spec.topologySpreadConstraints
+        context:
+        - {name: labels, variable: {jmesPath: request.object.spec.template.metadata.labels, default: {}}}
+        deny:
+          conditions:
+            any:
+            - {key: '{{ label_match(element.labelSelector.matchLabels || `{\"none\":\"none\"}`, labels) }}', operator: Equals, value: false}
+            - {key: '{{ elementIndex }}', operator: GreaterThan, value: 3}
+",
+    ));
+    assert!(!word.starts_with("refused"), "{word}");
+    assert!(!text.contains("variables:"), "{text}");
+}

@@ -218,3 +218,25 @@ fn the_order_of_items_that_are_merged_is_named() {
     let (_, _, notes) = migrated(&merge("ConfigMap", "        metadata:\n          labels: {a: b}\n"));
     assert!(!notes.iter().any(|note| note.starts_with("the order of items: ")), "{notes:?}");
 }
+
+#[test]
+fn an_object_of_containers_that_is_added_keeps_out_the_lists_in_it() {
+    let (text, word, _) = migrated(&merge(
+        "Pod",
+        "        spec:
+          containers:
+          - (name): '*'
+            securityContext:
+              +(capabilities): {drop: [ALL]}
+",
+    ));
+    assert_ne!(word, "differs");
+    // Where the first container has capabilities, none gets any.
+    has(
+        &text,
+        &[
+            "object.spec.containers[0].?securityContext.?capabilities.hasValue()\n              ? []",
+            "'/securityContext/capabilities/drop'",
+        ],
+    );
+}
