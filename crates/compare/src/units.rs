@@ -14,6 +14,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::analysis::reads::tests::Tests;
@@ -79,7 +80,7 @@ pub struct Unit {
     /// What it reads of objects.
     objects: OnceCell<reads::Tree>,
     /// Its parts that decide, once they are wanted.
-    atoms: OnceCell<Option<Vec<Arc<Atom>>>>,
+    atoms: OnceCell<Option<Vec<Rc<Atom>>>>,
 }
 
 impl Unit {
@@ -94,7 +95,7 @@ impl Unit {
     }
 
     /// Its parts that decide, in requests of its environment; `None`: it is not taken apart.
-    pub(crate) fn atoms(&self, kind: &str, is_deletion: bool) -> Option<&[Arc<Atom>]> {
+    pub(crate) fn atoms(&self, kind: &str, is_deletion: bool) -> Option<&[Rc<Atom>]> {
         self.atoms.get_or_init(|| atoms(self, kind, is_deletion)).as_deref()
     }
 

@@ -112,7 +112,7 @@ impl LookedFor {
                 )
         );
         let constants = match with {
-            // Whether it is empty is asked of any type.
+            // Values of any type are tested for being empty.
             Value::Bool(false) if by == By::Function("_!=_") => [false; 3],
             Value::Str(text) if text.is_empty() => [false; 3],
             Value::Str(_) if is_of_texts => TEXTS,

@@ -201,3 +201,33 @@ fn an_object_that_may_be_in_a_cluster_shows_a_difference_before_one_in_files() {
     let found = compared(&of("false"), &of("true"));
     assert_eq!(found.answer, Answer::Differs);
 }
+
+#[test]
+fn a_field_without_a_schema_has_the_type_of_what_it_is_compared_with() {
+    let old = |limit: &str| {
+        super::checking(
+            "example.com/v1/Widget",
+            &format!(
+                "deny: {{conditions: {{any: [{{key: \"{{{{ request.object.spec.timeout || '1s' }}}}\", operator: DurationGreaterThan, value: {limit}}}]}}}}"
+            ),
+        )
+    };
+    let new = |limit: &str| {
+        requiring(
+            "widgets",
+            &format!(
+                "object.?spec.?timeout.orValue('') == '' || !object.spec.timeout.matches('^[-+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$') || duration(object.spec.timeout) <= duration('{limit}')"
+            ),
+        )
+        .replace("apiGroups: ['']", "apiGroups: [example.com]")
+    };
+    // A number in its place fails in one language and is a duration in the other.
+    let found = compared(&old("30s"), &new("30s"));
+    assert!(matches!(&found.answer, Answer::ProvedRelative(_)), "{:?} {:?}", found.answer, found.differences);
+    assert_eq!(compared(&old("30s"), &new("31s")).answer, Answer::Differs);
+    // Where one side takes it for a number, it may be one.
+    let count = |value: &str| {
+        super::checking("example.com/v1/Widget", &format!("pattern: {{spec: {{count: {value}}}}}"))
+    };
+    assert_eq!(compared(&count("3"), &count("'3'")).answer, Answer::Differs);
+}
