@@ -3,7 +3,7 @@
 //! In: a unit. Out: its atoms: each attribute of its filters, each condition, each pattern, and what boolean operators join in its expressions, each as a
 //! rule of its own. What the unit says follows from what its atoms say. So of the values of a field that all atoms look at alone, one
 //! for each combination of their verdicts is enough, also of a field that has others below it; and of users and namespaces, too
-//! ([`Deciding`]). Where the atoms do not read all that the unit reads, nothing is left out (`docs/diff.md`, "Parts that decide").
+//! ([`Deciding`]). Where the atoms do not read all that the unit reads, nothing is left out (`docs/diff.md`, "Method").
 
 mod parts;
 
