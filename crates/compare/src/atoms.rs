@@ -337,10 +337,11 @@ impl Deciding {
         found
     }
 
-    /// What is tested of users and namespaces.
-    pub fn tested(&self) -> Predicates {
+    /// What is tested of users, or of namespaces.
+    pub fn tested(&self, are_users: bool) -> Predicates {
         let mut all = Predicates::default();
-        self.atoms.iter().filter_map(|atom| atom.tested.as_ref()).for_each(|tested| all.merge(tested));
+        let atoms = self.atoms.iter().filter(|atom| if are_users { atom.user } else { atom.namespace });
+        atoms.filter_map(|atom| atom.tested.as_ref()).for_each(|tested| all.merge(tested));
         all
     }
 

@@ -205,14 +205,17 @@ pub(crate) fn surroundings(
     deciding: &mut Option<Deciding>,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
-    let of_atoms = deciding.as_ref().map(Deciding::tested);
-    let tested = of_atoms.as_ref().unwrap_or(tested);
+    let of_atoms = deciding.as_ref().map(|deciding| [true, false].map(|are_users| deciding.tested(are_users)));
+    let [of_users, of_namespaces] = match &of_atoms {
+        Some([of_users, of_namespaces]) => [of_users, of_namespaces],
+        None => [tested; 2],
+    };
     let (mut users, mut open) = match reads.user {
-        true => users(&Wanted { by_expression: reads.by_expression, tested, words, needed }),
+        true => users(&Wanted { by_expression: reads.by_expression, tested: of_users, words, needed }),
         false => (vec![usual.user.clone()], None),
     };
     let mut namespaces = match environment.resource.namespaced {
-        true => namespaces(reads, tested, words, &mut open),
+        true => namespaces(reads, of_namespaces, words, &mut open),
         false => vec![usual.namespace.clone()],
     };
     if let Some(deciding) = deciding {
