@@ -67,7 +67,8 @@ pub(crate) struct Atom {
 }
 
 /// The atoms of a unit; `None`: it is not known that what it says follows from what they say.
-pub(crate) fn atoms(unit: &Unit, kind: &str, is_deletion: bool) -> Option<Vec<Rc<Atom>>> {
+pub(crate) fn atoms(unit: &Unit, environment: &Environment) -> Option<Vec<Rc<Atom>>> {
+    let (kind, is_deletion) = (&*environment.resource.kind, environment.operation == "DELETE");
     let set = unit.engine.set();
     if !set.exceptions().is_empty() || !set.cel_exceptions().is_empty() || !unit.is_all_read {
         return None;
@@ -86,8 +87,17 @@ pub(crate) fn atoms(unit: &Unit, kind: &str, is_deletion: bool) -> Option<Vec<Rc
     if !is_plain || !is_bound_plainly {
         return None;
     }
-    let found = parts::parts(policy, rule)?;
+    let parts::Parts { all: found, probes } = parts::parts(policy, rule)?;
     if found.len() > MOST {
+        return None;
+    }
+    let bare = Case { object: environment.bare_object(), old: None, around: Arc::default() };
+    let bare = request(environment, &bare)?;
+    let denies = |policy: Policy| {
+        let engine = outside::engine(PolicySet::new(vec![Arc::new(policy)], Vec::new()));
+        judge(&engine, &bare).verdict == Verdict::Fail
+    };
+    if !probes.into_iter().all(denies) {
         return None;
     }
     let of = |policy: Policy| {
@@ -232,9 +242,7 @@ impl Deciding {
         }
         let mut atoms: Vec<Rc<Atom>> = Vec::new();
         units.try_for_each(|unit| {
-            atoms.extend(
-                unit.atoms(&environment.resource.kind, environment.operation == "DELETE")?.iter().cloned(),
-            );
+            atoms.extend(unit.atoms(environment)?.iter().cloned());
             Some(())
         })?;
         // Selectors of namespaces look at the labels of the object.

@@ -205,7 +205,8 @@ pub(crate) fn surroundings(
     deciding: &mut Option<Deciding>,
 ) -> (Vec<Arc<Surroundings>>, Option<String>) {
     let usual = Surroundings::default();
-    let of_atoms = deciding.as_ref().map(|deciding| [true, false].map(|are_users| deciding.tested(are_users)));
+    let of_atoms =
+        deciding.as_ref().map(|deciding| [true, false].map(|are_users| deciding.tested(are_users)));
     let [of_users, of_namespaces] = match &of_atoms {
         Some([of_users, of_namespaces]) => [of_users, of_namespaces],
         None => [tested; 2],

@@ -95,8 +95,8 @@ impl Unit {
     }
 
     /// Its parts that decide, in requests of its environment; `None`: it is not taken apart.
-    pub(crate) fn atoms(&self, kind: &str, is_deletion: bool) -> Option<&[Rc<Atom>]> {
-        self.atoms.get_or_init(|| atoms(self, kind, is_deletion)).as_deref()
+    pub(crate) fn atoms(&self, environment: &Environment) -> Option<&[Rc<Atom>]> {
+        self.atoms.get_or_init(|| atoms(self, environment)).as_deref()
     }
 
     /// Its parts that look at the items of lists, in requests of its environment.

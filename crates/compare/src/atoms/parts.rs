@@ -24,23 +24,43 @@ use super::super::units::{has_deciding_anchor, leaves};
 /// Deeper expressions are not taken apart.
 const DEEPEST: usize = 32;
 
-/// The parts of a rule; `None`: it does not validate.
-pub(super) fn parts(policy: &Policy, rule: &Rule) -> Option<Vec<Policy>> {
-    let mut cutter = Cutter { policy, rule, found: Vec::new() };
-    cutter.rule()?;
-    Some(cutter.found)
+/// The parts of a rule.
+pub(super) struct Parts {
+    /// Each alone.
+    pub all: Vec<Policy>,
+    /// What denies everything in the way in which parts deny: where it does not, they say nothing.
+    pub probes: Vec<Policy>,
+}
+
+/// Takes a rule apart; `None`: it does not validate.
+pub(super) fn parts(policy: &Policy, rule: &Rule) -> Option<Parts> {
+    let Body::Validate { check, .. } = &rule.body else { return None };
+    let mut cutter = Cutter { policy, rule, check, found: Vec::new() };
+    cutter.rule();
+    let has = |one: &dyn Fn(&Check) -> bool| {
+        cutter.found.iter().flat_map(|policy| policy.rules.iter()).any(|rule| match &rule.body {
+            Body::Validate { check, .. } => one(check),
+            _ => false,
+        })
+    };
+    let is_assertion = |check: &Check| matches!(check, Check::Assert(_));
+    let mut probes = vec![everything(check)];
+    probes.extend(has(&is_assertion).then(never));
+    probes.extend(has(&|check| !is_assertion(check)).then(denial));
+    let probe = |check: Check| isolated(policy, rule, Isolated { when: None, keeps_bindings: true }, check);
+    Some(Parts { probes: probes.into_iter().map(probe).collect(), all: cutter.found })
 }
 
 /// Takes a rule apart.
 struct Cutter<'r> {
     policy: &'r Policy,
     rule: &'r Rule,
+    check: &'r Check,
     found: Vec<Policy>,
 }
 
 impl Cutter<'_> {
-    fn rule(&mut self) -> Option<()> {
-        let Body::Validate { check, .. } = &self.rule.body else { return None };
+    fn rule(&mut self) {
         for matcher in [&self.rule.when, &self.rule.unless] {
             self.matcher(matcher);
         }
@@ -55,8 +75,7 @@ impl Cutter<'_> {
         self.policy.admit.iter().for_each(|source| self.source(source));
         let shared = self.rule.expressions.as_deref();
         shared.into_iter().flat_map(|shared| &shared.conditions).for_each(|source| self.source(source));
-        self.check(check);
-        Some(())
+        self.check(self.check);
     }
 
     fn add(&mut self, when: Option<Matcher>, check: Check) {
@@ -66,7 +85,7 @@ impl Cutter<'_> {
     }
 
     fn selection(&mut self, when: Matcher) {
-        self.add(Some(when), everything());
+        self.add(Some(when), everything(self.check));
     }
 
     /// Each attribute alone; kinds and operations are those of the environment.
@@ -209,8 +228,17 @@ fn members(pattern: &Value) -> Option<Vec<Value>> {
     Some(all)
 }
 
-/// What denies everything.
-fn everything() -> Check {
+/// What denies everything, in the way in which a check does.
+fn everything(check: &Check) -> Check {
+    if matches!(check, Check::Assert(_)) { never() } else { denial() }
+}
+
+/// An expression that is false.
+fn never() -> Check {
+    assertion(Source::new("false", Ok(Expr::Const(Value::Bool(false)))))
+}
+
+fn denial() -> Check {
     Check::Deny(Conditions { origin: Origin::default(), any: None, all: Box::default(), flat: false })
 }
 

@@ -197,3 +197,31 @@ spec:
         differs(old, &new("'gold': '500Gi', 'silver': '2Ti', 'bronze': '1Gi'", "50Gi"));
     }
 }
+
+#[test]
+fn selectors_of_constraints_are_parts_that_decide() {
+    const CONDITION: &str =
+        "  - {name: a, expression: \"namespaceObject.metadata.?labels.?exposure.orValue('') != 'public'\"}\n";
+    let old = OLD.replace(
+        "kinds: [Service], operations: [CREATE]}",
+        "kinds: [Service], operations: [CREATE], selector: {matchLabels: {tier: web}}}",
+    );
+    let new = NEW.replace(CONDITION, "").replace(
+        "    resourceRules:",
+        "    namespaceSelector: {matchExpressions: [{key: exposure, operator: NotIn, values: [public]}]}\n    objectSelector: {matchLabels: {tier: web}}\n    resourceRules:",
+    );
+    assert_eq!(compared(&old, &new).answer, Answer::Proved);
+    for (is, other) in [
+        ("values: [public]", "values: [public, other]"),
+        ("values: [public]", "values: [other]"),
+        (
+            "objectSelector: {matchLabels: {tier: web}}",
+            "objectSelector: {matchExpressions: [{key: tier, operator: In, values: [web, shop]}]}",
+        ),
+        ("objectSelector: {matchLabels: {tier: web}}", "objectSelector: {matchLabels: {tier: web, a: b}}"),
+        ("    objectSelector: {matchLabels: {tier: web}}\n", ""),
+    ] {
+        assert!(new.contains(is), "{is}");
+        differs(&old, &new.replace(is, other));
+    }
+}
