@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::analysis::reads::{Step, Tree};
+use crate::analysis::reads::{NAME_OF_NAMESPACE, Step, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::smallest;
 use crate::kubernetes::schema::{Leaf, Type};
@@ -305,6 +305,11 @@ impl<'d> Domain<'d> {
         }
         let mut rest = tree.clone();
         rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
+        let has_all = |labels: &Tree| labels.names || labels.items.is_some();
+        if &*environment.resource.kind == "Namespace" && rest.get("labels").is_some_and(has_all) {
+            // Each has one with its name.
+            rest.add(&["labels", NAME_OF_NAMESPACE].map(|key| Step::Key(key.into())), true);
+        }
         let def = self.types.named("meta/v1.ObjectMeta").cloned();
         let others = self.fields(&rest, def.as_deref(), None, 1);
         let [names, namespaces] = [&self.predicates.names, &self.predicates.namespaces].map(Clone::clone);

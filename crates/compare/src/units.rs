@@ -258,7 +258,9 @@ fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
         .iter()
         .filter(may_have)
         .map(|place| format!("no quotes or braces in {}", path_of(place)));
-    let of_key = |place: &Vec<Step>| format!("{} is a word of letters, digits and `_`", path_of(place));
+    let of_key = |place: &Vec<Step>| {
+        format!("{} is a word of letters, digits and `_` that begins with no digit", path_of(place))
+    };
     quoted.chain(tests.keys.iter().map(of_key))
 }
 

@@ -186,7 +186,7 @@ spec:
     let same = new("'gold': '500Gi', 'silver': '2Ti'", "50Gi");
     for (old, taken) in [
         (&quoted, "no quotes or braces in metadata.labels.class"),
-        (&word, "metadata.labels.class is a word of letters, digits and `_`"),
+        (&word, "metadata.labels.class is a word of letters, digits and `_` that begins with no digit"),
     ] {
         assert_eq!(compared(old, &same).answer, Answer::ProvedRelative(vec![taken.into()]));
     }

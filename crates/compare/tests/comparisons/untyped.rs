@@ -231,3 +231,12 @@ fn a_field_without_a_schema_has_the_type_of_what_it_is_compared_with() {
     };
     assert_eq!(compared(&count("3"), &count("'3'")).answer, Answer::Differs);
 }
+
+#[test]
+fn a_namespace_has_a_label_with_its_name() {
+    let of = |most: u32| {
+        requiring("namespaces", &format!("object.?metadata.?labels.orValue({{}}).size() <= {most}"))
+    };
+    assert_eq!(compared(&of(2), &of(1)).answer, Answer::Differs);
+    assert_eq!(compared(&of(2), &of(2).replace("<= 2", "< 3")).answer, Answer::Proved);
+}
