@@ -20,6 +20,7 @@ use crate::lower::LATE;
 use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Map, Str, Value};
 
+use super::classes;
 use super::domain::Choice;
 use super::environment::Environment;
 use super::inputs::has_inputs;
@@ -386,16 +387,11 @@ fn placed(object: &Value, field: &[Step], value: Option<&Value>) -> Option<Value
         let fields = value.and_then(Value::as_map).into_iter().flat_map(Map::iter);
         return Some(fields.fold(object.clone(), |object, (key, value)| object.with(key, value.clone())));
     }
-    let (Step::Key(key), rest) = field.split_first()? else { return None };
-    if rest.is_empty() {
-        return Some(match value {
-            Some(value) => object.with(key, value.clone()),
-            None => without(object, key),
-        });
+    if let Some(value) = value {
+        return Some(classes::placed(object, field, value.clone()));
     }
-    let none = Value::Map(Map::new());
-    let below = placed(object.get(key).unwrap_or(&none), rest, value)?;
-    Some(object.with(key, below))
+    let (Step::Key(key), above) = field.split_last()? else { return None };
+    Some(classes::placed(object, above, without(classes::at(object, above).unwrap_or(&Value::Null), key)))
 }
 
 fn without(object: &Value, key: &str) -> Value {

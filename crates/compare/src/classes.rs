@@ -448,7 +448,7 @@ fn found_at(object: &Value, field: &[Step], like: &Value) -> Value {
 }
 
 /// The value at the end of some steps; of lists the first item.
-fn at<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+pub(crate) fn at<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match step {
         Step::Key(key) => value.get(key),
         _ => value.as_list()?.first(),
@@ -456,7 +456,7 @@ fn at<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
 }
 
 /// A value with another one at the end of some steps; of lists on the way in the first item.
-fn placed(at: &Value, steps: &[Step], value: Value) -> Value {
+pub(crate) fn placed(at: &Value, steps: &[Step], value: Value) -> Value {
     match steps.split_first() {
         None => value,
         Some((Step::Key(key), rest)) => {

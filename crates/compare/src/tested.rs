@@ -109,12 +109,12 @@ impl Tested {
     /// The types that are looked for in a field by any unit; `None`: any.
     pub fn looked_for(&self, field: &[Step]) -> Option<LookedFor> {
         self.looked_for.as_ref()?;
-        let LookedFor { constants, .. } = self.looked_at(field);
-        let found = self.looked_at(field).without_constants();
+        let all = self.looked_at(field);
+        let found = all.without_constants();
         // Fields that are compared with each other are what the other one is. Of a list it is the items.
         let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
         let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
-        is_known.then_some(LookedFor { constants, ..found })
+        is_known.then_some(all)
     }
 
     fn looked_at(&self, field: &[Step]) -> LookedFor {

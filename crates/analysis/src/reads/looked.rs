@@ -91,7 +91,7 @@ impl LookedFor {
         self.members |= other.members;
         self.empty |= other.empty;
         self.any |= other.any;
-        self.constants = [0, 1, 2].map(|at| self.constants[at] || other.constants[at]);
+        self.constants = either(self.constants, other.constants);
     }
 
     /// What is compared with a constant, whatever type it has: a scalar like this one.

@@ -177,9 +177,7 @@ impl Reader {
                 self.read_all(&values)?;
                 next.push_str(text.get(from..at.start).ok_or(Untracked)?);
                 if let Some((head, tail)) = self.in_quotes(&next, text.get(at.end..).ok_or(Untracked)?) {
-                    let name = format!("{NAME}{}", self.names.len());
-                    self.part(&values, true);
-                    self.names.push((Str::from(&*name), values));
+                    let name = self.part(values, true);
                     next = format!("{head}\"{name}\"{}", tail.0);
                     from = at.end + tail.1;
                     continue;
@@ -188,9 +186,7 @@ impl Reader {
                 if let Some(key) = self.tests.is_some().then(|| key(&next, rest)).flatten()
                     && self.bound.iter().any(|own| **own == *key.of)
                 {
-                    let name = format!("{NAME}{}", self.names.len());
-                    self.part(&values, key.is_quoted);
-                    self.names.push((Str::from(&*name), values));
+                    let name = self.part(values, key.is_quoted);
                     next = format!("{}lookup({}, \"{name}\")", key.before, key.of);
                     from = at.end + usize::from(key.is_quoted);
                     continue;
@@ -232,8 +228,15 @@ impl Reader {
         Some((format!("{head}join('', ['{inside}', "), (format!(", '{behind}'])"), close + 1)))
     }
 
-    /// Values become parts of an expression: their texts are taken to end no quotes, or to be keys without any.
-    fn part(&mut self, values: &ValueSet, is_quoted: bool) {
+    /// Values become parts of an expression under a name, which is returned: their texts are taken to end no quotes, or to be keys without any.
+    fn part(&mut self, values: ValueSet, is_quoted: bool) -> String {
+        let name = format!("{NAME}{}", self.names.len());
+        self.taken_for_parts(&values, is_quoted);
+        self.names.push((Str::from(&*name), values));
+        name
+    }
+
+    fn taken_for_parts(&mut self, values: &ValueSet, is_quoted: bool) {
         let Some(tests) = &mut self.tests else { return };
         for one in values {
             match one {

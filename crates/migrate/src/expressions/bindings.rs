@@ -267,18 +267,12 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         }
         Val::Optional { node, ty, faults, rescued: None } => (Some(node.clone()), ty.clone(), faults),
         Val::Optional { ty, rescued: Some((node, faults)), .. } => (Some(node.clone()), ty.clone(), faults),
-        Val::Node { node, ty, faults } => {
-            let Some(terms) = readable(faults) else { return Ok(found.clone()) };
-            let (other, more) = plain(default, scope)?;
-            let ty = ty.clone().common(ty_of(default));
-            return Ok(Val::Node { node: choose(all(terms), node.clone(), other), ty, faults: more });
-        }
         // A list that is missing is an empty one.
         Val::Loop(_) if is_constant(default, &Value::list(Vec::new())) => return Ok(or_empty(found)),
         Val::Count(list) if is_constant(default, &Value::Int(0)) => {
             return Ok(Val::Count(Box::new(or_empty(list))));
         }
-        Val::Loop(_) | Val::Count(_) => {
+        Val::Node { .. } | Val::Loop(_) | Val::Count(_) => {
             let (node, faults) = plain(found, scope)?;
             let Some(terms) = readable(&faults) else { return Ok(found.clone()) };
             let (other, more) = plain(default, scope)?;
