@@ -21,15 +21,17 @@
 
 mod checks;
 mod found;
+mod positions;
 mod unread;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step};
+use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{Reason, Refusal, admitted};
+use crate::kubernetes::schema::TypeDef;
 use crate::value::place::{PathPart, follow, parse};
 use crate::value::{Str, Value};
 
@@ -67,8 +69,21 @@ impl Run<'_> {
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
         let found = Found::of(self.sides, environment)?;
-        let Found { reads, tested, fields, items, uncounted, written, lists, made, copied, cloned, merges } =
-            found;
+        let Found {
+            reads,
+            tested,
+            fields,
+            items,
+            uncounted,
+            written,
+            lists,
+            made,
+            copied,
+            cloned,
+            merges,
+            positions,
+            ..
+        } = found;
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
@@ -83,15 +98,24 @@ impl Run<'_> {
         domain.needed = is_counted.then(|| items.clone());
         let around = in_worlds(around, &cloned);
         domain.uncounted = uncounted;
-        let cases = cases(environment, &reads, &tested, &mut domain, &around);
+        let read = positions.as_ref().map_or_else(|| vec![reads.clone()], |all| all.one_by_one(&reads));
+        let of = |reads: &Reads| cases(environment, reads, &tested, &mut domain, &around);
+        let cases: Vec<Case> = read.iter().flat_map(of).collect();
+        let cases = match &positions {
+            Some(positions) => positions.distinct(cases),
+            None => cases,
+        };
         if let Some(why) = domain.open.take().or(why) {
             return Err(why);
         }
         let is_assumed = domain.is_assumed;
         let mut tree = reads.shown.clone();
         tree.merge(&reads.object);
-        let marker = Marker { types, text: unread(&written), skipped: BTreeSet::new() };
-        let def = types.of_object(&environment.object).map(|def| &**def);
+        let marking = Marking {
+            marker: Marker { types, text: unread(&written), skipped: BTreeSet::new() },
+            def: types.of_object(&environment.object).map(|def| &**def),
+            tree,
+        };
         let mut differing = 0;
         let keyed: Vec<(&Vec<Step>, &[Str])> =
             lists.iter().filter_map(|list| Some((list, keys_of(types, environment, list)?))).collect();
@@ -108,7 +132,11 @@ impl Run<'_> {
             true => vec![case],
             false => fresh.objects(&case.object).into_iter().map(|object| case.with_object(object)).collect(),
         };
-        for case in cases.into_iter().flat_map(with_fresh).filter(is_regular) {
+        let arranged = match &positions {
+            Some(positions) => self.arranged(environment, positions, &reads, &cases)?,
+            None => Vec::new(),
+        };
+        for case in cases.into_iter().chain(arranged).flat_map(with_fresh).filter(is_regular) {
             if fresh.has_failed() {
                 return Err(of_samples("a value is copied that is compared"));
             }
@@ -122,32 +150,8 @@ impl Run<'_> {
                 return Err(of_samples("a function leaves a value as it is"));
             }
             let known = (&reads, &fields);
-            match self.differs(environment, known, &case) {
-                Ok(None) => {}
-                // Whatever else they have.
-                Ok(Some(true)) => continue,
-                Ok(Some(false)) => differing += 1,
-                Err(why) => {
-                    open.get_or_insert(why);
-                    continue;
-                }
-            }
-            // Where an API server refuses an object with some field more, it may take it with another one.
-            let (mut found, mut marker) = (Ok(None), marker.clone());
-            for _ in 0..MOST_FIELDS {
-                let object = marker.object(&case.object, def, &tree);
-                if object == case.object {
-                    break;
-                }
-                let marked = case.with_object(object);
-                found = self.differs(environment, known, &marked);
-                if found.is_ok() || !marker.skip(refused_at(environment, &marked.object)) {
-                    break;
-                }
-            }
-            match found {
-                Ok(found) => differing += usize::from(found.is_some()),
-                Err(why) => _ = open.get_or_insert(why),
+            if self.differs_in_a_form(environment, known, &case, &marking, &mut open) {
+                differing += 1;
             }
             if differing > ENOUGH {
                 return Err("objects are left on which sides may differ".into());
@@ -170,6 +174,48 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Whether the sides differ on an object, or on it with some field that nothing reads; `open`: why that is not known.
+    fn differs_in_a_form(
+        &mut self,
+        environment: &Environment,
+        known: (&Reads, &Tested),
+        case: &Case,
+        marking: &Marking<'_>,
+        open: &mut Option<String>,
+    ) -> bool {
+        let mut differs = false;
+        match self.differs(environment, known, case) {
+            Ok(None) => {}
+            // Whatever else they have.
+            Ok(Some(true)) => return false,
+            Ok(Some(false)) => differs = true,
+            Err(why) => {
+                open.get_or_insert(why);
+                return false;
+            }
+        }
+        // Where an API server refuses an object with some field more, it may take it with another one.
+        let (mut found, mut marker) = (Ok(None), marking.marker.clone());
+        for _ in 0..MOST_FIELDS {
+            let object = marker.object(&case.object, marking.def, &marking.tree);
+            if object == case.object {
+                break;
+            }
+            let marked = case.with_object(object);
+            found = self.differs(environment, known, &marked);
+            if found.is_ok() || !marker.skip(refused_at(environment, &marked.object)) {
+                break;
+            }
+        }
+        match found {
+            Ok(found) => differs || found.is_some(),
+            Err(why) => {
+                open.get_or_insert(why);
+                differs
+            }
+        }
+    }
+
     /// Whether the sides differ on an object; if they do, whether an API server refuses all objects of the same classes.
     ///
     /// # Errors
@@ -183,7 +229,8 @@ impl Run<'_> {
         self.observe(environment, case);
         self.left = self.left.saturating_sub(2);
         self.objects += 1;
-        match self.witness(environment, case.clone()).differs {
+        let found = self.witness(environment, case.clone());
+        match found.differs && !found.refuses_both {
             true => self.refused(environment, known, case).map(Some),
             false => Ok(None),
         }
@@ -221,6 +268,13 @@ impl Run<'_> {
             false => Err(REFUSED.into()),
         }
     }
+}
+
+/// Fields that nothing reads, for objects of a kind.
+struct Marking<'t> {
+    marker: Marker<'t>,
+    def: Option<&'t TypeDef>,
+    tree: Tree,
 }
 
 /// Requests with objects that rules copy, as far as these exist.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::kubernetes::admitted::has_nameless;
 use crate::value::{Map, Value};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
@@ -17,6 +18,9 @@ use super::shrink::{renamed, shrink};
 use super::side::{Effect, Judgement, Side, Verdict};
 use super::surroundings::{Case, request};
 use super::units::Unit;
+
+/// What is taken for granted where an API server refuses both results.
+const UNMENDED: &str = "no other webhook names an item of a list that has no name";
 
 /// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
 pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
@@ -39,6 +43,8 @@ pub(crate) struct Witnessed {
     pub differs: bool,
     /// Whether they do in clusters so that the violation of the one side, or of the other, is what differs.
     pub is_real: [bool; 2],
+    /// Whether an API server admits the object, and refuses the result of either side: then nothing else differs.
+    pub refuses_both: bool,
 }
 
 impl Witnessed {
@@ -65,7 +71,10 @@ impl Run<'_> {
         let universe = as_written.as_ref().map(|(kind, ..)| self.universe(environment, &seen, *kind));
         let as_seen = match (seen, universe) {
             (Seen::As(seen), None | Some(Universe::Files)) => {
-                self.differ(environment, &seen).map(|differ| (seen, differ))
+                let differ = self.differ(environment, &seen);
+                found.refuses_both = differ.as_ref().is_some_and(|one| refuses_both(environment, one));
+                self.relative_to.extend(found.refuses_both.then(|| UNMENDED.to_string()));
+                differ.filter(|_| !found.refuses_both).map(|differ| (seen, differ))
             }
             _ => None,
         };
@@ -185,7 +194,7 @@ impl Run<'_> {
             Seen::Unknown => Universe::Any,
             Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => Universe::Files,
             Seen::As(seen) => match self.differ(environment, seen) {
-                Some((same, ..)) if same == kind => Universe::Cluster,
+                Some(one) if one.0 == kind && !refuses_both(environment, &one) => Universe::Cluster,
                 _ => Universe::Files,
             },
         }
@@ -298,6 +307,17 @@ fn is_without_effect(object: &Value, sides: [&Judgement; 2]) -> bool {
         one.changed.as_ref().is_some_and(|changed| !changed.is_null() && !changed.json_eq(object))
     };
     sides.into_iter().any(fails) && !sides.into_iter().any(changes)
+}
+
+/// Whether an API server refuses what either side makes of an object that it admits, for want of the name of an item: nothing is stored, whatever differs.
+fn refuses_both(
+    environment: &Environment,
+    (kind, old, new): &(DifferenceKind, Judgement, Judgement),
+) -> bool {
+    let is_refused = |one: &Judgement| {
+        one.changed.as_ref().is_some_and(|result| has_nameless(&environment.object, result))
+    };
+    *kind == DifferenceKind::Result && is_refused(old) && is_refused(new)
 }
 
 /// Whether rules changed and generated the same objects.

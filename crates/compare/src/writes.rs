@@ -15,6 +15,7 @@ mod images;
 mod joins;
 mod keyed;
 mod loops;
+mod positions;
 mod templates;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ pub(crate) use copies::{MOST_PARTS, leaf_of};
 pub(crate) use entries::are_alike;
 pub(crate) use functions::{Made, makes_alike};
 pub(crate) use loops::keys_of;
+pub(crate) use positions::Positioned;
 pub(crate) use templates::looked_at;
 
 use crate::analysis::reads::Step;
@@ -130,6 +132,14 @@ pub(crate) struct Writes {
     pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
     pub merges: bool,
+    /// Lists into whose items loops over several lists write.
+    pub positioned: BTreeSet<Positioned>,
+    /// The places in the elements of these loops that decide.
+    pub deciding: BTreeSet<Place>,
+    /// Whether the order or the number of the items of a list there may say something.
+    pub has_order: bool,
+    /// The places of values in objects that are written as a whole.
+    pub inside: BTreeSet<Place>,
 }
 
 /// The type of a place.
@@ -246,6 +256,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         elements: Vec::new(),
         holes: Vec::new(),
         loops: Vec::new(),
+        positioned: None,
         found: Writes::default(),
     };
     let mutation = match &rule.body {
@@ -365,6 +376,8 @@ struct Writer<'r> {
     holes: Vec<Hole>,
     /// The loops around what is looked at: over what, and whether they have positions.
     loops: Vec<(&'r Expr, bool)>,
+    /// The list into whose items the loop writes by the positions of its elements.
+    positioned: Option<Place>,
     found: Writes,
 }
 
@@ -402,6 +415,10 @@ impl Writes {
         self.named.extend(other.named);
         self.made.extend(other.made);
         self.entries.extend(other.entries);
+        self.positioned.extend(other.positioned);
+        self.deciding.extend(other.deciding);
+        self.has_order |= other.has_order;
+        self.inside.extend(other.inside);
         self.holes.extend(other.holes);
         self.joins.extend(other.joins);
         self.chosen.extend(other.chosen);

@@ -3,7 +3,7 @@
 //! In: both sides, an environment. Out: [`Found`]: what the objects must have that stand for all others. Or why these are not known: what one rule writes
 //! another one reads in a way that is not followed, or writes in another way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::ir::rule::Body;
@@ -28,6 +28,7 @@ use super::super::writes::{
     Made, Resolved, Writes, Written, are_alike, in_items, leaf_of, makes_alike, resolved, type_at,
 };
 use super::checks::{applies, as_check, of_rule, of_samples};
+use super::positions::Positions;
 
 /// What loops over several lists take for granted: they look for the item of one of them by its name.
 const APART: &str = "no two containers of a pod have one name";
@@ -66,6 +67,10 @@ pub(super) struct Found {
     pub cloned: BTreeSet<Copied>,
     /// Whether lists are merged by keys.
     pub merges: bool,
+    /// What is read where it is not an item alone that decides about the item.
+    elsewhere: Tree,
+    /// The list into whose items loops over several lists write.
+    pub positions: Option<Positions>,
 }
 
 impl Found {
@@ -78,6 +83,7 @@ impl Found {
             is_known(environment, &tree, &found.fields, place, written)?;
         }
         found.copies(environment, &all, &tree)?;
+        let positions = Positions::of(&all, &found.elsewhere).map_err(of_samples)?;
         if all.is_of_user && found.reads.user {
             return Err(of_samples("the name of the user is copied, and compared"));
         }
@@ -99,6 +105,7 @@ impl Found {
             merges: !all.lists.is_empty() || (all.merges && has_merged_lists(environment)),
             made,
             cloned: all.cloned,
+            positions,
             ..found
         })
     }
@@ -114,7 +121,11 @@ impl Found {
             Some(Step::Key(key)) => Some(key.to_string()),
             _ => None,
         };
-        let changed: BTreeSet<String> = all.lists.iter().filter_map(last).collect();
+        // Of others one element after the other decides.
+        let walked = all.positioned.iter().flat_map(|one| &one.over);
+        let changed: BTreeSet<String> = all.lists.iter().chain(walked).filter_map(last).collect();
+        // Items of one list are not those of another one.
+        let mut in_items: BTreeMap<String, Count> = BTreeMap::new();
         for side in sides {
             let checks = side.with_rules(&|rule| as_check(rule, environment, true));
             for unit in units(&checks, environment) {
@@ -122,10 +133,16 @@ impl Found {
                 found.tested.merge(&unit.predicates);
                 found.fields.merge(&unit.tested);
                 let own = &unit.items;
-                // Each item of a list that is changed by itself has as many items as these statements need.
+                // Each item of a list that is changed by itself has as many items as these statements need, each of which holds or does not.
                 if all.nests {
-                    let of_item = own.violated.clone().and(&own.satisfied).without(&changed);
-                    found.items = found.items.and(&of_item);
+                    let lists = own.violated.names().filter(|name| changed.contains(*name));
+                    let of_item = own.violated.clone().or(&own.satisfied).without(&changed);
+                    let lists: Vec<String> = lists.map(Into::into).collect();
+                    let lists = if lists.is_empty() { changed.iter().cloned().collect() } else { lists };
+                    for list in lists {
+                        let known: &mut Count = in_items.entry(list).or_default();
+                        *known = std::mem::take(known).and(&of_item);
+                    }
                     found.uncounted = found.uncounted.or_else(|| own.open.clone());
                 }
             }
@@ -133,6 +150,7 @@ impl Found {
             let others = side.with_rules(&|rule| as_check(rule, environment, false));
             for unit in units(&others, environment) {
                 let own = &unit.items;
+                found.elsewhere.merge(unit.objects());
                 found.items = found.items.and(&own.violated).and(&own.satisfied);
                 found.uncounted = found.uncounted.or_else(|| own.open.clone());
                 if own.violated_by_others || own.satisfied_by_others {
@@ -142,6 +160,8 @@ impl Found {
                 }
             }
         }
+        let in_items = in_items.into_values().fold(Count::default(), |most, own| most.or(&own));
+        found.items = found.items.and(&in_items);
         if looks_back(sides, environment) {
             // The former object decides about what is there already.
             let mut former = found.reads.object.clone();

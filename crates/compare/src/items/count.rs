@@ -57,6 +57,11 @@ impl Count {
         Count { total: lists.values().sum(), any: 0, lists }
     }
 
+    /// The names of lists of which it is known how many items there are.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.lists.keys().map(String::as_str)
+    }
+
     /// Items of the lists of a name.
     pub fn most(&self, list: &str) -> usize {
         self.lists.get(list).copied().unwrap_or_default() + self.any

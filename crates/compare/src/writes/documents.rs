@@ -4,7 +4,9 @@
 //! conditions about scalars: of the object, and of the items of a list, which are then changed one by one. What such an item adds where it is not there
 //! is left out for the items behind it, so that is not followed.
 
-use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Writes, Written, schema_of};
+use super::{
+    At, BY_ITEM, COMPUTED, DEEPEST, Done, Positioned, Resolved, Unknown, Writer, Writes, Written, schema_of,
+};
 use crate::analysis::reads::Step;
 use crate::ir::mutate::{Json, Layer, Member, Merge, Node, Patch};
 use crate::ir::shape::Anchor;
@@ -188,6 +190,7 @@ impl<'r> Writer<'r> {
                     elements: self.elements.clone(),
                     holes: Vec::new(),
                     loops: self.loops.clone(),
+                    positioned: self.positioned.clone(),
                     ..*self
                 };
                 write(&mut inner)?;
@@ -195,6 +198,7 @@ impl<'r> Writer<'r> {
                 self.found.of_items.append(&mut inner.found.of_items);
                 self.found.nests |= inner.found.nests;
                 self.found.copied.append(&mut inner.found.copied);
+                self.found.deciding.append(&mut inner.found.deciding);
                 self.add(Written::Item);
                 Ok(())
             }
@@ -222,10 +226,18 @@ impl<'r> Writer<'r> {
                     at = At::Type(item);
                     continue;
                 }
-                // That of an element, in its own list.
+                // That of an element, in its own list or among those of several lists.
                 Resolved::List(_, item)
-                    if *token == POSITION && !is_last && self.elements == [self.path.clone()] =>
+                    if *token == POSITION
+                        && !is_last
+                        && self.elements.contains(&self.path)
+                        && (is_new || self.elements.len() == 1) =>
                 {
+                    if self.elements.len() > 1 {
+                        let (over, list) = (self.elements.clone(), self.path.clone());
+                        self.positioned = Some(list.clone());
+                        self.found.positioned.insert(Positioned { over, list });
+                    }
                     self.found.lists.insert(self.path.clone());
                     self.path.push(Step::Items);
                     self.add(Written::Shape);
@@ -275,7 +287,7 @@ impl<'r> Writer<'r> {
             match value {
                 Value::Map(map) => self.lists_in(map),
                 Value::List(_) => self.add(Written::WholeList),
-                _ => {}
+                _ => _ = self.found.inside.insert(self.path.clone()),
             }
             self.path.pop();
         }

@@ -288,6 +288,7 @@ impl<'r> Writer<'r> {
                 };
                 let path = &*path;
                 match op {
+                    "remove" if self.positioned.is_some() => Err(BY_ITEM),
                     "remove" => self.at_path(path, at, false, |own| {
                         own.add(Written::Shape);
                         Ok(())
@@ -377,6 +378,8 @@ impl<'r> Writer<'r> {
                     self.lists_in(map);
                 } else if let Some(Value::List(_)) = other.constant() {
                     self.add(Written::WholeList);
+                } else {
+                    self.found.inside.insert(self.path.clone());
                 }
             }
         }

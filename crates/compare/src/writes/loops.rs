@@ -5,7 +5,8 @@
 
 use std::cell::Cell;
 
-use super::{At, BY_ITEM, DEEPEST, Done, Resolved, Unknown, Writer, Written};
+use super::positions::{of_item, pointer};
+use super::{At, BY_ITEM, DEEPEST, Done, Positioned, Resolved, Unknown, Writer, Written};
 use crate::analysis::reads::Step;
 use crate::functions::registry::Operation;
 use crate::ir::Expr;
@@ -194,6 +195,19 @@ fn reads_position(condition: &Expr, binders: u32) -> bool {
     is_read.get()
 }
 
+/// A condition of each item of a list.
+fn of_each(range: Expr, body: Expr) -> Expr {
+    Expr::Comprehension(Box::new(Comprehension {
+        kind: ComprehensionKind::All,
+        range,
+        two: false,
+        keep: None,
+        body,
+        wraps: false,
+        item_keys: ItemKeys::default(),
+    }))
+}
+
 /// Whether a value is the key of the item of the innermost loop.
 fn is_item_key(expr: &Expr, key: &Str) -> bool {
     keys_of(expr).is_some_and(|(base, keys)| matches!(base, Expr::Local(0)) && keys == [key.clone()])
@@ -210,20 +224,20 @@ impl<'r> Writer<'r> {
     /// The same; `is_own`: it is about the item of the innermost loop alone.
     pub(super) fn deciding(&mut self, condition: &Expr, is_own: bool) -> Done {
         let mut condition = condition.clone();
-        if let Some((range, has_position)) = self.loops.last() {
-            // The position is a second value: what looks at it is not followed.
-            if *has_position && reads_position(&condition, 0) {
-                return Err(BY_ITEM);
+        if !self.loops.is_empty() {
+            let of_item = self.positioned.as_ref().and_then(|list| of_item(&condition, list));
+            let is_own = is_own || of_item.is_some();
+            if self.positioned.is_some() && of_item.is_none() {
+                self.looks_at_element(&condition, false)?;
             }
-            condition = Expr::Comprehension(Box::new(Comprehension {
-                kind: ComprehensionKind::All,
-                range: (*range).clone(),
-                two: false,
-                keep: None,
-                body: condition,
-                wraps: false,
-                item_keys: ItemKeys::default(),
-            }));
+            let Some((range, has_position)) = self.loops.last() else { return Err(BY_ITEM) };
+            condition = match of_item {
+                Some(own) if own.has_others => return Err(BY_ITEM),
+                Some(own) => of_each(own.list, own.condition),
+                // The position is a second value: what looks at it is not followed.
+                None if *has_position && reads_position(&condition, 0) => return Err(BY_ITEM),
+                None => of_each((*range).clone(), condition),
+            };
             if is_own {
                 self.found.of_items.push(condition);
                 return Ok(());
@@ -286,7 +300,11 @@ impl<'r> Writer<'r> {
 
     /// Operations for each item of a list, by its position in it.
     pub(super) fn operations_of_items(&mut self, l: &'r Comprehension, at: At<'r>, depth: usize) -> Done {
-        let place = list_place(&l.range).ok_or(BY_ITEM)?;
+        let over = lists_in_turn(&l.range).ok_or(BY_ITEM)?;
+        let (place, body) = match &*over {
+            [place] => (place.clone(), &l.body),
+            _ => self.by_position(&over, &l.body)?,
+        };
         let is_list =
             l.kind == ComprehensionKind::List && l.two && self.loops.is_empty() && !self.is_in_list();
         let mut of = at;
@@ -299,6 +317,10 @@ impl<'r> Writer<'r> {
             return Err(BY_ITEM);
         }
         self.loops.push((&l.range, true));
+        if over.len() > 1 {
+            self.positioned = Some(place.clone());
+            self.found.positioned.insert(Positioned { over, list: place.clone() });
+        }
         let outside = std::mem::replace(&mut self.path, place);
         let done = match &l.keep {
             Some(keep) => self.condition(keep),
@@ -307,7 +329,7 @@ impl<'r> Writer<'r> {
         let done = done.and_then(|()| {
             self.items(|own| {
                 own.add(Written::Shape);
-                let body = own.plain(&l.body);
+                let body = own.plain(body);
                 match body {
                     Expr::Make(make) if matches!(&**make, Make::Struct(..)) => {
                         own.operation(body, At::Type(item), depth + 1)
@@ -317,6 +339,7 @@ impl<'r> Writer<'r> {
             })
         });
         self.path = outside;
+        self.positioned = None;
         self.loops.pop();
         done
     }
@@ -326,16 +349,9 @@ impl<'r> Writer<'r> {
         let mut parts = Vec::new();
         self.addends(expr, &mut parts, 0)?;
         let [Some(before), None, Some(after)] = &*parts else { return Err(BY_ITEM) };
-        let mut own = String::new();
         let Some((Step::Items, above)) = self.path.split_last() else { return Err(BY_ITEM) };
-        for step in above {
-            match step {
-                Step::Key(key) if !key.contains(['/', '~']) => own.extend(["/", &**key]),
-                _ => return Err(BY_ITEM),
-            }
-        }
-        own.push('/');
-        match *before == own && after.len() > 1 {
+        let own = pointer(above).ok_or(BY_ITEM)?;
+        match *before == format!("{own}/") && after.len() > 1 {
             true => Ok(after.clone()),
             false => Err(BY_ITEM),
         }

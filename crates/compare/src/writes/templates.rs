@@ -230,6 +230,10 @@ impl<'r> Writer<'r> {
         let is_own = about != About::Others && !self.found.places.iter().skip(known).any(is_elsewhere);
         // What fails for one element ends the loop for all.
         let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
+        if self.positioned.is_some() {
+            admit.clone().try_for_each(|one| self.looks_at_element_in(one))?;
+            self.positioned = None;
+        }
         let parts = admit.flat_map(|one| [&one.key, &one.value]);
         self.found.may_fail |= parts.into_iter().any(|part| self.may_fail_in(part))
             || holes.iter().any(|hole| self.may_fail_of(&hole.query));
@@ -245,6 +249,18 @@ impl<'r> Writer<'r> {
         self.found.each.push((check, is_own));
         self.elements = Vec::new();
         Ok(())
+    }
+
+    fn looks_at_element_in(&mut self, condition: &Condition) -> Done {
+        use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
+        let as_set = matches!(condition.operator, Some(AllIn | AllNotIn | AnyIn | AnyNotIn | In | NotIn));
+        [&condition.key, &condition.value].into_iter().try_for_each(|template| match template {
+            Template::Const(_) => Ok(()),
+            Template::Whole(hole) => {
+                self.looks_at_element(hole.query.expr.as_ref().map_err(|_| BY_ITEM)?, as_set)
+            }
+            _ => Err(BY_ITEM),
+        })
     }
 
     fn may_fail_in(&self, template: &Template) -> bool {

@@ -19,6 +19,7 @@ mod lists;
 mod numbers;
 mod outside;
 mod pairs;
+mod positions;
 mod questions;
 mod soundness;
 mod texts;

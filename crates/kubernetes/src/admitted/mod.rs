@@ -19,6 +19,7 @@ mod filled;
 mod formats;
 mod kinds;
 mod local;
+mod nameless;
 mod pods;
 mod smallest;
 mod table;
@@ -36,6 +37,7 @@ use crate::value::{Map, Str, Value};
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
+pub use nameless::has_nameless;
 pub use smallest::{always, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 

@@ -149,6 +149,12 @@ pub fn needed(name: &str) -> Vec<&'static str> {
     fields
 }
 
+/// Whether an object of a type, with its defaults, has to have a field.
+pub fn is_required(name: &str, field: &str) -> bool {
+    let found = all().get(name).and_then(|rules| rules.of(field));
+    found.is_some_and(|rules| rules.iter().any(|rule| matches!(rule, Rule::Required)))
+}
+
 /// The groups of fields of which an object of a type has to have one.
 pub fn groups(name: &str) -> impl Iterator<Item = &'static Words> {
     let rules = all().get(name).and_then(|rules| rules.of("*")).unwrap_or_default();

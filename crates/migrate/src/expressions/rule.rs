@@ -64,7 +64,7 @@ pub enum Readers {
 /// # Errors
 /// A construct that cannot be said.
 pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
-    let mut scope = Scope::new(cx, rule.origin.clone());
+    let mut scope = Scope::new(cx, rule);
     scope.bindings = rule.bindings.to_vec();
     // What its pattern does not apply to is not changed.
     scope.is_exact = readers == Readers::None;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ephor_analysis::tree::Tree;
+
 use crate::cel::build::{name, select};
 use crate::cel::is_same;
 use crate::cel_tree::Node;
-use crate::ir::Origin;
+use crate::ir::{Origin, Rule};
 use crate::value::Str;
 use crate::value::names::is_word_of_expressions;
 
@@ -54,14 +56,27 @@ pub struct Scope<'c> {
     pub unanswered: Vec<Origin>,
     /// Whether what a pattern does not apply to does not match it.
     pub is_exact: bool,
+    /// Whether lists that are walked one after the other stay in their order: positions are read.
+    pub is_in_order: bool,
 }
 
 /// Rules that nest deeper are refused.
 pub const MAX_DEPTH: usize = 128;
 
+/// Whether a part of a rule names the position of an element.
+fn reads_positions(part: &Tree) -> bool {
+    match part {
+        Tree::None | Tree::Scalar(_) => false,
+        Tree::Text(text) => text.contains("elementIndex"),
+        Tree::List(parts) => parts.iter().any(reads_positions),
+        Tree::Map(parts) => parts.iter().any(|(_, part)| reads_positions(part)),
+        Tree::Node(node) => node.fields.iter().any(|(_, part)| reads_positions(part)),
+    }
+}
+
 impl<'c> Scope<'c> {
     /// At the start of a rule.
-    pub fn new(cx: &'c Context, place: Origin) -> Scope<'c> {
+    pub fn new(cx: &'c Context, rule: &Rule) -> Scope<'c> {
         Scope {
             cx,
             wild: false,
@@ -70,7 +85,7 @@ impl<'c> Scope<'c> {
                 true => Ty::Any,
                 false => Ty::of_kinds(&cx.kinds, &cx.types),
             },
-            place,
+            place: rule.origin.clone(),
             loops: Vec::new(),
             names: BTreeMap::new(),
             shared: Vec::new(),
@@ -81,6 +96,7 @@ impl<'c> Scope<'c> {
             left_out: Vec::new(),
             unanswered: Vec::new(),
             is_exact: false,
+            is_in_order: Tree::of(rule).is_some_and(|rule| reads_positions(&rule)),
         }
     }
 

@@ -11,10 +11,12 @@ use crate::expressions::Refusal;
 use crate::expressions::each::{Entered, InLoop, Reading};
 use crate::ir::mutate::{Change, PatchLoop};
 use crate::ir::{Origin, Rule};
+use crate::kubernetes::admitted::needed;
+use crate::kubernetes::schema::{Type, Types};
 use crate::lower::template::text;
 use crate::value::{Str, Value};
 
-use super::constant::Place;
+use super::constant::{Place, joined};
 use super::json;
 
 /// The expressions of a loop, in order, and the path of its list.
@@ -23,6 +25,8 @@ pub struct Patches {
     pub expression: String,
     /// Where the list is in a JSON patch.
     pub list: String,
+    /// Whether an element may write behind the last item of another list than its own.
+    pub is_behind: bool,
 }
 
 struct Writer<'w> {
@@ -30,6 +34,8 @@ struct Writer<'w> {
     object: &'w Place,
     /// The lists around, from the outermost: place, name of an element, name of its position.
     around: Around,
+    /// Whether an element may write behind the last item of another list than its own.
+    is_behind: bool,
 }
 
 /// The expression of a loop of JSON patches.
@@ -44,10 +50,10 @@ pub fn patches(
     names: &[Str],
     context: &Context,
 ) -> Result<Patches, Refusal> {
-    let mut writer = Writer { context, object, around: Vec::new() };
+    let mut writer = Writer { context, object, around: Vec::new(), is_behind: false };
     let mut each = InLoop::new(rule, context, Reading::Named);
     let (expression, list) = writer.one(own, written, names, &mut each)?;
-    Ok(Patches { expression, list })
+    Ok(Patches { expression, list, is_behind: writer.is_behind })
 }
 
 type Around = Vec<(Option<Place>, Str, Str)>;
@@ -110,6 +116,12 @@ impl Writer<'_> {
         let each = RefCell::new(each);
         let fill = |written: &str| each.borrow_mut().value(&text(&written.into(), &names));
         let around = self.around.clone();
+        let types = &self.context.types;
+        let written = ephor_document::yaml_value(patch).ok();
+        let operations = written.as_ref().and_then(Value::as_list).unwrap_or_default();
+        let adds = operations.iter().all(|one| one.text_at(&["op"]) == "add");
+        // What is done behind the last item of the list.
+        let behind = RefCell::new(None);
         let positions = |place: &Place, key: &str| match position_of(key) {
             None => json::numbers(place, key, &no),
             Some(level) => {
@@ -118,12 +130,19 @@ impl Writer<'_> {
                     Some((Some(list), var, position)) if list.path() == place.path() => {
                         Ok(Some(list.at(var, position)))
                     }
+                    Some((None, _, position)) if adds && is_never_bare(place, types) => {
+                        let list = place.value();
+                        behind.replace(Some(format!(
+                            "{position} >= {list}.size() ? [JSONPatch{{op: 'add', path: {}, value: {{}}}}]",
+                            joined(&place.path(), "/-")
+                        )));
+                        Ok(Some(place.at(&format!("{list}[{position}]"), position)))
+                    }
                     _ => Err(no("the position of an element in another list than its own")),
                 }
             }
         };
-        let found =
-            json::expressions(patch, (self.object, true), &self.context.types, &origin, &fill, &positions)?;
+        let found = json::expressions(patch, (self.object, true), types, &origin, &fill, &positions)?;
         if !found.tests.is_empty() {
             return Err(no("the operation `test` of a JSON patch in a loop"));
         }
@@ -142,8 +161,21 @@ impl Writer<'_> {
         if out.iter().any(|one| one.contains("? ") && !one.contains("string(") && !one.ends_with(": [])")) {
             return Err(no("a loop that adds to what may be absent, outside of its elements"));
         }
-        Ok(out)
+        let behind = behind.into_inner();
+        self.is_behind |= behind.is_some();
+        Ok(match behind {
+            Some(behind) => out.into_iter().map(|one| format!("({behind} : {one})")).collect(),
+            None => out,
+        })
     }
+}
+
+/// Whether a list that is always there has items that an API server refuses where they are bare: an operation behind the last one puts such an item
+/// there.
+fn is_never_bare(list: &Place, types: &Types) -> bool {
+    let Some(Type::List(_, item)) = &list.ty else { return false };
+    let Type::Named(name, _) = &**item else { return false };
+    list.is_there().is_none() && types.named(name).is_some() && !needed(name).is_empty()
 }
 
 /// The level of a position: `{{elementIndex}}` = the innermost, `{{elementIndex0}}` = the outermost.

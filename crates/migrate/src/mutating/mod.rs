@@ -12,6 +12,7 @@ mod merge;
 mod merge_loops;
 pub mod targets;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use ephor_api::autogen::Computed;
@@ -119,6 +120,12 @@ pub fn own_variables(converted: &Converted) -> Vec<Variable> {
     converted.variables.iter().map(one).collect()
 }
 
+/// What stands above a mutation that writes into one list by positions in several.
+const BEHIND: [&str; 2] = [
+    "# As in the old policy, positions are those among all these lists: an element behind the last",
+    "# item of the list that is changed adds one without a name, which an API server refuses.",
+];
+
 /// The changes of a rule.
 struct Changes {
     /// The mutations.
@@ -147,14 +154,10 @@ fn changes(
     let types = &source.options.types;
     let object = Place::object(kind, types);
     let (mut mutations, mut pattern, mut tests) = (Vec::new(), None, Vec::new());
-    let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
+    let comments = RefCell::new(source.original.comments(&format!("spec.rules[{at}]")));
     let mut add = |is_json: bool, expression: &str, place: &str| {
-        comments.push(format!("# from {}", source.original.short_place(place)));
-        mutations.push(Mutation {
-            comments: std::mem::take(&mut comments),
-            is_json,
-            expression: laid_out(expression),
-        });
+        comments.borrow_mut().push(format!("# from {}", source.original.short_place(place)));
+        mutations.push(Mutation { comments: comments.take(), is_json, expression: laid_out(expression) });
     };
     let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
     let names: Arc<[Str]> = rule.bindings.iter().chain(of_target).map(|b| b.name.clone()).collect();
@@ -187,11 +190,19 @@ fn changes(
             if touch || patches.len() != all.len() {
                 return refuse("loops over one list in a rule with context entries", "foreach");
             }
+            if patches.iter().any(|(one, _)| one.is_behind) {
+                comments.borrow_mut().extend(BEHIND.map(String::from));
+            }
             let texts: Vec<&str> = patches.iter().map(|(one, _)| one.expression.as_str()).collect();
             let place = patches.first().map(|(_, place)| place.clone()).unwrap_or_default();
             add(true, &texts.join(" + "), &place);
         } else {
-            patches.iter().for_each(|(one, place)| add(true, &one.expression, place));
+            for (one, place) in &patches {
+                if one.is_behind {
+                    comments.borrow_mut().extend(BEHIND.map(String::from));
+                }
+                add(true, &one.expression, place);
+            }
         }
     } else if let Some(patch) = part("patchStrategicMerge") {
         let origin = origin.key("patchStrategicMerge");

@@ -317,6 +317,51 @@ fn positions_of_another_list_than_that_of_the_loop_are_refused() {
 }
 
 #[test]
+fn an_element_of_several_lists_writes_at_its_position_in_one_of_them() {
+    let (text, word) = mutate(
+        "      foreach:
+      - list: request.object.spec.[initContainers, containers][]
+        preconditions: {all: [{key: '{{ element.image }}', operator: Equals, value: 'a*'}]}
+        patchesJson6902: |-
+          - {op: add, path: '/spec/containers/{{elementIndex}}/tty', value: true}
+",
+    );
+    assert_eq!(word, "proved relative", "{text}");
+    has(
+        &text,
+        &[
+            "# item of the list that is changed adds one without a name, which an API server refuses.",
+            // Positions count in the order of the old list.
+            "(object.spec.?initContainers.orValue([]) + object.spec.containers).transformList(index,",
+            "index >= object.spec.containers.size()",
+            "[JSONPatch{op: 'add', path: '/spec/containers/-', value: {}}]",
+            "path: '/spec/containers/' + string(index) + '/tty'",
+        ],
+    );
+}
+
+#[test]
+fn lists_whose_positions_are_read_stay_in_their_order() {
+    let check = |key: &str| {
+        let (text, ..) = migrated(&rule(
+            "Pod",
+            &format!(
+                "    validate: {{foreach: [{{list: 'request.object.spec.[initContainers, containers][]', deny: {{conditions: {{all: [{{key: '{key}', operator: Equals, value: 0}}, {{key: '{{{{ element.image }}}}', operator: Equals, value: x}}]}}}}}}]}}\n"
+            ),
+        ));
+        text
+    };
+    has(
+        &check("{{ elementIndex }}"),
+        &["expression: object.spec.?initContainers.orValue([]) + object.spec.containers"],
+    );
+    has(
+        &check("{{ length(element.name) }}"),
+        &["expression: object.spec.containers + object.spec.?initContainers.orValue([])"],
+    );
+}
+
+#[test]
 fn positions_in_paths_are_guarded_where_a_list_may_have_no_such_item() {
     let (text, word) =
         mutate("      patchesJson6902: |-\n        - {op: remove, path: /spec/tolerations/0}\n");
