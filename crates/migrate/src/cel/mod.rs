@@ -6,6 +6,7 @@
 pub mod build;
 mod contract;
 mod layout;
+pub mod macros;
 mod print;
 
 pub use print::{WIDTH, is_same, print};

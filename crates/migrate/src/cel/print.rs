@@ -11,6 +11,7 @@ use crate::value::Value;
 use super::build::{is_field, operands};
 use super::contract::{contract, is_negative, written};
 use super::layout::{Doc, render};
+use super::macros::variables;
 
 /// The width of expressions in policies.
 pub const WIDTH: usize = 100;
@@ -178,24 +179,11 @@ fn member(receiver: &Node, function: &str, args: &[Node]) -> Doc {
     arguments(head, function, args)
 }
 
-/// Loops over their variable and what is said of it; the name stays in the line.
-const LOOPS: &[&str] = &[
-    "all",
-    "exists",
-    "exists_one",
-    "filter",
-    "map",
-    "optMap",
-    "optFlatMap",
-    "sortBy",
-    "transformList",
-    "transformMap",
-];
-
 fn arguments(head: Doc, function: &str, args: &[Node]) -> Doc {
     match args {
         [] => Doc::Concat(vec![head, Doc::text("()")]),
-        [var, rest @ ..] if LOOPS.contains(&function) && !rest.is_empty() && var.as_ident().is_some() => {
+        // A loop over its variable and what is said of it: the name stays in the line.
+        [var, rest @ ..] if variables(function, args) > 0 && var.as_ident().is_some() => {
             let mut parts = Vec::new();
             for arg in rest {
                 parts.extend([Doc::text(","), Doc::Line(" "), doc(arg, TERNARY)]);

@@ -7,6 +7,7 @@
 use crate::cel::build::{
     all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,
 };
+use crate::cel::macros::variables;
 use crate::cel::{is_same, print};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::Prepared;
@@ -44,9 +45,8 @@ fn always_reads(node: &Node, path: &str) -> bool {
         },
         Kind::Call { function, target: Some(target), args } => match &**function {
             "orValue" => false,
-            "all" | "exists" | "filter" | "map" | "exists_one" | "transformMap" | "optMap" | "sortBy" => {
-                of(target)
-            }
+            // Nothing is read of the items of an empty list.
+            function if variables(function, args) > 0 => of(target),
             _ => of(target) || args.iter().any(of),
         },
         Kind::List { items, .. } => items.iter().any(of),

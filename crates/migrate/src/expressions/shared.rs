@@ -2,6 +2,7 @@
 //!
 //! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands under a name of its own; and
 //! the walks over trees that this needs.
+use crate::cel::macros::variables;
 use crate::cel::print;
 use crate::cel_tree::{Entry, Kind, Node};
 use crate::value::{Str, Value};
@@ -82,32 +83,10 @@ fn capitalized(name: &str) -> String {
 
 /// Calls `f` with every part that reads no variable of a loop around it, except the whole.
 fn closed(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
-    let is_macro = |function: &str, args: &[Node]| {
-        args.len() > 1
-            && matches!(
-                function,
-                "all"
-                    | "exists"
-                    | "exists_one"
-                    | "existsOne"
-                    | "filter"
-                    | "map"
-                    | "transformMap"
-                    | "transformList"
-                    | "optMap"
-                    | "sortBy"
-            )
-    };
-    // The position of an item, or the key of an entry, comes first.
-    let names = |function: &str, args: &[Node]| match function {
-        "transformMap" | "transformList" => 2,
-        "all" | "exists" | "existsOne" if args.len() == 3 => 2,
-        _ => 1,
-    };
     match &node.kind {
-        Kind::Call { function, target: Some(target), args } if is_macro(function, args) => {
+        Kind::Call { function, target: Some(target), args } if variables(function, args) > 0 => {
             visit(target, bound, f);
-            let (vars, bodies) = args.split_at(names(function, args).min(args.len()));
+            let (vars, bodies) = args.split_at(variables(function, args).min(args.len()));
             let before = bound.len();
             bound.extend(vars.iter().filter_map(Node::as_ident).cloned());
             bodies.iter().for_each(|body| visit(body, bound, f));
