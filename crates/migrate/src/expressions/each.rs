@@ -171,6 +171,15 @@ impl<'c> InLoop<'c> {
         Ok(whole(node, &self.scope))
     }
 
+    /// What YAML reads where a template stands in a text, in quotes or not.
+    ///
+    /// # Errors
+    /// The first construct that cannot be said in CEL, or a text that YAML may read as something else.
+    pub fn in_yaml(&mut self, own: &Template, is_quoted: bool) -> Result<String, Refusal> {
+        let node = super::read_by_yaml(own, is_quoted, &mut self.scope)?;
+        Ok(whole(node, &self.scope))
+    }
+
     /// A refusal at the place of the loop.
     pub fn refuse(&self, construct: &str, nearest: &str) -> Refusal {
         self.scope.refuse(construct, nearest)

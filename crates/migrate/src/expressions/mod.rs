@@ -36,6 +36,7 @@ mod term;
 mod texts;
 mod types;
 mod values;
+mod yaml;
 
 pub use message::outer_variables;
 
@@ -154,6 +155,15 @@ impl Refusal {
     pub fn new(construct: impl Into<Str>, place: Origin, nearest: impl Into<Str>) -> Refusal {
         Refusal { construct: construct.into(), place, nearest: nearest.into() }
     }
+
+    /// The refusal at another place, where it is at the one that this other place is a part of.
+    #[must_use]
+    pub fn moved(self, from: &Origin, to: &Origin) -> Refusal {
+        match self.place == *from {
+            true => Refusal { place: to.clone(), ..self },
+            false => self,
+        }
+    }
 }
 
 /// The expressions of a validate rule.
@@ -229,6 +239,32 @@ pub fn value(
     let val = template::template(own, &mut scope)?;
     let (node, _) = forms::plain(&val, &mut scope)?;
     Ok(whole(node, &scope))
+}
+
+/// What YAML reads where a template stands in a text, in quotes or not.
+///
+/// # Errors
+/// The first construct that cannot be said in CEL, or a text that YAML may read as something else.
+pub fn in_yaml(
+    own: &Template,
+    is_quoted: bool,
+    rule: &Rule,
+    context: &Context,
+) -> Result<String, Refusal> {
+    let mut scope = scope_of(rule, None, context);
+    let node = read_by_yaml(own, is_quoted, &mut scope)?;
+    Ok(whole(node, &scope))
+}
+
+fn read_by_yaml(
+    own: &Template,
+    is_quoted: bool,
+    scope: &mut scope::Scope<'_>,
+) -> Result<crate::cel_tree::Node, Refusal> {
+    match is_quoted {
+        true => yaml::quoted(own, scope),
+        false => yaml::unquoted(own, scope),
+    }
 }
 
 /// The value of a template as an optional, where it is one of two values that may both be missing.

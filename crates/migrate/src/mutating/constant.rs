@@ -217,10 +217,10 @@ impl Place {
             (Some(Type::Map(value, _)), None) => Some((**value).clone()),
             _ => None,
         };
-        // An API server writes these, whatever the schema says.
+        // An API server writes these, whatever the schema says; it writes no spec of a custom resource.
         let is_first = self.steps.is_empty() && self.text == "object";
-        let is_there =
-            field.is_some_and(|field| field.required) || (is_first && matches!(key, "metadata" | "spec"));
+        let is_written = is_first && (key == "metadata" || (key == "spec" && self.ty.is_some()));
+        let is_there = field.is_some_and(|field| field.required) || is_written;
         // What every admitted object of the kind has.
         let smallest = self.smallest.as_ref().and_then(|smallest| smallest.get(key)).cloned();
         let mut steps = self.steps.clone();

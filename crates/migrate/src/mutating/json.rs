@@ -9,9 +9,11 @@ use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
 use crate::ir::Origin;
 use crate::kubernetes::Types;
+use crate::value::variables::find_all_variables;
 use crate::value::{Map, Str, Value};
 
 use super::constant::{Fill, Place, constant, is_name, joined};
+use super::unquoted;
 
 /// The item of a list that a key of a path is the position of, if it is one.
 pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>, Refusal>;
@@ -96,9 +98,8 @@ pub fn expressions(
     positions: Positions<'_>,
 ) -> Result<Converted, Refusal> {
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
-    let written = ephor_document::yaml_value(patch).ok();
-    let operations = written.as_ref().and_then(Value::as_list);
-    let operations = operations.ok_or_else(|| refuse("a JSON patch that is no list".into()))?;
+    let written = unquoted::operations(patch).map_err(|what| refuse(what.into()))?;
+    let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST.into()))?;
     let patch = Patch { object, is_loop, types, fill, positions, refuse: &refuse };
     let mut out = Converted::default();
     for (at, one) in operations.iter().enumerate() {
@@ -137,8 +138,14 @@ impl Patch<'_> {
 
     /// The keys of a path, and whether it is the end of a list.
     fn keys(&self, path: &str) -> Result<(Vec<String>, bool), Refusal> {
-        let mut keys: Vec<String> =
-            path.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect();
+        if !path.is_empty() && !path.starts_with('/') {
+            return self.no("a path of a JSON patch that begins with a variable");
+        }
+        let unescaped = |key: &str| match key.contains("{{") {
+            true => key.into(),
+            false => key.replace("~1", "/").replace("~0", "~"),
+        };
+        let mut keys: Vec<String> = tokens(path).into_iter().skip(1).map(unescaped).collect();
         if keys.is_empty() || keys.iter().any(String::is_empty) {
             return self.no("a path of a JSON patch without keys");
         }
@@ -315,6 +322,20 @@ impl Patch<'_> {
             Some(test) => format!("{test} && {same}"),
         })
     }
+}
+
+/// The tokens of a path; a slash in a variable belongs to it.
+fn tokens(path: &str) -> Vec<&str> {
+    let variables = find_all_variables(path);
+    let is_end = |at: usize| !variables.iter().any(|variable| variable.contains(&at));
+    let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| is_end(*at)).chain([path.len()]);
+    let mut from = 0;
+    let mut out = Vec::new();
+    for end in ends {
+        out.push(path.get(from..end).unwrap_or_default());
+        from = end + 1;
+    }
+    out
 }
 
 /// A value below keys that do not exist yet.

@@ -18,6 +18,7 @@ use crate::value::{Str, Value};
 
 use super::constant::{Place, joined};
 use super::json;
+use super::unquoted::unquoted;
 
 /// The expressions of a loop, in order, and the path of its list.
 pub struct Patches {
@@ -107,6 +108,7 @@ impl Writer<'_> {
         names: &[Str],
         each: &mut InLoop<'c>,
     ) -> Result<Vec<String>, Refusal> {
+        let of_loop = origin;
         let origin = origin.key("patchesJson6902");
         let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
         let Some(patch) = written.get("patchesJson6902").and_then(Value::as_str) else {
@@ -114,7 +116,13 @@ impl Writer<'_> {
         };
         let names: Arc<[Str]> = names.into();
         let each = RefCell::new(each);
-        let fill = |written: &str| each.borrow_mut().value(&text(&written.into(), &names));
+        let fill = |written: &str| {
+            let is_quoted = unquoted(written).is_none();
+            let written = unquoted(written).unwrap_or(written);
+            let own = text(&written.into(), &names);
+            let found = each.borrow_mut().in_yaml(&own, is_quoted);
+            found.map_err(|refusal| refusal.moved(of_loop, &origin))
+        };
         let around = self.around.clone();
         let types = &self.context.types;
         let written = ephor_document::yaml_value(patch).ok();

@@ -11,6 +11,7 @@ mod loops;
 mod merge;
 mod merge_loops;
 pub mod targets;
+mod unquoted;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use ephor_api::autogen::Computed;
 use crate::cel::laid_out;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
-use crate::expressions::{Context, Converted, Refusal, convert_conditions, value};
+use crate::expressions::{Context, Converted, Refusal, convert_conditions, in_yaml, value};
 use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
 use crate::lower::template::text;
@@ -30,6 +31,7 @@ use crate::text::{Item, Map, Node, write};
 use crate::validating::{VERSION, common};
 use crate::value::{Str, Value};
 use constant::Place;
+use unquoted::unquoted;
 
 /// A mutation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,6 +220,12 @@ fn changes(
         let origin = origin.key("patchesJson6902");
         let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
         let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
+        let fill = |written: &str| {
+            let is_quoted = unquoted(written).is_none();
+            let written = unquoted(written).unwrap_or(written);
+            let own = text(&written.into(), &names);
+            in_yaml(&own, is_quoted, rule, context).map_err(|refusal| refusal.moved(&rule.origin, &origin))
+        };
         let found = json::expressions(patch, (&object, false), types, &origin, &fill, &positions)?;
         found.operations.iter().for_each(|text| add(true, text, &origin.path));
         let condition =

@@ -1,0 +1,91 @@
+//! Values that variables put into a text which YAML reads afterwards: that of a JSON patch.
+//!
+//! In: a template, and whether it stands in quotes there. Out: what YAML reads. In quotes that is the text; without them it is the value where it is a
+//! number, a truth value, a list or an object, and a text only where YAML reads it as the same text. Semantics: `docs/variables.md`, "Variables",
+//! and `docs/mutate.md`, "JSON patches".
+
+use crate::cel::build::choose;
+use crate::cel_tree::{Kind, Node};
+use crate::ir::Template;
+use crate::ir::template::Part;
+use crate::value::Value;
+
+use super::Refusal;
+use super::forms::{literal, plain, ty_of};
+use super::scope::Scope;
+use super::template::{as_text, query, template};
+use super::term::Val;
+use super::types::Ty;
+
+/// What YAML reads for a template in quotes.
+///
+/// # Errors
+/// It cannot be said, or is no text.
+pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+    let val = template(own, scope)?;
+    let is_open = matches!(ty_of(&val), Ty::List(_) | Ty::Map(_) | Ty::Object(_));
+    if is_open && !matches!(own, Template::Text(_)) {
+        return Err(scope.refuse("a list or an object in quotes in the text of a JSON patch", "leave the quotes out"));
+    }
+    Ok(as_text(&val, scope)?.0)
+}
+
+/// What YAML reads for a template without quotes.
+///
+/// # Errors
+/// It cannot be said, or is a text that YAML may read as something else.
+pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+    if let Template::Text(text) = own {
+        // A number before its unit.
+        if let [Part::Hole(number), Part::Literal(unit)] = &*text.parts
+            && is_unit(unit)
+        {
+            let val = query(number, scope)?;
+            if matches!(ty_of(&val), Ty::Int | Ty::Double) {
+                return Ok(as_text(&template(own, scope)?, scope)?.0);
+            }
+        }
+    }
+    let val = template(own, scope)?;
+    let is_value = matches!(ty_of(&val), Ty::Int | Ty::Double | Ty::Bool | Ty::List(_) | Ty::Map(_) | Ty::Object(_));
+    let is_null = matches!(&val, Val::Const(Value::Null));
+    let (node, _) = plain(&val, scope)?;
+    if is_value || is_null {
+        return Ok(node);
+    }
+    read(&node).ok_or_else(|| {
+        scope.refuse("a variable without quotes whose text YAML may read as something else", "put it in quotes")
+    })
+}
+
+/// Whether a text behind a number makes a text of it.
+fn is_unit(text: &str) -> bool {
+    matches!(text, "m" | "k" | "M" | "G" | "T" | "P" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "s" | "h" | "%")
+}
+
+/// What YAML reads for an expression of constants, where that is known: texts that it reads as they are, and what is JSON anyway.
+fn read(node: &Node) -> Option<Node> {
+    match &node.kind {
+        Kind::Const(Value::Str(text)) => {
+            let read = ephor_document::yaml_value(&format!("- {text}")).ok()?;
+            (read == Value::list(vec![Value::Str(text.clone())])).then(|| node.clone())
+        }
+        Kind::Call { function, target: None, args } => match (&**function, &args[..]) {
+            ("_?_:_", [test, then, other]) => Some(choose(test.clone(), read(then)?, read(other)?)),
+            _ => None,
+        },
+        Kind::Call { function, target: Some(target), args } if is_json(target, function) => {
+            let [Node { kind: Kind::Const(Value::Str(text)), .. }] = &args[..] else { return None };
+            match ephor_document::json::parse(text).ok()? {
+                Value::Str(_) | Value::Null => None,
+                value => Some(literal(&value)),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether a function reads JSON.
+fn is_json(target: &Node, function: &str) -> bool {
+    function == "unmarshal" && target.as_ident().is_some_and(|name| **name == *"json")
+}
