@@ -5,6 +5,7 @@
 //! requests, or a [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
 //! `docs/jmespath.md`, `docs/validate.md` on one side, `docs/cel.md` on the other.
 
+mod alternatives;
 mod api_call;
 mod bindings;
 mod certificates;
@@ -39,6 +40,7 @@ mod values;
 mod yaml;
 
 pub use message::outer_variables;
+pub use shared::children;
 
 use std::sync::Arc;
 
@@ -245,12 +247,7 @@ pub fn value(
 ///
 /// # Errors
 /// The first construct that cannot be said in CEL, or a text that YAML may read as something else.
-pub fn in_yaml(
-    own: &Template,
-    is_quoted: bool,
-    rule: &Rule,
-    context: &Context,
-) -> Result<String, Refusal> {
+pub fn in_yaml(own: &Template, is_quoted: bool, rule: &Rule, context: &Context) -> Result<String, Refusal> {
     let mut scope = scope_of(rule, None, context);
     let node = read_by_yaml(own, is_quoted, &mut scope)?;
     Ok(whole(node, &scope))

@@ -104,6 +104,8 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let (node, faults) = plain(val, scope)?;
     let node = match &ty {
         Ty::Text => node,
+        // `string` writes a million as `1e+06`.
+        Ty::Double if scope.cx.target == super::Target::Kyverno => json(node),
         Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
             call("string", vec![node])
         }

@@ -13,6 +13,7 @@ use crate::value::quantity::Quantity;
 use crate::value::{Map, Str, Value, duration};
 
 use super::Refusal;
+use super::alternatives::{alternative, json};
 use super::compare::compare;
 use super::forms::{plain, truthy, ty_of};
 use super::functions;
@@ -134,6 +135,7 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             Ok(Val::Record(pairs?))
         }
         Expr::UnlessNull(sides) => value(&sides[1], locals, scope),
+        Expr::Call { .. } if let Some(found) = json(expr) => Ok(Val::Const(found)),
         Expr::Call { function, args } => {
             let args: Result<Vec<Val>, Refusal> = args.iter().map(|arg| value(arg, locals, scope)).collect();
             let args = args?;
@@ -211,29 +213,6 @@ pub fn member(val: &Val, key: &Str, scope: &mut Scope<'_>) -> Result<Val, Refusa
 /// The inner variable that a key stands for.
 pub fn inner_of<'s>(key: &str, prefix: &str, scope: &'s Scope<'_>) -> Option<&'s Val> {
     scope.inner.get(key.strip_prefix(prefix)?.parse::<usize>().ok()?)
-}
-
-/// `test && 'one' || 'other'`: one of two values.
-fn alternative(
-    sides: &[Expr; 2],
-    locals: &mut Vec<Val>,
-    scope: &mut Scope<'_>,
-) -> Result<Option<Val>, Refusal> {
-    let first = match &sides[0] {
-        Expr::Rescue { expr, .. } => expr,
-        first => first,
-    };
-    let (Expr::And(first), other) = (first, &sides[1]) else { return Ok(None) };
-    let Some(one) = first[1].constant().filter(|one| is_true(one) && one.as_bool().is_none()) else {
-        return Ok(None);
-    };
-    let test = value(&first[0], locals, scope)?;
-    let test = truthy(&test, scope)?;
-    let other = value(other, locals, scope)?;
-    let ty = ty_of(&Val::Const(one.clone())).common(ty_of(&other));
-    let (node, more) = plain(&other, scope)?;
-    let node = choose(test.node, super::forms::literal(one), node);
-    Ok(Some(Val::Node { node, ty, faults: test.faults.into_iter().chain(more).collect() }))
 }
 
 /// Whether an expression reads an object that is written.

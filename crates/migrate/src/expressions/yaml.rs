@@ -4,7 +4,7 @@
 //! number, a truth value, a list or an object, and a text only where YAML reads it as the same text. Semantics: `docs/variables.md`, "Variables",
 //! and `docs/mutate.md`, "JSON patches".
 
-use crate::cel::build::choose;
+use crate::cel::build::{call, choose, constant, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::template::Part;
@@ -13,8 +13,9 @@ use crate::value::Value;
 use super::Refusal;
 use super::forms::{literal, plain, ty_of};
 use super::scope::Scope;
+use super::shared::replaced;
 use super::template::{as_text, query, template};
-use super::term::Val;
+use super::term::{Faults, Val};
 use super::types::Ty;
 
 /// What YAML reads for a template in quotes.
@@ -25,9 +26,18 @@ pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
     let val = template(own, scope)?;
     let is_open = matches!(ty_of(&val), Ty::List(_) | Ty::Map(_) | Ty::Object(_));
     if is_open && !matches!(own, Template::Text(_)) {
-        return Err(scope.refuse("a list or an object in quotes in the text of a JSON patch", "leave the quotes out"));
+        return Err(
+            scope.refuse("a list or an object in quotes in the text of a JSON patch", "leave the quotes out")
+        );
     }
-    Ok(as_text(&val, scope)?.0)
+    match choice(&val, scope) {
+        Some((test, value)) => {
+            let ty = ty_of(&val);
+            let (value, _) = as_text(&Val::Node { node: value, ty, faults: Faults::new() }, scope)?;
+            Ok(choose(test, value, text("null")))
+        }
+        None => Ok(as_text(&val, scope)?.0),
+    }
 }
 
 /// What YAML reads for a template without quotes.
@@ -47,15 +57,42 @@ pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> 
         }
     }
     let val = template(own, scope)?;
-    let is_value = matches!(ty_of(&val), Ty::Int | Ty::Double | Ty::Bool | Ty::List(_) | Ty::Map(_) | Ty::Object(_));
+    let is_value =
+        matches!(ty_of(&val), Ty::Int | Ty::Double | Ty::Bool | Ty::List(_) | Ty::Map(_) | Ty::Object(_));
     let is_null = matches!(&val, Val::Const(Value::Null));
+    if let (true, Some((test, value))) = (is_value, choice(&val, scope)) {
+        return Ok(choose(test, call("dyn", vec![value]), constant(Value::Null)));
+    }
     let (node, _) = plain(&val, scope)?;
     if is_value || is_null {
         return Ok(node);
     }
     read(&node).ok_or_else(|| {
-        scope.refuse("a variable without quotes whose text YAML may read as something else", "put it in quotes")
+        scope.refuse(
+            "a variable without quotes whose text YAML may read as something else",
+            "put it in quotes",
+        )
     })
+}
+
+/// The test and the value of `test ? optional.of(value) : optional.none()`. None is null, which has a text, too.
+fn choice(val: &Val, scope: &Scope<'_>) -> Option<(Node, Node)> {
+    let Val::Optional { node, .. } = val else { return None };
+    let shared = scope.shared.iter().rev();
+    let node = shared.fold(node.clone(), |node, one| replaced(&node, &one.name, &one.node));
+    let Kind::Call { function, target: None, args } = node.kind else { return None };
+    let ("_?_:_", [test, some, none]) = (&*function, &args[..]) else { return None };
+    match (optional(some, "of"), optional(none, "none")) {
+        (Some([value]), Some([])) => Some((test.clone(), value.clone())),
+        _ => None,
+    }
+}
+
+/// The arguments of a function that gives optionals.
+fn optional<'n>(node: &'n Node, name: &str) -> Option<&'n [Node]> {
+    let Kind::Call { function, target: Some(target), args } = &node.kind else { return None };
+    let is_own = **function == *name && target.as_ident().is_some_and(|target| **target == *"optional");
+    is_own.then_some(&args[..])
 }
 
 /// Whether a text behind a number makes a text of it.

@@ -5,6 +5,8 @@
 //! what is read, where an API server would copy null. A `test`
 //! is a condition of the whole patch: of the object as it was, so that no operation before it may change what it reads. Semantics: `docs/mutate.md`.
 
+use std::cell::RefCell;
+
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
 use crate::ir::Origin;
@@ -13,6 +15,7 @@ use crate::value::variables::find_all_variables;
 use crate::value::{Map, Str, Value};
 
 use super::constant::{Fill, Place, constant, is_name, joined};
+use super::order::{self, Step};
 use super::unquoted;
 
 /// The item of a list that a key of a path is the position of, if it is one.
@@ -47,13 +50,19 @@ pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Re
 
 /// Adds a member whose key is a variable.
 fn keyed(place: &Place, key: &str, value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
-    let name = fill(key)?;
+    let grouped = |text: String| if text.contains(" ? ") { format!("({text})") } else { text };
+    let token = grouped(fill(key)?);
     let value = constant(value, fill)?;
     let own =
-        format!("[JSONPatch{{op: 'add', path: {} + {name}, value: {value}}}]", joined(&place.path(), "/"));
+        format!("[JSONPatch{{op: 'add', path: {} + {token}, value: {value}}}]", joined(&place.path(), "/"));
     Ok(match place.is_there() {
         None => own,
         Some(test) => {
+            // The key itself has no escapes.
+            let name = match key.contains('~') {
+                true => format!("({token}).replace('~1', '/').replace('~0', '~')"),
+                false => token,
+            };
             let above = set_text(place, &format!("{{{name}: {value}}}"))?;
             format!("{test} ? {own} : {above}")
         }
@@ -100,15 +109,32 @@ pub fn expressions(
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
     let written = unquoted::operations(patch).map_err(|what| refuse(what.into()))?;
     let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST.into()))?;
-    let patch = Patch { object, is_loop, types, fill, positions, refuse: &refuse };
-    let mut out = Converted::default();
+    let filled = RefCell::new(Vec::new());
+    let fill = |written: &str| {
+        let text = fill(written)?;
+        filled.borrow_mut().push(text.clone());
+        Ok(text)
+    };
+    let patch = Patch { object, is_loop, types, fill: &fill, positions, refuse: &refuse };
+    let (mut out, mut steps) = (Converted::default(), Vec::new());
     for (at, one) in operations.iter().enumerate() {
         if one.text_at(&["op"]) == "test" {
             out.tests.push(patch.test(one, operations.get(..at).unwrap_or_default())?);
         } else {
-            out.operations.push(patch.operation(one)?);
+            let text = patch.operation(one)?;
+            let reads = filled.take().iter().flat_map(|text| order::read_by(text)).collect();
+            let moved = (one.text_at(&["op"]) == "move").then(|| one.text_at(&["from"]));
+            let writes = moved.into_iter().chain([one.text_at(&["path"])]).map(order::keys).collect();
+            steps.push(Step { text, reads, writes });
         }
     }
+    out.operations = match is_loop {
+        // There all of them are one mutation.
+        true => steps.into_iter().map(|step| step.text).collect(),
+        false => order::ordered(steps).ok_or_else(|| {
+            refuse("operations of a JSON patch that read what others of them change".into())
+        })?,
+    };
     Ok(out)
 }
 
@@ -349,12 +375,7 @@ fn nested(keys: &[String], appends: bool, value: &Value) -> Value {
 
 /// Whether one of two paths may lead through what the other one leads to. Items of a list change their positions.
 fn meet(a: &str, b: &str) -> bool {
-    let of = |path: &str| -> Vec<String> {
-        let is_key = |key: &&str| *key != "-" && key.parse::<i64>().is_err() && !key.contains("{{");
-        path.split('/').skip(1).take_while(is_key).map(String::from).collect()
-    };
-    let (a, b) = (of(a), of(b));
-    a.iter().zip(&b).all(|(a, b)| a == b)
+    order::keys(a).iter().zip(&order::keys(b)).all(|(a, b)| a == b)
 }
 
 /// Keys as a query reads them: `.spec.rules[0].host`.

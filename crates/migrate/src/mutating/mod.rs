@@ -10,6 +10,7 @@ mod json;
 mod loops;
 mod merge;
 mod merge_loops;
+mod order;
 pub mod targets;
 mod unquoted;
 

@@ -32,10 +32,15 @@ pub fn operations(patch: &str) -> Result<Value, &'static str> {
         return ephor_document::yaml_value(patch).map_err(|_| NO_LIST);
     }
     let name = unused(patch);
-    let found = ephor_document::yaml_value(&replaced(patch, &name, "")).map_err(|_| NO_LIST)?;
+    let found = ephor_document::yaml_value(&replaced(patch, &name, &|_| false)).map_err(|_| NO_LIST)?;
     let reader = Reader { name: &name, holes: &holes };
-    // A comma ends what stands in braces, and nothing else.
-    let in_blocks = ephor_document::yaml_value(&replaced(patch, &name, ","))
+    let is_part = |number| {
+        let word = word(&name, number);
+        let whole = [word.clone(), format!("{TAG}{word}")];
+        !found.any_text(&|text| whole.iter().any(|whole| **whole == *text))
+    };
+    // A comma ends a text that stands in braces without quotes, and no other one.
+    let in_blocks = ephor_document::yaml_value(&replaced(patch, &name, &is_part))
         .is_ok_and(|other| reader.without_commas(&other) == found);
     reader.of(&found, in_blocks)
 }
@@ -45,13 +50,14 @@ fn unused(patch: &str) -> String {
     (0..).map(|n| format!("variable{n}x")).find(|name| !patch.contains(name)).unwrap_or_default()
 }
 
-/// The text with a tag and a word for each variable.
-fn replaced(patch: &str, name: &str, behind: &str) -> String {
+/// The text with a tag and a word for each variable, and a comma behind some of them.
+fn replaced(patch: &str, name: &str, has_comma: &dyn Fn(usize) -> bool) -> String {
     let mut out = String::new();
     let mut from = 0;
     for (number, at) in find_all_variables(patch).into_iter().enumerate() {
         out.push_str(patch.get(from..at.start).unwrap_or_default());
-        out.push_str(&format!("{TAG}{}{behind}", word(name, number)));
+        let comma = if has_comma(number) { "," } else { "" };
+        out.push_str(&format!("{TAG}{}{comma}", word(name, number)));
         from = at.end;
     }
     out.push_str(patch.get(from..).unwrap_or_default());
@@ -74,7 +80,8 @@ impl Reader<'_> {
         Ok(match value {
             Value::Str(text) if text.contains(self.name) => self.text(text, in_blocks)?.as_str().into(),
             Value::List(items) => {
-                let items: Result<Vec<Value>, _> = items.iter().map(|item| self.of(item, in_blocks)).collect();
+                let items: Result<Vec<Value>, _> =
+                    items.iter().map(|item| self.of(item, in_blocks)).collect();
                 Value::list(items?)
             }
             Value::Map(fields) => {
@@ -109,6 +116,7 @@ impl Reader<'_> {
         }
     }
 
+    /// A value without the commas behind variables.
     fn without_commas(&self, value: &Value) -> Value {
         let bare = |text: &str| {
             self.holes.iter().enumerate().fold(text.to_string(), |text, (number, _)| {
@@ -162,6 +170,7 @@ mod tests {
     #[test]
     fn variables_that_are_keys_or_parts_of_texts_in_braces_are_nothing() {
         assert_eq!(operations("- {{ x }}: b"), Err("a variable in a key of a JSON patch"));
+        assert_eq!(value("- {value: {{ x }}, path: \"/{{ y }}\"}").as_deref(), Some("MARK{{ x }}"));
         let braces = operations("- {value: a-{{ x }}, op: add}");
         assert_eq!(braces, Err("a variable in a text in braces, without quotes"));
     }
