@@ -37,8 +37,12 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     }
     let lowered = ephor_lower::policy::cleanup(document);
     let found = of_stored(&lowered.when, lowered.unless.as_ref(), &options.kinds)?;
+    let name = document.text_at(&["metadata", "name"]);
+    let namespace = Some(document.text_at(&["metadata", "namespace"]))
+        .filter(|_| document.text_at(&["kind"]) == "CleanupPolicy");
     let context = Context {
         kinds: found.kinds.clone(),
+        namespace: namespace.map(Str::from),
         ..Context::new(Target::Kyverno, found.kinds.clone(), options.types.clone())
     };
     let converted = preconditions(document, &context)?;
@@ -67,9 +71,6 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
         spec.push("variables", Node::list(list));
     }
     spec.push_some("conditions", conditions(&all));
-    let name = document.text_at(&["metadata", "name"]);
-    let namespace = Some(document.text_at(&["metadata", "namespace"]))
-        .filter(|_| document.text_at(&["kind"]) == "CleanupPolicy");
     let kind = if namespace.is_some() { "NamespacedDeletingPolicy" } else { "DeletingPolicy" };
     let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
     out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));

@@ -245,6 +245,9 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
 /// What a rule calls a target that depends on the request: both policies write it into annotations of the request's object.
 fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Option<Pair> {
     let found = draft.targets.as_ref().and_then(|targets| targets.expression.as_ref())?;
+    if found.by.is_empty() {
+        return None;
+    }
     // Deletions change no object.
     let deletes = draft.matching.deletions() == Deletions::Only;
     let of_object = |text: &str| match deletes {

@@ -4,7 +4,7 @@
 //! other; a list is built only where it is needed as one.
 
 use crate::cel::build::{
-    all, any, binary, boolean, constant, constant_bool, int, list, method, name, not, over,
+    all, any, binary, boolean, constant_bool, int, list, method, name, not, over,
 };
 use crate::cel_tree::{Kind, Node};
 use crate::value::Value;
@@ -405,7 +405,7 @@ pub fn source(val: &Val) -> (Node, Faults) {
         }
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
         Val::Keys(..) => map_source(val),
-        Val::Const(v) => (constant(v.clone()), Faults::new()),
+        Val::Const(v) => (super::forms::literal(v), Faults::new()),
         _ => (list(Vec::new()), Faults::new()),
     }
 }
