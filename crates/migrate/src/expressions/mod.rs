@@ -31,6 +31,7 @@ mod root;
 mod rule;
 mod scope;
 mod shared;
+mod slices;
 
 mod template;
 mod term;

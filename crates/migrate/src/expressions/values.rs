@@ -21,6 +21,7 @@ use super::lists::{built, is_list};
 use super::membership::may_be_wild;
 use super::root::root;
 use super::scope::{MAX_DEPTH, Scope};
+use super::slices::slice;
 use super::template::{INNER, INNER_KEY};
 use super::term::{ABSORBED, Faults, Loop, Path, Test, Val};
 use super::types::Ty;
@@ -150,6 +151,10 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             }
             Ok(found)
         }
+        Expr::Slice { base, bounds } => {
+            let base = value(base, locals, scope)?;
+            slice(&base, bounds, scope)
+        }
         Expr::Higher { function, args, .. } => functions::higher(function.name, args, locals, scope),
         other => Err(unknown(other, scope)),
     }
@@ -157,7 +162,6 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
 
 fn unknown(expr: &Expr, scope: &Scope<'_>) -> Refusal {
     let what = match expr {
-        Expr::Slice { .. } => "a slice of a list",
         Expr::Fail { text, .. } => {
             return scope.refuse(format!("an expression that fails ({text})"), "correct the expression");
         }
