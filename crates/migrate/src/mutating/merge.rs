@@ -18,8 +18,8 @@ use super::anchors::{
 };
 use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use super::decided::without_test;
+use super::inside::{ITEM, Inside};
 use super::json::{add_item, remove, set};
-use super::loops::over_items;
 
 /// What a patch becomes.
 #[derive(Debug, Default)]
@@ -50,15 +50,6 @@ struct Writer<'w> {
     elements: [bool; 2],
 }
 
-/// Items of a list that are changed.
-#[derive(Clone)]
-struct Inside {
-    list: Place,
-    var: String,
-    test: String,
-    is_element: bool,
-}
-
 /// The elements of a list that a loop is about.
 pub struct Chosen<'c> {
     /// The list.
@@ -73,9 +64,6 @@ pub struct Chosen<'c> {
 
 /// What fills texts with variables in that may have no value.
 pub type Optional<'f> = &'f dyn Fn(&str) -> Result<Option<String>, Refusal>;
-
-/// The name of an item in expressions.
-const ITEM: &str = "item";
 
 /// What a patch becomes for objects of a kind.
 ///
@@ -352,24 +340,15 @@ impl Writer<'_> {
             self.elements[1] |= !self.inside.as_ref().is_some_and(|inside| inside.is_element);
             let has_anchor = fields.keys().any(|written| !matches!(key(written), Key::Plain(_)));
             if !has_anchor {
-                let item = Place::item("item", ty);
                 // What is replaced as a whole is put into the item once it is there.
-                let named = fields
-                    .get("name")
-                    .filter(|_| self.inside.is_none())
-                    .map(|name| constant(name, self.fill));
-                let inside = named.transpose()?.map(|named| Inside {
-                    list: place.clone(),
-                    var: "item".into(),
-                    test: format!("item.name == {named}"),
-                    is_element: false,
-                });
-                let is_outer = inside.is_some();
-                let outside = if is_outer { std::mem::replace(&mut self.inside, inside) } else { None };
-                let members = self.object(fields, &item, name);
-                if is_outer {
-                    self.inside = outside;
-                }
+                let has_names = keyed_items(place.ty.as_ref()).is_some_and(|(_, is_name, _)| is_name);
+                let named = fields.get("name").filter(|_| has_names);
+                let named = named.map(|name| constant(name, self.fill)).transpose()?;
+                let inside = named.map(|named| Inside::named(place, &named, self.inside.as_ref()));
+                let var = Inside::var_in(self.inside.as_ref());
+                let outside = std::mem::replace(&mut self.inside, inside);
+                let members = self.object(fields, &Place::item(var, ty), name);
+                self.inside = outside;
                 let members = members?;
                 own.push(format!("{name}{{{}}}", members.join(", ")));
                 continue;
@@ -431,7 +410,7 @@ impl Writer<'_> {
             false => format!("{list}.filter({var}, {test})[0]"),
         };
         let deciding = self.deciding.replace([format!("{list}[0]"), first]);
-        let inside = Inside { list: place.clone(), var: var.into(), test, is_element: false };
+        let inside = Inside::chosen(place, var, test, false);
         let outside = self.inside.replace(inside);
         let members = self.object(&rest, &item, name);
         self.inside = outside;
@@ -451,14 +430,17 @@ impl Writer<'_> {
 
     /// A value of items that is replaced as a whole: a patch for each of them.
     fn inside(&mut self, value: &Value, own: &Place, absent: bool) -> Result<(), Refusal> {
-        let Some(Inside { list, var, test, is_element }) = self.inside.clone().filter(|i| i.var == own.text)
+        let Some(inside) = self.inside.clone().filter(|inside| *inside.var == *own.text && inside.is_reached())
         else {
             return Err(self.refuse("a value in a list's items that is replaced as a whole"));
         };
+        if absent && inside.around.is_some() {
+            return Err(self.refuse("an anchor in an item of an item's list"));
+        }
         if value.any_text(&|text| !matches!(key(text), Key::Plain(_))) {
             return Err(self.refuse("anchors in a list that is replaced as a whole"));
         }
-        let place = Place { prefix: list.at(&var, "index").prefix, ..own.clone() };
+        let place = Place { prefix: inside.prefix(), ..own.clone() };
         let body = match (value.is_null(), absent, self.decides(&place)) {
             (true, ..) => remove(&place),
             (false, true, Some(test)) => {
@@ -471,8 +453,8 @@ impl Writer<'_> {
             Some(test) => format!("{test} ? [] : {}", bracketed(&body)),
             None => body,
         };
-        self.elements[usize::from(!is_element)] = true;
-        self.patches.push(over_items(&list.or_empty(), "index", &var, &test, &[body], false));
+        self.elements[usize::from(!inside.is_element)] = true;
+        self.patches.push(inside.each(body));
         Ok(())
     }
 
@@ -486,7 +468,7 @@ impl Writer<'_> {
         name: &str,
     ) -> Result<Option<String>, Refusal> {
         let test = element.test.clone().filter(|test| test != "true").unwrap_or_default();
-        let inside = Inside { list: place.clone(), var: element.var.into(), test, is_element: true };
+        let inside = Inside::chosen(place, element.var, test, true);
         let outside = self.inside.replace(inside);
         let members = self.object(fields, &Place::item(element.var, ty), name);
         self.inside = outside;

@@ -6,6 +6,7 @@
 pub mod anchors;
 mod constant;
 mod decided;
+mod inside;
 mod json;
 mod loops;
 mod merge;
