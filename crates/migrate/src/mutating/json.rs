@@ -90,6 +90,8 @@ fn set_text(place: &Place, text: &str) -> Result<String, Refusal> {
 pub struct Converted {
     /// An expression for each operation that changes something.
     pub operations: Vec<String>,
+    /// Their paths as they are written, where they are in the order of the patch.
+    pub paths: Vec<String>,
     /// What must hold of the object for all of them.
     pub tests: Vec<String>,
 }
@@ -122,6 +124,7 @@ pub fn expressions(
             out.tests.push(patch.test(one, operations.get(..at).unwrap_or_default())?);
         } else {
             let text = patch.operation(one)?;
+            out.paths.push(one.text_at(&["path"]).into());
             let reads = filled.take().iter().flat_map(|text| order::read_by(text)).collect();
             let moved = (one.text_at(&["op"]) == "move").then(|| one.text_at(&["from"]));
             let writes = moved.into_iter().chain([one.text_at(&["path"])]).map(order::keys).collect();
@@ -351,7 +354,7 @@ impl Patch<'_> {
 }
 
 /// The tokens of a path; a slash in a variable belongs to it.
-fn tokens(path: &str) -> Vec<&str> {
+pub fn tokens(path: &str) -> Vec<&str> {
     let variables = find_all_variables(path);
     let is_end = |at: usize| !variables.iter().any(|variable| variable.contains(&at));
     let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| is_end(*at)).chain([path.len()]);

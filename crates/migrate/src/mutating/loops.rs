@@ -162,9 +162,16 @@ impl Writer<'_> {
             }
         }
         // Each operation sees the object as it was before the loop.
-        let creates = out.iter().filter(|one| one.contains(" ? ") && !one.ends_with(": [])")).count();
-        if creates > 1 {
-            return Err(no("several operations of a loop that may create what they change"));
+        let parts: Vec<String> = found.paths.iter().map(|path| part_of_element(path)).collect();
+        let creates = |one: &String| one.contains(" ? ") && !one.ends_with(": [])");
+        let meets = |(at, part): (usize, &String)| {
+            let is_same = |(other, own): (usize, &String)| {
+                other != at && (own == part || own.is_empty() || part.is_empty())
+            };
+            out.get(at).is_some_and(creates) && parts.iter().enumerate().any(is_same)
+        };
+        if parts.iter().enumerate().any(meets) {
+            return Err(no("operations of a loop of which one may create what another one changes"));
         }
         if out.iter().any(|one| one.contains("? ") && !one.contains("string(") && !one.ends_with(": [])")) {
             return Err(no("a loop that adds to what may be absent, outside of its elements"));
@@ -193,6 +200,13 @@ fn position_of(key: &str) -> Option<Option<usize>> {
         "" => Some(None),
         level => level.parse().ok().map(Some),
     }
+}
+
+/// The member of an element that a path leads into: the first key behind the last position. Empty: the element itself, or something else.
+fn part_of_element(path: &str) -> String {
+    let tokens = json::tokens(path);
+    let last = tokens.iter().rposition(|key| position_of(key).is_some());
+    last.and_then(|last| tokens.get(last + 1)).map(|key| (*key).into()).unwrap_or_default()
 }
 
 /// The operations for all elements.
