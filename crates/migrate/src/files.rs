@@ -429,7 +429,13 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
             prove_pairs(name, &pairs, limits, left)?
         }
         false => {
-            let whole = prove(name, old, &new, limits, left)?;
+            let whole = match migrated.apart.is_empty() {
+                true => prove(name, old, &new, limits, left)?,
+                false => {
+                    usable(name, old, &new)?;
+                    prove_apart(name, &migrated.apart, limits, left)?
+                }
+            };
             together(whole, prove_pairs(name, &pairs, limits, left)?)
         }
     };
@@ -444,6 +450,18 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
         proof.answer = joined(proof.answer, Answer::Tested(reasons().collect()));
     }
     Ok(proof)
+}
+
+/// The answer about policies whose rules act in different ways: about the rules of each kind.
+fn prove_apart(name: &str, all: &[(String, String)], limits: Limits, left: bool) -> Result<Proof, SideError> {
+    let parts = u32::try_from(all.len()).unwrap_or(u32::MAX).max(1);
+    let limits = Limits { time: limits.time.map(|time| time / parts), ..limits };
+    let mut whole = Proof::without(Answer::Proved);
+    for (old, new) in all {
+        let (old, new) = (certain(old, "to_upper('random')"), certain(new, "'RANDOM'"));
+        whole = together(whole, prove(name, &old, &new, limits, left)?);
+    }
+    Ok(whole)
 }
 
 /// The function that gives random texts.

@@ -73,6 +73,53 @@ pub fn pairs(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Vec<Pair> 
     out
 }
 
+/// A policy of which some rules act on other objects than that of a request, taken apart: the old policy and what takes its place, first with the rules
+/// that generate objects and then with those that say something about the object. Rules with targets are in neither, but in pairs. Empty: all
+/// rules are of one of these kinds.
+pub fn apart(source: &Source<'_>, drafts: &[Draft]) -> Vec<(String, String)> {
+    type Of<'f, T> = &'f dyn Fn(&&T) -> bool;
+    let has_targets = |rule: &&Value| {
+        rule.at(&["mutate", "targets"]).and_then(Value::as_list).is_some_and(|list| !list.is_empty())
+    };
+    let generates = |rule: &&Value| rule.get("generate").is_some_and(|own| !own.is_null());
+    let kinds: [(Of<'_, Value>, Of<'_, Draft>); 2] = [
+        (&generates, &|draft| !draft.generated.is_empty()),
+        (&|rule| !generates(rule) && !has_targets(rule), &|draft| {
+            draft.generated.is_empty() && draft.targets.is_none()
+        }),
+    ];
+    let mut out = Vec::new();
+    for (of_rule, of_draft) in kinds {
+        let own: Vec<Draft> = drafts.iter().filter(of_draft).cloned().collect();
+        if own.len() == drafts.len() {
+            return Vec::new();
+        }
+        if !own.is_empty() {
+            out.push((with_rules(source, of_rule), written(source, &own)));
+        }
+    }
+    out
+}
+
+/// The old policy with some of its rules.
+fn with_rules(source: &Source<'_>, is_one: &dyn Fn(&&Value) -> bool) -> String {
+    let spec = source.document.get("spec").cloned().unwrap_or_default();
+    let rules = spec.get("rules").and_then(Value::as_list).unwrap_or_default();
+    let rules: Vec<Value> = rules.iter().filter(is_one).cloned().collect();
+    let mut old = source.document.with("spec", spec.with("rules", Value::list(rules)));
+    // A rule that is left out may be why there are none for controllers.
+    if source.policy.by_kind.is_empty() {
+        let metadata = old.get("metadata").cloned().unwrap_or_default();
+        let annotations = metadata.get("annotations").cloned().unwrap_or_else(|| Value::Map(Fields::new()));
+        let annotations = annotations.with(CONTROLLERS, Value::from("none"));
+        old = old.with("metadata", metadata.with("annotations", annotations));
+    }
+    json(&old).to_string()
+}
+
+/// The annotation that names the controllers for which there are rules.
+const CONTROLLERS: &str = "pod-policies.kyverno.io/autogen-controllers";
+
 /// Which requests a rule acts on.
 fn acts(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Pair {
     let mut new = Vec::new();
@@ -145,7 +192,6 @@ fn denial() -> Value {
 
 /// A policy with a rule, in the place of the one that moves.
 fn policy(document: &Value, rule: Value, autogen: Option<&str>) -> String {
-    const CONTROLLERS: &str = "pod-policies.kyverno.io/autogen-controllers";
     let is_namespaced = matches!(document.text_at(&["kind"]), "Policy" | "CleanupPolicy");
     let mut metadata = Fields::new();
     for key in ["name", "namespace"] {

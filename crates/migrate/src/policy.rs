@@ -106,6 +106,8 @@ pub struct Migrated {
     pub is_apart: bool,
     /// The parts that act on other objects than that of a request, as policies about one object.
     pub(crate) pairs: Vec<Pair>,
+    /// Where rules act in different ways: old and new policies with those of one kind each, which are compared instead of the whole.
+    pub(crate) apart: Vec<(String, String)>,
     /// The documents in audit mode, with an annotation that names the policy whose decisions they are compared with; none where an audit mode
     /// does not exist, or [`Options::shadows`] is not set.
     pub shadows: Vec<Document>,
@@ -226,6 +228,9 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
         out.assumed.push("texts that say which objects are changed are names, without wildcards".into());
     }
     out.pairs = pairs;
+    if verified == 0 {
+        out.apart = parts::apart(&source, &drafts);
+    }
     out.documents = documents(&source, &drafts, &mut out.rules, REPLACES);
     if options.shadows {
         out.shadows = shadows(&source, drafts);
