@@ -3,9 +3,7 @@
 //! In: a list as a value. Out: `exists`, `all`, `size`, or the list as an expression. Loops over loops become one test inside the
 //! other; a list is built only where it is needed as one.
 
-use crate::cel::build::{
-    all, any, binary, boolean, constant_bool, int, list, method, name, not, over,
-};
+use crate::cel::build::{all, any, binary, boolean, constant_bool, int, list, method, name, not, over};
 use crate::cel_tree::{Kind, Node};
 use crate::value::Value;
 

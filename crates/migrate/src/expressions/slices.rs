@@ -33,8 +33,9 @@ pub fn slice(of: &Val, bounds: &[Option<i64>; 3], scope: &mut Scope<'_>) -> Resu
     scope.needs_kyverno("a slice of a list")?;
     let ty = ty_of(of);
     let (node, faults) = built(of, scope)?;
-    let node = sliced(&node, start.unwrap_or(0), stop)
-        .ok_or_else(|| scope.refuse("a slice with bounds from both ends in this order", "count both from one end"))?;
+    let node = sliced(&node, start.unwrap_or(0), stop).ok_or_else(|| {
+        scope.refuse("a slice with bounds from both ends in this order", "count both from one end")
+    })?;
     Ok(Val::Node { node, ty, faults })
 }
 

@@ -76,8 +76,7 @@ impl Inside {
 
     /// The patches of a body for each item.
     pub fn each(&self, body: String) -> String {
-        let own =
-            over_items(&self.list.or_empty(), self.position(), &self.var, &self.test, &[body], false);
+        let own = over_items(&self.list.or_empty(), self.position(), &self.var, &self.test, &[body], false);
         match &self.around {
             None => own,
             Some(around) => around.each(own),

@@ -430,7 +430,8 @@ impl Writer<'_> {
 
     /// A value of items that is replaced as a whole: a patch for each of them.
     fn inside(&mut self, value: &Value, own: &Place, absent: bool) -> Result<(), Refusal> {
-        let Some(inside) = self.inside.clone().filter(|inside| *inside.var == *own.text && inside.is_reached())
+        let Some(inside) =
+            self.inside.clone().filter(|inside| *inside.var == *own.text && inside.is_reached())
         else {
             return Err(self.refuse("a value in a list's items that is replaced as a whole"));
         };

@@ -11,3 +11,4 @@ mod ordered;
 mod pod_security;
 mod policies;
 mod printing;
+mod unquoted;
