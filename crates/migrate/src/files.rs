@@ -18,7 +18,7 @@ use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
 use crate::original::Original;
-use crate::paired::{joined, prove_pairs, together};
+use crate::paired::{joined, prove_apart, prove_pairs, together};
 use crate::parts::Pair;
 use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
@@ -415,11 +415,11 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     if has_random {
         usable(name, old, &new)?;
     }
-    let (old, new) = (&*certain(old, "to_upper('random')"), certain(&new, "'RANDOM'").into_owned());
+    let (old, new) = (&*certain(old, RANDOM_THERE), certain(&new, RANDOM_HERE).into_owned());
     let left = migrated.leaves_controllers;
     let of_pair = |pair: &Pair| Pair {
-        old: certain(&pair.old, "to_upper('random')").into_owned(),
-        new: certain(&pair.new, "'RANDOM'").into_owned(),
+        old: certain(&pair.old, RANDOM_THERE).into_owned(),
+        new: certain(&pair.new, RANDOM_HERE).into_owned(),
         says: pair.says,
     };
     let pairs: Vec<Pair> = migrated.pairs.iter().map(of_pair).collect();
@@ -433,7 +433,11 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
                 true => prove(name, old, &new, limits, left)?,
                 false => {
                     usable(name, old, &new)?;
-                    prove_apart(name, &migrated.apart, limits, left)?
+                    let of_random = |(old, new): &(String, String)| {
+                        [certain(old, RANDOM_THERE), certain(new, RANDOM_HERE)].map(String::from)
+                    };
+                    let all: Vec<[String; 2]> = migrated.apart.iter().map(of_random).collect();
+                    prove_apart(name, &all, limits, left)?
                 }
             };
             together(whole, prove_pairs(name, &pairs, limits, left)?)
@@ -452,20 +456,12 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     Ok(proof)
 }
 
-/// The answer about policies whose rules act in different ways: about the rules of each kind.
-fn prove_apart(name: &str, all: &[(String, String)], limits: Limits, left: bool) -> Result<Proof, SideError> {
-    let parts = u32::try_from(all.len()).unwrap_or(u32::MAX).max(1);
-    let limits = Limits { time: limits.time.map(|time| time / parts), ..limits };
-    let mut whole = Proof::without(Answer::Proved);
-    for (old, new) in all {
-        let (old, new) = (certain(old, "to_upper('random')"), certain(new, "'RANDOM'"));
-        whole = together(whole, prove(name, &old, &new, limits, left)?);
-    }
-    Ok(whole)
-}
-
 /// The function that gives random texts.
 const RANDOM: &str = "random(";
+
+/// What stands for a random text in old policies, and in new ones.
+const RANDOM_THERE: &str = "to_upper('random')";
+const RANDOM_HERE: &str = "'RANDOM'";
 
 /// A policy with one text in the place of those that are random: `to_upper('random')` where only functions may be called.
 fn certain<'t>(text: &'t str, other: &str) -> Cow<'t, str> {

@@ -36,6 +36,25 @@ pub fn prove_pairs(
     Ok(whole)
 }
 
+/// Compares the rules of each kind of a policy whose rules act in different ways: old and new texts.
+///
+/// # Errors
+/// One cannot be used.
+pub fn prove_apart(
+    file: &str,
+    all: &[[String; 2]],
+    limits: Limits,
+    leaves_controllers: bool,
+) -> Result<Proof, SideError> {
+    let parts = u32::try_from(all.len()).unwrap_or(u32::MAX).max(1);
+    let limits = Limits { time: limits.time.map(|time| time / parts), ..limits };
+    let mut whole = Proof::without(Answer::Proved);
+    for [old, new] in all {
+        whole = together(whole, prove(file, old, new, limits, leaves_controllers)?);
+    }
+    Ok(whole)
+}
+
 /// What is known of two policies together.
 pub fn together(one: Proof, other: Proof) -> Proof {
     let mut out = Proof { answer: joined(one.answer, other.answer), ..one };

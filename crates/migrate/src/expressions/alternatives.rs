@@ -1,6 +1,6 @@
 //! Values of which an expression gives one: `test && 'one' || 'other'`, and constants that are written as JSON in a text.
 //!
-//! In: nodes of an expression. Out: the value that a test chooses. Semantics: `docs/jmespath.md`, "Operators".
+//! In: nodes of an expression. Out: the value that a test chooses. Semantics: `docs/jmespath.md`, "Syntax".
 
 use crate::cel::build::choose;
 use crate::ir::Expr;
@@ -16,7 +16,7 @@ use super::values::value;
 /// The value of `parse_json` of a constant; none where that is null or fails.
 pub fn json(expr: &Expr) -> Option<Value> {
     let Expr::Call { function, args } = expr else { return None };
-    let ("parse_json", [text]) = (&*function.name, &args[..]) else { return None };
+    let ("parse_json", [text]) = (function.name, &args[..]) else { return None };
     ephor_document::json::parse(text.constant()?.as_str()?).ok().filter(|found| !found.is_null())
 }
 

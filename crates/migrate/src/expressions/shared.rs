@@ -130,7 +130,7 @@ pub fn occurrences(node: &Node, own: &str) -> usize {
     sum
 }
 
-/// Calls `f` with every part that a tree is directly made of.
+/// Calls `f` with every part directly below the root of a tree.
 pub fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
     match &node.kind {
         Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => {}

@@ -15,7 +15,7 @@ use super::term::Val;
 /// The items of a list between two bounds; a negative one counts from the end.
 ///
 /// # Errors
-/// What is no list, a step, or bounds of which nobody knows which comes first.
+/// What is no list, a step, or bounds from both ends, of which either may come first.
 pub fn slice(of: &Val, bounds: &[Option<i64>; 3], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let [start, stop, step] = *bounds;
     // What is missing is null, not a list without items.
