@@ -24,7 +24,7 @@ pub const NO_LIST: &str = "a JSON patch that is no list";
 /// The operations of a patch.
 ///
 /// # Errors
-/// What it is instead: no YAML, a variable that is a key, or one that is part of a text in braces without quotes.
+/// What it is instead: no YAML, a variable that is a key, one that is part of a text in braces without quotes, or one without quotes in JSON.
 pub fn operations(patch: &str) -> Result<Value, &'static str> {
     let holes: Vec<&str> =
         find_all_variables(patch).into_iter().map(|at| patch.get(at).unwrap_or_default()).collect();
@@ -42,7 +42,12 @@ pub fn operations(patch: &str) -> Result<Value, &'static str> {
     // A comma ends a text that stands in braces without quotes, and no other one.
     let in_blocks = ephor_document::yaml_value(&replaced(patch, &name, &is_part))
         .is_ok_and(|other| reader.without_commas(&other) == found);
-    reader.of(&found, in_blocks)
+    let read = reader.of(&found, in_blocks)?;
+    // What begins so is JSON, where texts have quotes.
+    match patch.starts_with('[') && read.any_text(&|text| text.starts_with(MARK)) {
+        true => Err("a variable without quotes in a JSON patch that is JSON"),
+        false => Ok(read),
+    }
 }
 
 /// A word that the text does not have.
@@ -153,8 +158,13 @@ mod tests {
         assert_eq!(value("- value: {{ x }} # why").as_deref(), Some("MARK{{ x }}"));
         assert_eq!(value("- {op: add, value: {{ x }}, path: /a}").as_deref(), Some("MARK{{ x }}"));
         assert_eq!(value("- value: {{ x }}-{{ y }}").as_deref(), Some("MARK{{ x }}-{{ y }}"));
-        assert_eq!(value(r#"[{"op": "add", "value": {{ x }}}]"#).as_deref(), Some("MARK{{ x }}"));
-        assert_eq!(value(r#"[{"op":"add","value":{{x}}}]"#).as_deref(), Some("MARK{{x}}"));
+    }
+
+    #[test]
+    fn json_has_quotes() {
+        assert_eq!(value(r#"[{"op": "add", "value": "{{ x }}"}]"#).as_deref(), Some("{{ x }}"));
+        let bare = operations(r#"[{"op":"add","value":{{x}}}]"#);
+        assert_eq!(bare, Err("a variable without quotes in a JSON patch that is JSON"));
     }
 
     #[test]
