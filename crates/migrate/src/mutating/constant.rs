@@ -3,7 +3,7 @@
 use crate::cel_tree::{Kind, Node};
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
-use crate::kubernetes::admitted::smallest;
+use crate::kubernetes::admitted::always;
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::{Str, Value, print};
 
@@ -132,7 +132,7 @@ impl Place {
     /// An object of a kind.
     pub fn object(kind: &[crate::value::Str; 3], types: &Types) -> Place {
         let ty = types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged));
-        let mut smallest = smallest(kind);
+        let mut smallest = always(kind);
         // Names may be generated later.
         if let Some(Value::Map(fields)) = &mut smallest {
             fields.remove("metadata");

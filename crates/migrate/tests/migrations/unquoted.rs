@@ -256,3 +256,16 @@ spec:
     has(&text, &["kind: NamespacedDeletingPolicy", "resource.list('v1', 'pods')"]);
     assert!(word.starts_with("tested") || word.starts_with("proved"), "{word}\n{text}");
 }
+
+#[test]
+fn a_field_that_another_one_may_stand_for_is_not_always_there() {
+    let (text, word, _) = migrated(&rule(
+        "networking.k8s.io/v1/Ingress",
+        "    mutate:\n      patchStrategicMerge:\n        spec:\n          defaultBackend: null\n",
+    ));
+    says(
+        &text,
+        &["has(object.spec.defaultBackend) ? [JSONPatch{op: 'remove', path: '/spec/defaultBackend'}] : []"],
+    );
+    assert!(word.starts_with("proved"), "{word}\n{text}");
+}
