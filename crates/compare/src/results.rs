@@ -227,7 +227,7 @@ pub(crate) fn normal(object: &Value, environment: &Environment) -> Value {
     let types = Types::built_in();
     match types.of_object(&environment.object) {
         Some(def) => of_def(types, object, def),
-        None => object.clone(),
+        None => sorted(object),
     }
 }
 
@@ -235,7 +235,7 @@ fn of_def(types: &Types, value: &Value, def: &TypeDef) -> Value {
     let Value::Map(map) = value else { return value.clone() };
     let of = |key: &str, value: &Value| match def.field(key) {
         Some(field) => of_type(types, value, &field.ty),
-        None => value.clone(),
+        None => sorted(value),
     };
     let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.clone(), of(key, value))).collect();
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -246,7 +246,7 @@ fn of_type(types: &Types, value: &Value, ty: &Type) -> Value {
     match (ty, value) {
         (Type::Named(name, _), _) => match types.named(name) {
             Some(def) => of_def(types, value, def),
-            None => value.clone(),
+            None => sorted(value),
         },
         (Type::List(kind, item), Value::List(items)) => {
             let mut items: Vec<Value> = items.iter().map(|value| of_type(types, value, item)).collect();
@@ -261,6 +261,19 @@ fn of_type(types: &Types, value: &Value, ty: &Type) -> Value {
             entries.sort_by(|(a, _), (b, _)| a.cmp(b));
             Value::Map(entries.into_iter().collect())
         }
-        _ => value.clone(),
+        _ => sorted(value),
+    }
+}
+
+/// A value whose objects have their keys in order, which says nothing.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Map(map) => {
+            let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+            Value::Map(entries.into_iter().collect())
+        }
+        Value::List(items) => Value::list(items.iter().map(sorted).collect::<Vec<_>>()),
+        other => other.clone(),
     }
 }

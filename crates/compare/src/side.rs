@@ -294,8 +294,12 @@ pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
     let mut worst = Judgement::default();
     let mut outcome = engine.evaluate(request);
     for (policy, result) in outcome.results() {
-        let verdict = Verdict::of(result.status);
-        worst.effect = worst.effect.max(effect(policy, result, &request.target));
+        // A rule that generates objects denies nothing where it does not apply any more.
+        let (verdict, own) = match result.kind == RuleKind::Generation && result.status == Status::Fail {
+            true => (Verdict::Skip, Effect::Allowed),
+            false => (Verdict::of(result.status), effect(policy, result, &request.target)),
+        };
+        worst.effect = worst.effect.max(own);
         if worst.by.is_none() || verdict > worst.verdict {
             worst.by = Some((policy.name.clone(), result.rule.clone()));
             (worst.verdict, worst.message) = (verdict, result.message.clone());
@@ -303,11 +307,9 @@ pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
     }
     for done in &outcome.policies {
         // What rules once generated that do not apply any more is removed, unless others want it.
-        if done.rules.iter().any(|result| result.status != Status::Fail) {
-            for result in &done.rules {
-                if let Some(Done::Generated(objects)) = result.effect.as_deref() {
-                    worst.generated.extend(objects.iter().cloned());
-                }
+        for result in done.rules.iter().filter(|result| result.status != Status::Fail) {
+            if let Some(Done::Generated(objects)) = result.effect.as_deref() {
+                worst.generated.extend(objects.iter().cloned());
             }
         }
         if let Some(failure) = done.failure.as_ref().filter(|_| worst.verdict < Verdict::Error) {
