@@ -159,12 +159,14 @@ struct Readings {
     /// Of numbers with the unit that is minutes or thousandths.
     both: Cuts,
     form: Form,
+    /// Whether of quantities those are apart that are durations (`500m`), and those without a unit.
+    is_apart: bool,
     /// Whether longer durations than 64 bits have room for are left out: they are errors in one language, and texts in the other one.
     has_durations: bool,
 }
 
 impl Readings {
-    fn new(predicates: &Predicates, form: Form) -> Readings {
+    fn new(predicates: &Predicates, form: Form, is_apart: bool) -> Readings {
         let ints = predicates.ints.iter().map(|n| i128::from(*n) * ONE);
         let amounts = predicates.amounts.iter().flat_map(|text| {
             [Quantity::parse(text).and_then(|q| q.nanos()), duration::parse_ok(text).map(i128::from)]
@@ -175,7 +177,7 @@ impl Readings {
         let cuts = Cuts::new(ints.chain(amounts.flatten()).chain(largest));
         let both = cuts.0.iter().flat_map(|cut| [Some(cut * 1000), (cut % 60 == 0).then(|| cut / 60)]);
         let both = Cuts::new(both.flatten());
-        Readings { cuts, both, form, has_durations: predicates.functions.contains("duration") }
+        Readings { cuts, both, form, is_apart, has_durations: predicates.functions.contains("duration") }
     }
 
     /// What a text is, and in which slot of its kind.
@@ -184,6 +186,7 @@ impl Readings {
         let is_integer = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let quantity = Quantity::parse(text).and_then(|q| q.nanos());
         match self.form {
+            Form::Quantity if self.is_apart => quantity.map(drop)?,
             Form::Quantity => return Some(([false, false, true, false, false], self.cuts.slot(quantity?))),
             Form::Integer => {
                 let number: i64 = text.parse().ok()?;
@@ -248,7 +251,7 @@ impl Readings {
                 all.extend(some.into_iter().map(|value| format!("{}m", value * 1000 / ONE)));
             }
         }
-        if self.form == Form::Text {
+        if self.form == Form::Text || self.is_apart {
             for slot in self.both.slots() {
                 let some = [ONE, ONE / 10, 1].into_iter().flat_map(|unit| self.both.multiples(slot, unit));
                 all.extend(some.map(|value| format!("{}m", written(value))));
@@ -274,6 +277,8 @@ pub(crate) fn numbers(predicates: &Predicates, words: &Words, form: Form) -> Num
             let has_cuts = !predicates.ints.is_empty() || !predicates.amounts.is_empty();
             all.into_iter().filter(|(is, _)| *is && has_cuts).map(|(_, kind)| kind).collect()
         }
+        // Operators take `500m` for minutes next to a number, or next to `1h`.
+        Form::Quantity if measures && has_times(predicates) => vec![INTEGER, NUMBER, QUANTITY, DURATION],
         Form::Quantity => vec![QUANTITY],
         Form::Integer => vec![INTEGER],
     };
@@ -290,11 +295,17 @@ pub(crate) fn numbers(predicates: &Predicates, words: &Words, form: Form) -> Num
     words.numbers(&key, || found(predicates, words, &key))
 }
 
+/// Whether some constant may be a number, or is an amount that is none but a duration.
+fn has_times(predicates: &Predicates) -> bool {
+    let is_time = |text: &str| text.parse::<f64>().is_ok() || Quantity::parse(text).is_none();
+    !predicates.ints.is_empty() || predicates.amounts.iter().any(|text| is_time(text))
+}
+
 fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages): &NumberKey) -> Numbers {
     let form = *form;
     let mut found = Numbers { is_all: true, ..Numbers::default() };
     let is_wild = *languages != Languages::default();
-    let readings = Readings::new(predicates, form);
+    let readings = Readings::new(predicates, form, form == Form::Quantity && kinds.contains(&DURATION));
     // Which of them are read in ways that differ.
     let is_read = |kind: &Kind| -> Vec<bool> {
         let names = [INTEGER, NUMBER, QUANTITY, DURATION, QUANTITY];
