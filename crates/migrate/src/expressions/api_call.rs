@@ -15,7 +15,7 @@ use crate::value::{Str, Value};
 
 use super::Refusal;
 use super::bindings::{arguments, fetched, outside, queried};
-use super::forms::{plain, ty_of};
+use super::forms::{default_for, plain, ty_of};
 use super::scope::Scope;
 use super::template::{as_text, query, template};
 use super::term::{Faults, Val};
@@ -32,27 +32,53 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
         true => service(own, call, raw, scope)?,
         false => of_path(own, call, raw, scope)?,
     };
-    let Some(object) = object_of(&found).filter(|_| default.is_some()) else {
-        if default.is_some() {
-            return Err(scope.refuse(
-                "a default for a call that fails",
-                "leave it out: no expression sees that a call fails",
-            ));
-        }
+    if default.is_none() {
         return projected(found, raw, scope);
-    };
-    // An object that does not exist fails the old call, and is null in CEL.
-    let default = template(&member(call, "default").unwrap_or(Template::Const(Value::Null)), scope)?;
-    let (other, more) = plain(&default, scope)?;
-    let projected = projected(found, raw, scope)?;
-    let ty = ty_of(&projected).common(ty_of(&default));
-    let (node, mut faults) = plain(&projected, scope)?;
-    faults.extend(more);
+    }
     if !scope.unanswered.iter().any(|known| known.path == scope.place.path) {
         scope.unanswered.push(scope.place.clone());
     }
+    // A list of a kind that every API server has is always there.
+    if is_listing(&found) {
+        return projected(found, raw, scope);
+    }
+    let Some(object) = object_of(&found) else {
+        return Err(scope.refuse(
+            "a default for a call that fails",
+            "leave it out: no expression sees that a call fails",
+        ));
+    };
+    // An object that does not exist fails the old call, and is null in CEL.
+    let default = template(&member(call, "default").unwrap_or(Template::Const(Value::Null)), scope)?;
+    let projected = projected(found, raw, scope)?;
+    let ty = ty_of(&projected);
+    let (other, more) = default_for(&ty, &default, scope)?;
+    // An empty object has values of any type.
+    let ty = if matches!((&ty, &default), (Ty::Map(_), Val::Const(c)) if c.is_empty()) {
+        ty
+    } else {
+        ty.common(ty_of(&default))
+    };
     let is_missing = equals(object, constant(Value::Null));
+    // What the query does not find is null, and not the default.
+    if let Val::Optional { node, faults, rescued: None, .. } = &projected {
+        let other = method(name("optional"), "of", vec![other]);
+        let faults = faults.iter().cloned().chain(more).collect();
+        return Ok(Val::Optional {
+            node: choose(is_missing, other, node.clone()),
+            ty,
+            faults,
+            rescued: None,
+        });
+    }
+    let (node, mut faults) = plain(&projected, scope)?;
+    faults.extend(more);
     Ok(Val::Node { node: choose(is_missing, other, node), ty, faults })
+}
+
+/// Whether a call lists objects of a kind that is built in.
+fn is_listing(found: &Val) -> bool {
+    matches!(found, Val::Path(path) if matches!(&path.ty, Ty::Listing(item) if **item != Ty::Any))
 }
 
 /// The object that a call reads, if it reads one.
@@ -406,7 +432,12 @@ fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Select
         .collect();
     let refused = || {
         let shown = written.replace(HOLE, "{{…}}");
-        scope.refuse(format!("the query `{shown}` of a path"), "filter the list that is read")
+        // The API gives no more than so many objects, of which the old rule sees no others.
+        let nearest = match written.split('&').any(|parameter| parameter.starts_with("limit=")) {
+            true => "leave `limit` out: with it the rule sees the first objects alone",
+            false => "filter the list that is read",
+        };
+        scope.refuse(format!("the query `{shown}` of a path"), nearest)
     };
     let mut holes = query.iter().filter_map(|part| part.as_ref().err());
     let mut out = Selectors::default();

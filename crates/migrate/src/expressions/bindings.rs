@@ -9,11 +9,14 @@ use crate::cel::build::{all, call, choose, method, name, or_value, text};
 use crate::cel_tree::{Kind, Node};
 use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::value::wildcard::has_wildcard;
 use crate::value::{Map, Str, Value};
 
 use super::Refusal;
-use super::forms::{plain, ty_of};
+use super::forms::{default_for, plain, ty_of};
+use super::functions::arithmetic;
 use super::scope::{MAX_DEPTH, Scope};
+use super::shared::children;
 use super::template::{as_text, query, template};
 use super::term::{ABSORBED, Faults, Loop, Path, Val};
 use super::types::Ty;
@@ -54,7 +57,12 @@ pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 
 /// A document that is parsed under the name of its entry, where it is the same everywhere.
 fn retained(key: &str, found: Val, scope: &mut Scope<'_>) -> Val {
-    if !scope.loops.is_empty() {
+    let base = match &found {
+        Val::Node { node, .. } => node,
+        Val::Path(path) => &path.base,
+        _ => return found,
+    };
+    if scope.loops.iter().any(|var| base.mentions(var)) {
         return found;
     }
     match found {
@@ -272,16 +280,39 @@ fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val
         Val::Count(list) if is_constant(default, &Value::Int(0)) => {
             return Ok(Val::Count(Box::new(or_empty(list))));
         }
+        Val::Node { node, ty: Ty::Thousandths, faults } => {
+            return arithmetic::with_default(node, faults, default, scope);
+        }
+        // The last of several that may be missing has the default.
+        Val::Or(sides) => {
+            let [left, right] = &**sides;
+            let right = with_default(right, default, scope)?;
+            return Ok(Val::Or(Box::new([left.clone(), right])));
+        }
         Val::Node { .. } | Val::Loop(_) | Val::Count(_) => {
             let (node, faults) = plain(found, scope)?;
+            if let Some(terms) = values_in(&node, &faults) {
+                if ty_of(found) == Ty::Any && has_patterns(default) {
+                    let nearest = "write whole texts: where a list is read, CEL looks for texts";
+                    return Err(scope.refuse("a default with wildcards for a list that is read", nearest));
+                }
+                let (other, more) = default_for(&ty_of(found), default, scope)?;
+                let ty = if ty_of(found) == Ty::Any { Ty::Any } else { ty_of(found).common(ty_of(default)) };
+                let unanswered = faults.into_iter().filter(|path| is_answer(path));
+                return Ok(Val::Node {
+                    node: choose(all(terms), node, other),
+                    ty,
+                    faults: unanswered.chain(more).collect(),
+                });
+            }
             let Some(terms) = readable(&faults) else { return Ok(found.clone()) };
-            let (other, more) = plain(default, scope)?;
+            let (other, more) = default_for(&ty_of(found), default, scope)?;
             let ty = ty_of(found).common(ty_of(default));
             return Ok(Val::Node { node: choose(all(terms), node, other), ty, faults: more });
         }
         other => return Ok(other.clone()),
     };
-    let (other, more) = plain(default, scope)?;
+    let (other, more) = default_for(&ty, default, scope)?;
     let own = match (own, found) {
         (Some(node), _) => or_value(node, other.clone()),
         (None, Val::Path(path)) => {
@@ -328,6 +359,45 @@ fn is_constant(val: &Val, value: &Value) -> bool {
         Val::Tuple(items) => items.is_empty() && value.as_list().is_some_and(<[Value]>::is_empty),
         _ => false,
     }
+}
+
+/// Whether a fault is data from outside that may not answer, or a field of them.
+fn is_answer(path: &str) -> bool {
+    let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    path.strip_prefix("variables.").is_some_and(|rest| rest.split('.').all(is_word))
+}
+
+/// The tests that say whether the optionals are there whose values an expression reads; none where it fails for something else than
+/// these, and for data from outside that do not answer.
+fn values_in(node: &Node, faults: &Faults) -> Option<Vec<Node>> {
+    let mut read: Vec<Node> = Vec::new();
+    values_read(node, &mut read);
+    let is_one = |path: &String| read.iter().any(|one| crate::cel::print(one, usize::MAX) == **path);
+    let is_known = |path: &String| **path == *ABSORBED || is_answer(path) || is_one(path);
+    (!read.is_empty() && faults.iter().all(is_known))
+        .then(|| read.iter().map(|one| method(one.clone(), "hasValue", Vec::new())).collect())
+}
+
+/// Whether some text of a value is a pattern.
+fn has_patterns(val: &Val) -> bool {
+    match val {
+        Val::Const(Value::Str(text)) => has_wildcard(text),
+        Val::Const(Value::List(items)) => items.iter().filter_map(Value::as_str).any(has_wildcard),
+        Val::Tuple(items) => items.iter().any(has_patterns),
+        _ => false,
+    }
+}
+
+/// The optionals whose values are read.
+fn values_read(node: &Node, found: &mut Vec<Node>) {
+    if let Kind::Call { function, target: Some(target), args } = &node.kind
+        && **function == *"value"
+        && args.is_empty()
+        && !found.iter().any(|known| crate::cel::is_same(known, target))
+    {
+        found.push((**target).clone());
+    }
+    children(node, &mut |child| values_read(child, found));
 }
 
 /// Whether what may fail is data from outside, or computed of them.

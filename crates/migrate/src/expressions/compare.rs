@@ -19,6 +19,10 @@ use super::{Refusal, conditions};
 /// # Errors
 /// It cannot be said.
 pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    // A quantity is a text, which is ordered by nothing; its letters are not known.
+    if ty_of(left) == Ty::Thousandths || ty_of(right) == Ty::Thousandths {
+        return Err(scope.refuse("a computed quantity in a comparison", "write a condition with an operator"));
+    }
     if let (Val::Const(a), Val::Const(b)) = (left, right) {
         return Ok(Test::constant(crate::ir::ops::compare(op, a, b).unwrap_or(false)));
     }

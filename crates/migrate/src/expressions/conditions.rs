@@ -155,6 +155,11 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         let prepared = Prepared::new(op, right.clone());
         return Ok(Test::constant(operator::holds(op, key, &prepared)));
     }
+    if [key, right].into_iter().any(is_computed) && !matches!(op, Operator::Order(_)) {
+        return Err(
+            scope.refuse("a computed quantity with such an operator", "use `GreaterThan` and its like")
+        );
+    }
     if let (Val::Node { node, .. }, Val::Const(right)) = (key, right)
         && root::is_operation(node)
     {
@@ -201,6 +206,15 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
         Operator::NotIn => membership(Member { every: false, negated: true }, key, right, scope),
         Operator::Order(order) => ordered(order, key, right, scope),
         Operator::DurationOrder(order) => duration_ordered(order, key, right, scope),
+    }
+}
+
+/// Whether a value is a computed quantity, or a list of such, whose texts are not known.
+fn is_computed(val: &Val) -> bool {
+    match ty_of(val) {
+        Ty::Thousandths => true,
+        Ty::List(item) => *item == Ty::Thousandths,
+        _ => false,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::value::Value;
 
 use super::lists::{Quantifier, built, quantified};
 use super::scope::Scope;
-use super::term::{Faults, Missing, Path, Test, Val, has_value, value_in};
+use super::term::{Faults, Missing, Path, Test, Val, has_value, is_some, some, value_in};
 use super::types::Ty;
 use super::{Refusal, conditions};
 
@@ -63,7 +63,7 @@ pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         Val::Path(path) | Val::Keys(path, _) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
             let node = match faults.is_empty() {
-                true => method(node.clone(), "hasValue", Vec::new()),
+                true => is_some(node),
                 false => has_value(node),
             };
             Test { node, faults: faults.clone() }
@@ -145,7 +145,7 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         }
         Val::Optional { node, ty, faults, .. } => {
             let there = || match faults.is_empty() {
-                true => method(node.clone(), "hasValue", Vec::new()),
+                true => is_some(node),
                 false => has_value(node),
             };
             let test = match faults.is_empty() {
@@ -196,10 +196,14 @@ pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
     Ok(match val {
         Val::Const(v) => (literal(v), Faults::new()),
         Val::Path(path) => (path.strict(), path.missing()),
+        // The text that it is in the old expression is not known.
+        Val::Node { ty: Ty::Thousandths, .. } => {
+            return Err(scope.refuse("a computed quantity as a text", "compare it with another quantity"));
+        }
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
         Val::Optional { node, faults, .. } => {
             let value = match faults.is_empty() {
-                true => method(node.clone(), "value", Vec::new()),
+                true => some(node),
                 false => value_in(node),
             };
             let mut faults = faults.clone();
@@ -235,10 +239,23 @@ pub fn literal(v: &Value) -> Node {
     }
 }
 
+/// The default of a value of a type: the checker takes no whole number for a double.
+///
+/// # Errors
+/// It cannot be built.
+pub fn default_for(ty: &Ty, default: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+    match (ty, default) {
+        (Ty::Double, Val::Const(c)) if let Some(n) = c.as_number() => {
+            Ok((constant(Value::Float(n)), Faults::new()))
+        }
+        _ => plain(default, scope),
+    }
+}
+
 /// `left || right` as an expression.
 fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
     let ty = ty_of(left);
-    let (default, mut faults) = plain(right, scope)?;
+    let (default, mut faults) = default_for(&ty, right, scope)?;
     let is_falsy_default = matches!(right, Val::Const(v) if !is_true(v));
     let never_falsy = matches!(ty, Ty::Int | Ty::Double | Ty::Quantity | Ty::IntOrText);
     let node = match left {

@@ -12,7 +12,7 @@ use super::forms::{present, ty_of};
 use super::membership::may_be_wild;
 use super::pattern::chained;
 use super::scope::Scope;
-use super::term::{Faults, Loop, Path, Test, Val, outside, value_in};
+use super::term::{Faults, Loop, Path, Test, Val, outside, some, value_in};
 use super::types::Ty;
 
 /// Some item, or every one.
@@ -246,7 +246,7 @@ pub fn known(val: &Val) -> Val {
         Val::Path(path) => Val::Path(path.known()),
         Val::Optional { node, ty, faults, .. } => Val::Node {
             node: match faults.is_empty() {
-                true => method(node.clone(), "value", Vec::new()),
+                true => some(node),
                 false => value_in(node),
             },
             ty: ty.clone(),
@@ -499,7 +499,7 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             let inner = loop_parts(own, scope);
             scope.loops.pop();
             let (keep, body, more) = inner?;
-            faults.extend(more);
+            faults.extend(outside(more, &own.var));
             if constant_bool(&keep) != Some(true) {
                 node = over(node, "filter", &own.var, keep);
             }
@@ -563,11 +563,11 @@ pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         let inner = present(&own.body, scope);
         scope.loops.pop();
         let there = inner?;
-        faults.extend(there.faults);
+        faults.extend(outside(there.faults, &own.var));
         let mut keep = vec![there.node];
-        if let Some(own) = &own.keep {
-            keep.insert(0, own.node.clone());
-            faults.extend(own.faults.iter().cloned());
+        if let Some(test) = &own.keep {
+            keep.insert(0, test.node.clone());
+            faults.extend(outside(test.faults.clone(), &own.var));
         }
         let keep = all(keep);
         if constant_bool(&keep) != Some(true) {

@@ -14,10 +14,11 @@ use crate::value::{Str, Value};
 
 use super::Refusal;
 use super::forms::ty_of;
+use super::functions::arithmetic::unfailing;
 use super::rule::Inside;
 use super::scope::Scope;
 use super::template::{json, nested, query};
-use super::term::{ABSORBED, Faults, Val, has_of};
+use super::term::{ABSORBED, Faults, Val, extreme, has_of};
 use super::types::Ty;
 
 /// A constant message, or what computes it.
@@ -195,6 +196,11 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         return Some(choose(is_text, call("string", vec![node.clone()]), json(node.clone())));
     }
     match val {
+        // The text that it is for the old policy is not known.
+        Val::Node { ty: Ty::Thousandths, .. } => None,
+        Val::Node { node, ty, faults } if let Some((is_zero, quotient)) = unfailing(node, faults) => {
+            Some(choose(is_zero.clone(), text(""), as_string(quotient.clone(), ty)?))
+        }
         Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&crate::value::print::json(v))),
         Val::Const(v) => Some(text(&crate::value::print::display(v))),
         Val::Path(path) if is_readable(&path.faults) => {
@@ -241,6 +247,9 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         Val::Optional { ty: Ty::Object(_) | Ty::Map(_), .. } => None,
         Val::Optional { .. } => match val.clone().rescued() {
             Val::Optional { node, ty, faults, .. } if is_readable(&faults) => {
+                if let Some((is_some, value)) = extreme(&node) {
+                    return Some(choose(is_some.clone(), as_string(value, &ty)?, text("")));
+                }
                 let default = match ty {
                     Ty::List(_) => crate::cel::build::list(Vec::new()),
                     _ => text(""),

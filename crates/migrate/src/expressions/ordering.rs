@@ -2,17 +2,19 @@
 //!
 //! In: a key, an operator, a value. Out: the test; how both sides are read – as durations, quantities or numbers – follows from what
 //! the key can be. Semantics: `docs/conditions.md`, "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
-use crate::cel::build::{all, any, binary, boolean, call, int, method, text};
-use crate::cel_tree::Node;
+use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
+use crate::cel_tree::{Kind, Node};
 use crate::ir::condition::Ordering;
 use crate::ir::pattern::TermOp;
 use crate::value::Value;
+use crate::value::semver::Version;
 
 use super::conditions::{both, not_null, scalar, text_measures};
 use super::forms::ty_of;
-use super::lists::{Quantifier, is_list, quantified};
+use super::functions::arithmetic;
+use super::lists::{Quantifier, is_list, known_unless_failing, quantified};
 use super::scope::Scope;
-use super::term::{ABSORBED, Test, Val};
+use super::term::{ABSORBED, Faults, Test, Val};
 use super::types::Ty;
 use super::{Refusal, leaf, texts};
 
@@ -96,6 +98,9 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
     {
         return Ok(found);
     }
+    if [key, right].into_iter().any(|val| ty_of(val) == Ty::Thousandths) {
+        return of_computed(order, key, right, scope);
+    }
     // An order that is read from the other side: only where both sides are read alike.
     if let (Val::Const(c), other) = (key, right) {
         let alike = match ty_of(other) {
@@ -117,13 +122,11 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         return Ok(Test::constant(false));
     }
     // Nothing is more or less than null.
-    let there = match right {
-        Val::Optional { faults, .. } if faults.is_empty() => {
-            both(not_null(key, scope)?, not_null(right, scope)?)
-        }
-        _ => not_null(key, scope)?,
+    let is_some = match right {
+        Val::Optional { .. } => not_null(right, scope)?,
+        _ => Test::constant(true),
     };
-    let (node, mut faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
+    let (node, mut faults) = scalar(&known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match (right, &ty) {
         (Val::Const(c), Ty::Duration) => match duration_of(c) {
@@ -137,13 +140,11 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         (Val::Const(Value::Str(s)), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => {
             text_ordered(order, &node, &ty, s)
         }
-        (Val::Const(c), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => match as_number(c) {
-            Some(n) => {
-                let written = crate::value::print::display(&n);
-                text_ordered(order, &node, &ty, &written)
-            }
-            None => boolean(false),
-        },
+        (
+            Val::Const(c @ (Value::Int(_) | Value::Float(_))),
+            Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText,
+        ) => number_ordered(order, &leaf::as_text(&node, &ty), super::forms::literal(c), boolean(true)),
+        (Val::Const(_), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => boolean(false),
         (right, Ty::Int | Ty::Double) if matches!(ty_of(right), Ty::Int | Ty::Double) => {
             let (other, more) = scalar(right, scope)?;
             faults.extend(more);
@@ -155,16 +156,122 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
             let of = |node: Node| call("quantity", vec![call("string", vec![node])]);
             binary(sign(order), method(of(node), "compareTo", vec![of(other)]), int(0))
         }
+        // Both are numbers by their types or defaults: what is none fails.
+        (right, Ty::Any) if by_default(key) == Some(Ty::Int) && is_number(right) => {
+            let (other, more) = scalar(right, scope)?;
+            faults.extend(more);
+            let other = match ty_of(right) {
+                Ty::Any => call("double", vec![other]),
+                _ => other,
+            };
+            binary(sign(order), call("double", vec![node]), other)
+        }
+        (right, Ty::Text | Ty::Any | Ty::IntOrText | Ty::Quantity)
+            if matches!(ty_of(right), Ty::Int | Ty::Double) =>
+        {
+            let (other, more) = scalar(right, scope)?;
+            faults.extend(more);
+            faults.extend(is_some.faults);
+            let own = leaf::as_text(&node, &ty);
+            // The key is read first: it may be missing.
+            let test = Test { node: number_ordered(order, &own, other, is_some.node), faults };
+            return Ok(both(not_null(key, scope)?, test));
+        }
         _ => {
             return Err(
                 scope.refuse("an ordering of values of unknown types", "compare numbers or quantities")
             );
         }
     };
+    let there = both(not_null(key, scope)?, is_some);
     Ok(both(there, Test { node: test, faults }))
 }
 
-/// How a text is ordered by a constant: as a duration, as a quantity, or as a number.
+/// Whether a value is a number by its type or default.
+fn is_number(val: &Val) -> bool {
+    matches!(by_default(val).unwrap_or_else(|| ty_of(val)), Ty::Int | Ty::Double)
+}
+
+/// The type that the default of a value of unknown type says it has.
+fn by_default(val: &Val) -> Option<Ty> {
+    let Val::Node { node, ty: Ty::Any, .. } = val else { return None };
+    match &node.kind {
+        Kind::Call { function, target: Some(_), args } if **function == *"orValue" => match &args[..] {
+            [Node { kind: Kind::Const(default), .. }] => Some(ty_of(&Val::Const(default.clone()))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// How a text, or what may be one, is ordered by a number: as a number, or as a duration by so many seconds. A quantity is none of both.
+/// `is_some`: whether there is a number.
+fn number_ordered(order: Ordering, own: &Node, number: Node, is_some: Node) -> Node {
+    let looks = |like: &str| method(own.clone(), "matches", vec![text(like)]);
+    let (number, seconds) = match &number.kind {
+        Kind::Const(c) => {
+            let seconds = c.as_number().unwrap_or_default().trunc();
+            (number, text(&format!("{seconds}s")))
+        }
+        // A length is a whole number.
+        Kind::Call { function, .. } if **function == *"size" => {
+            (number.clone(), binary("+", call("string", vec![number]), text("s")))
+        }
+        _ => {
+            let whole = call("string", vec![call("int", vec![number.clone()])]);
+            (call("double", vec![number]), binary("+", whole, text("s")))
+        }
+    };
+    let of_number = binary(sign(order), call("double", vec![own.clone()]), number);
+    let of_number = all(vec![is_some.clone(), of_number]);
+    let of = |text: Node| call("duration", vec![text]);
+    let ordered = binary(sign(order), of(own.clone()), of(seconds));
+    let of_duration = all(vec![is_some, looks(texts::DURATION), ordered]);
+    choose(looks(texts::NUMBER), of_number, of_duration)
+}
+
+/// An order of a computed quantity and another one; what is no quantity is neither more nor less.
+fn of_computed(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+    let is_amount = |val: &Val| match val {
+        Val::Const(c) => c.as_str().is_some_and(|s| arithmetic::thousandths_of(s).is_some()),
+        val => matches!(ty_of(val), Ty::Quantity | Ty::Thousandths),
+    };
+    if is_amount(key) && is_amount(right) {
+        let there = both(not_null(key, scope)?, not_null(right, scope)?);
+        let (x, mut faults) = arithmetic::thousandths(&known_unless_failing(key), scope)?;
+        let (y, more) = arithmetic::thousandths(&known_unless_failing(right), scope)?;
+        faults.extend(more);
+        return Ok(both(there, Test { node: binary(sign(order), x, y), faults }));
+    }
+    let is_read = !matches!(right, Val::Const(_)) && matches!(ty_of(right), Ty::Text | Ty::Any);
+    if !is_read || ty_of(key) != Ty::Thousandths {
+        return Err(
+            scope.refuse("an ordering of a computed quantity by such a value", "write a quantity: `'2Gi'`")
+        );
+    }
+    let there = not_null(right, scope)?;
+    let (x, mut faults) = arithmetic::thousandths(key, scope)?;
+    let (node, more) = scalar(&known_unless_failing(right), scope)?;
+    let own = leaf::as_text(&node, &ty_of(right));
+    // Quantities of the form `500m` are ordered by durations, too, with which this one fails.
+    let is_one = any(vec![
+        call("isQuantity", vec![own.clone()]),
+        method(own.clone(), "matches", vec![text(texts::DURATION)]),
+    ]);
+    let ordered = |x: Node| all(vec![is_one, binary(sign(order), x, arithmetic::thousandths_in(own))]);
+    // A sum that fails does so whatever it is compared with.
+    let node = match faults.is_empty() {
+        true => ordered(x),
+        false => {
+            let var = scope.unused("total");
+            over(list(vec![x]), "exists", &var, ordered(name(&var)))
+        }
+    };
+    faults.extend(more);
+    Ok(both(there, Test { node, faults }))
+}
+
+/// How a text is ordered by a constant: as a duration, as a quantity, as a number, or as a version.
 fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
     let own = leaf::as_text(node, ty);
     let mut ways = Vec::new();
@@ -176,7 +283,10 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
             binary(sign(order), of(own.clone()), of(text(s))),
         ]));
         // A number is compared with the seconds.
-        if let (Some(Value::Int(n)), Ty::Text | Ty::Any) = (as_number(&Value::from(s)), ty) {
+        let is_quantity = crate::value::quantity::Quantity::parse(s).is_some();
+        if let (Some(Value::Int(n)), true) =
+            (as_number(&Value::from(s)), *ty == Ty::Any || *ty == Ty::Text && !is_quantity)
+        {
             let number = call("double", vec![own.clone()]);
             let bound = |n: i64| crate::cel::build::constant(Value::Float(n as f64));
             let (sign, bound) = match order {
@@ -196,6 +306,11 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
             _ => all(vec![call("isQuantity", vec![own.clone()]), measured]),
         });
     }
+    if ways.is_empty() && Version::parse(s).is_ok() && matches!(ty, Ty::Text | Ty::Any) {
+        let version = |node: Node| call("semver", vec![node]);
+        let compared = method(version(own.clone()), "compareTo", vec![version(text(s))]);
+        ways.push(all(vec![call("isSemver", vec![own]), binary(sign(order), compared, int(0))]));
+    }
     any(ways)
 }
 
@@ -206,10 +321,10 @@ pub fn duration_ordered(
     scope: &mut Scope<'_>,
 ) -> Result<Test, Refusal> {
     let Val::Const(Value::Str(s)) = right else {
-        return Err(scope.refuse("an ordering of durations that are read", "compare with a constant"));
+        return read_durations_ordered(order, key, right, scope);
     };
     let there = not_null(key, scope)?;
-    let (node, faults) = scalar(&super::lists::known_unless_failing(key), scope)?;
+    let (node, faults) = scalar(&known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match ty {
         Ty::Int => match as_number(&Value::Str(s.clone())) {
@@ -226,4 +341,58 @@ pub fn duration_ordered(
         }
     };
     Ok(both(there, Test { node: test, faults }))
+}
+
+/// An order of two durations that are read: texts, or whole numbers of seconds.
+fn read_durations_ordered(
+    order: Ordering,
+    key: &Val,
+    right: &Val,
+    scope: &mut Scope<'_>,
+) -> Result<Test, Refusal> {
+    let there = both(not_null(key, scope)?, not_null(right, scope)?);
+    let mut faults = Faults::new();
+    let mut texts_of = Vec::new();
+    let mut sides = Vec::new();
+    for val in [key, right] {
+        // What has a text as its default is one, or fails.
+        let ty = by_default(val).filter(|ty| *ty == Ty::Text).unwrap_or_else(|| ty_of(val));
+        let (node, more) = scalar(&known_unless_failing(val), scope)?;
+        faults.extend(more);
+        let in_seconds = |node: &Node| binary("+", call("string", vec![node.clone()]), text("s"));
+        let own = match ty {
+            Ty::Duration => {
+                sides.push(node);
+                continue;
+            }
+            Ty::Int => {
+                sides.push(call("duration", vec![in_seconds(&node)]));
+                continue;
+            }
+            Ty::Text => node,
+            Ty::Any | Ty::IntOrText => {
+                let is_text = binary("==", call("type", vec![node.clone()]), name("string"));
+                choose(is_text, node.clone(), in_seconds(&node))
+            }
+            _ => {
+                return Err(
+                    scope.refuse("an ordering of durations of such values", "compare with a constant")
+                );
+            }
+        };
+        texts_of.push(own.clone());
+        sides.push(call("duration", vec![own]));
+    }
+    let mut sides = sides.into_iter();
+    let (Some(left), Some(right)) = (sides.next(), sides.next()) else { return Ok(Test::constant(false)) };
+    // All of them are read before any is looked at: a missing one fails.
+    let var = scope.unused("text");
+    let looks = |own: Node| method(own, "matches", vec![text(texts::DURATION)]);
+    let mut terms = match &texts_of[..] {
+        [] => Vec::new(),
+        [one] => vec![looks(one.clone())],
+        _ => vec![over(list(texts_of), "all", &var, looks(name(&var)))],
+    };
+    terms.push(binary(sign(order), left, right));
+    Ok(both(there, Test { node: all(terms), faults }))
 }

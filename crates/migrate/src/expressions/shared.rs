@@ -54,6 +54,10 @@ fn label(node: &Node) -> String {
         Kind::Call { function, target: Some(target), args } => match &**function {
             "filter" | "map" | "flatten" | "orValue" | "size" | "value" | "hasValue" | "startsWith"
             | "endsWith" | "matches" => label(target),
+            "sum" => "total".into(),
+            "min" if args.is_empty() => "least".into(),
+            "max" if args.is_empty() => "largest".into(),
+            "of" => args.first().map_or_else(|| label(target), label),
             // What is said of the items of a list: the list, and the field.
             "all" | "exists" => match &args[..] {
                 [_, body] => format!("{}{}", label(target), capitalized(&label(body))),

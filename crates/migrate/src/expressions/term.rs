@@ -68,6 +68,31 @@ pub fn is_entry(optional: &Node) -> bool {
     entry(optional).is_some()
 }
 
+/// Whether a list has items, and the least or largest of them; of a list without items there is none.
+pub fn extreme(optional: &Node) -> Option<(&Node, Node)> {
+    let Kind::Call { function, target: None, args } = &optional.kind else { return None };
+    let ("_?_:_", [is_some, some, _]) = (&**function, &args[..]) else { return None };
+    let value = held(some)?;
+    let is_extreme = matches!(&value.kind, Kind::Call { function, target: Some(_), args } if args.is_empty() && matches!(&**function, "min" | "max"));
+    is_extreme.then_some((is_some, value))
+}
+
+/// Whether there is a value in an optional.
+pub fn is_some(optional: &Node) -> Node {
+    match extreme(optional) {
+        Some((is_some, _)) => is_some.clone(),
+        None => method(optional.clone(), "hasValue", Vec::new()),
+    }
+}
+
+/// The value in an optional.
+pub fn some(optional: &Node) -> Node {
+    match extreme(optional) {
+        Some((_, value)) => value,
+        None => method(optional.clone(), "value", Vec::new()),
+    }
+}
+
 /// Whether there is a value in an optional that fails where what it reads cannot be read.
 pub fn has_value(optional: &Node) -> Node {
     if held(optional).is_some() {
@@ -78,7 +103,7 @@ pub fn has_value(optional: &Node) -> Node {
             terms.push(binary("in", key, map));
             all(terms)
         }
-        None => method(optional.clone(), "hasValue", Vec::new()),
+        None => is_some(optional),
     }
 }
 
@@ -89,7 +114,7 @@ pub fn value_in(optional: &Node) -> Node {
     }
     match entry(optional) {
         Some((_, map, key)) => index(map, key),
-        None => method(optional.clone(), "value", Vec::new()),
+        None => some(optional),
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Ty {
     Object(Vec<(Arc<TypeDef>, Option<Value>)>),
     /// A duration of CEL, which is text in the old expression.
     Duration,
+    /// A quantity that was computed, as the number of its thousandths, which is a text in the old expression.
+    Thousandths,
     /// What the API lists: objects of this type under `items`.
     Listing(Box<Ty>),
     /// What a registry says of an image.
@@ -228,6 +230,7 @@ fn both(a: Ty, b: Ty) -> Ty {
         (Ty::List(a), Ty::List(b)) => Ty::List(Box::new(both(*a, *b))),
         (Ty::Map(a), Ty::Map(b)) => Ty::Map(Box::new(both(*a, *b))),
         (a, b) if a == b => a,
+        (Ty::Int, Ty::Double) | (Ty::Double, Ty::Int) => Ty::Double,
         _ => Ty::Any,
     }
 }

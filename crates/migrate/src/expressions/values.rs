@@ -510,6 +510,7 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             }
         }
         Val::Node { node, .. } if super::root::is_operation(node) => return Ok(left),
+        Val::Node { ty: Ty::Thousandths, .. } => return Ok(left),
         Val::Tuple(_) | Val::Record(_) => return Ok(left),
         _ => {}
     }

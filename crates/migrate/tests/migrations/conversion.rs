@@ -13,6 +13,9 @@ fn kind(kind: &str) -> [Str; 3] {
         "Job" | "CronJob" => ("batch", "v1"),
         "ClusterRole" | "RoleBinding" => ("rbac.authorization.k8s.io", "v1"),
         "Certificate" => ("cert-manager.io", "v1"),
+        "HorizontalPodAutoscaler" => ("autoscaling", "v2"),
+        "NetworkPolicy" => ("networking.k8s.io", "v1"),
+        "PodDisruptionBudget" => ("policy", "v1"),
         _ => ("", "v1"),
     };
     [group.into(), version.into(), kind.into()]

@@ -1,5 +1,6 @@
 //! Migrations of policies, from their texts to those of the new ones.
 
+mod amounts;
 mod conversion;
 mod defaults;
 mod found;

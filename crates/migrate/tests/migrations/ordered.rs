@@ -177,7 +177,12 @@ fn a_default_covers_an_object_that_is_not_there_but_no_failure() {
         "let tier = dyn(resource.get('v1', 'namespaces', '', request.namespace))
 (variables.tier == null ? 'none' : variables.tier.metadata.name) != 'x'"
     );
-    // No list is null.
-    let refused = convert_for(Target::Kyverno, &["Pod"], &rule("/api/v1/namespaces"));
+    // A list of a kind that is built in is always there.
+    assert_eq!(
+        written(&["Pod"], &rule("/api/v1/namespaces").replace("metadata.name", "'items[0].metadata.name'")),
+        "let tier = dyn(resource.list('v1', 'namespaces', ''))
+variables.tier.items[?0].?metadata.?name.orValue('') != 'x'"
+    );
+    let refused = convert_for(Target::Kyverno, &["Pod"], &rule("/apis/example.io/v1/widgets"));
     assert_eq!(&*refused.unwrap_err().construct, "a default for a call that fails");
 }

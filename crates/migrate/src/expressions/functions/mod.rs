@@ -3,14 +3,16 @@
 //! In: a function's name and its arguments. Out: its value. What the function refuses (a missing value, mostly) fails in CEL as
 //! well. Semantics: `docs/functions.md`.
 
+pub mod arithmetic;
 mod collections;
 mod objects;
 mod sorting;
 mod times;
+mod versions;
 mod words;
 
-use crate::cel::build::{binary, call as function, constant, equals, method, name, text};
-use crate::cel_tree::{Kind, Node};
+use crate::cel::build::{call as function, constant, equals, method, name, text};
+use crate::cel_tree::Node;
 use crate::ir::Expr;
 use crate::value::Value;
 use crate::value::number::parse_float;
@@ -31,6 +33,10 @@ use super::values::value;
 /// # Errors
 /// CEL has nothing like it.
 pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let is_arithmetic = matches!(name, "add" | "subtract" | "multiply" | "divide" | "modulo" | "sum");
+    if !is_arithmetic && args.iter().any(|arg| ty_of(arg) == Ty::Thousandths) {
+        return Err(scope.refuse(format!("function {name} of a computed quantity"), "compare the quantity"));
+    }
     match (name, args) {
         ("length", [of]) => length(of, scope),
         ("contains", [of, item]) => contains(of, item, scope),
@@ -71,7 +77,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("trim", [of, Val::Const(Value::Str(cut))]) if &**cut == " " => texts("trim", &[of], Ty::Text, scope),
         ("trim", [of, Val::Const(Value::Str(cut))]) => words::trim(of, cut, scope),
         ("truncate", [of, Val::Const(length)]) => words::truncate(of, length, scope),
-        ("semver_compare", [of, Val::Const(Value::Str(range))]) => words::semver_compare(of, range, scope),
+        ("semver_compare", [of, range]) => versions::semver_compare(of, range, scope),
         ("items", [of, Val::Const(Value::Str(key)), Val::Const(Value::Str(value))]) => {
             entries(of, key, value, scope)
         }
@@ -119,15 +125,11 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("label_match", [wanted, labels]) => label_match(wanted, labels, scope),
         ("merge", [first, rest @ ..]) => merge(first, rest, scope),
         ("type", [of]) if is_list(of) => Ok(Val::Const("array".into())),
+        ("type", [of]) => words::type_of(of, scope),
         ("sort", [of]) if is_list(of) => built_with("sort", of, ty_of(of), scope),
         ("reverse", [of]) if is_list(of) => built_with("reverse", of, ty_of(of), scope),
-        ("sum" | "max" | "min", [of]) if is_list(of) => match ty_of(of).item() {
-            item @ (Ty::Int | Ty::Double) => built_with(name, of, item, scope),
-            // Such as sizes of layers; with a default of another type nothing is known, either.
-            Ty::Any if !matches!(of, Val::Or(_)) => built_with(name, of, Ty::Any, scope),
-            Ty::Text if name != "sum" => built_with(name, of, Ty::Text, scope),
-            _ => Err(scope.refuse(format!("function {name} of what may be no numbers"), "compare each item")),
-        },
+        ("sum", [of]) => arithmetic::sum(of, scope),
+        ("max" | "min", [of]) if is_list(of) => arithmetic::extreme(name, of, scope),
         ("base64_decode", [of]) => {
             let (node, faults) = as_text(&strict(of), scope)?;
             let bytes = method(self::name("base64"), "decode", vec![node]);
@@ -144,7 +146,9 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             let (node, faults) = as_text(&strict(of), scope)?;
             Ok(Val::Node { node: method(self::name("yaml"), "parse", vec![node]), ty: Ty::Any, faults })
         }
-        ("add" | "subtract" | "multiply" | "divide" | "modulo", [a, b]) => arithmetic(name, a, b, scope),
+        ("add" | "subtract" | "multiply" | "divide" | "modulo", [a, b]) => {
+            arithmetic::arithmetic(name, a, b, scope)
+        }
         ("lookup", [of, at]) => objects::lookup(of, at, scope),
         ("object_from_lists", [keys, of]) => objects::from_lists(keys, of, scope),
         ("abs" | "ceil" | "floor", [of]) => sorting::rounded(name, of, scope),
@@ -278,78 +282,4 @@ fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result
         Ty::Bool => Val::of_test(Test { node, faults }),
         ty => Val::Node { node, ty, faults },
     })
-}
-
-/// A number for arithmetic: one of an object may be a double, to which no whole number can be added.
-fn whole(val: &Val, node: Node) -> Node {
-    match val {
-        Val::Const(_) | Val::Count(_) => node,
-        Val::Node { node: own, .. } if matches!(&own.kind, Kind::Call { function, .. } if **function == *"size") => {
-            node
-        }
-        _ => function("int", vec![node]),
-    }
-}
-
-/// A constant whole number.
-fn whole_number(val: &Val) -> Option<i64> {
-    match val {
-        Val::Const(Value::Int(n)) => Some(*n),
-        Val::Const(Value::Float(f)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(*f as i64),
-        _ => None,
-    }
-}
-
-fn arithmetic(name: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let sign = match name {
-        "add" => "+",
-        "subtract" => "-",
-        "multiply" => "*",
-        "divide" => "/",
-        _ => "%",
-    };
-    let is_int = |val: &Val| matches!(ty_of(val), Ty::Int);
-    if is_int(a) && is_int(b) && matches!(name, "add" | "subtract" | "multiply") {
-        let (x, mut faults) = plain(&strict(a), scope)?;
-        let (y, more) = plain(&strict(b), scope)?;
-        faults.extend(more);
-        return Ok(number(binary(sign, whole(a, x), whole(b, y)), faults));
-    }
-    // Of whole numbers: by a number that is written, and not zero.
-    if let (true, Some(n)) = (is_int(a), whole_number(b).filter(|n| *n != 0)) {
-        let (x, faults) = plain(&strict(a), scope)?;
-        return Ok(match name {
-            "modulo" => number(binary("%", whole(a, x), crate::cel::build::int(n)), faults),
-            _ => {
-                let by = crate::cel::build::constant(Value::Float(n as f64));
-                let node = binary("/", function("double", vec![x]), by);
-                Val::Node { node, ty: Ty::Double, faults }
-            }
-        });
-    }
-    let is_quantity = |val: &Val| match val {
-        Val::Const(Value::Str(s)) => crate::value::quantity::Quantity::parse(s).is_some(),
-        val => match val {
-            Val::Or(sides) => {
-                ty_of(&sides[0]) == Ty::Quantity
-                    && matches!(&sides[1], Val::Const(Value::Str(s)) if crate::value::quantity::Quantity::parse(s).is_some())
-            }
-            val => ty_of(val) == Ty::Quantity,
-        },
-    };
-    if name == "divide" && is_quantity(a) && is_quantity(b) {
-        // The quotient of quantities is a number; by zero there is none.
-        let of = |node: Node| function("quantity", vec![function("string", vec![node])]);
-        let (x, mut faults) = plain(a, scope)?;
-        let (y, more) = plain(b, scope)?;
-        faults.extend(more);
-        let number = |node: Node| method(of(node), "asApproximateFloat", Vec::new());
-        let sign = function("sign", vec![of(y.clone())]);
-        let is_zero = equals(sign.clone(), crate::cel::build::int(0));
-        let failure = function("double", vec![binary("/", crate::cel::build::int(1), sign)]);
-        let quotient = binary("/", number(x), number(y));
-        let node = crate::cel::build::choose(is_zero, failure, quotient);
-        return Ok(Val::Node { node, ty: Ty::Double, faults });
-    }
-    Err(scope.refuse(format!("function {name} of such values"), "compare the values"))
 }

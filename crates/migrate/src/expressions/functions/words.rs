@@ -1,18 +1,19 @@
-//! Functions of texts: what is cut off, numbers and versions in texts.
+//! Functions of texts: what is cut off, and numbers in texts.
 //!
 //! In: the arguments of a function. Out: its value. Semantics: `docs/functions.md`.
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, index, int, list, method, name, object, or_value, over, text,
+    binary, boolean, call, choose, constant_bool, index, int, method, name, object, or_value, text,
 };
-use crate::cel_tree::Node;
 use crate::value::Value;
 
 use super::super::Refusal;
+use super::super::forms::{plain, present, ty_of};
 use super::super::leaf;
+use super::super::lists::known;
 use super::super::scope::Scope;
 use super::super::template::as_text;
-use super::super::term::{Faults, Test, Val};
+use super::super::term::{Faults, Val};
 use super::super::texts::NUMBER;
 use super::super::types::Ty;
 use super::strict;
@@ -38,6 +39,28 @@ pub(super) fn to_number(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
         false => node,
     };
     Ok(Val::Optional { node, ty: Ty::Double, faults, rescued: None })
+}
+
+/// `type` of a value whose type is known, or which is a number or a text; a missing one is null.
+pub(super) fn type_of(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+    let there = present(&of.clone().rescued(), scope)?;
+    let (own, faults) = plain(&known(of), scope)?;
+    let found = match ty_of(of) {
+        Ty::Text | Ty::Quantity => text("string"),
+        Ty::Int | Ty::Double => text("number"),
+        Ty::Bool => text("boolean"),
+        Ty::Map(_) | Ty::Object(_) => text("object"),
+        Ty::IntOrText => {
+            let is_text = binary("==", call("type", vec![own]), name("string"));
+            choose(is_text, text("string"), text("number"))
+        }
+        _ => return Err(scope.refuse("function type of what may be anything", "look at the value")),
+    };
+    let node = match constant_bool(&there.node) {
+        Some(true) => found,
+        _ => choose(there.node, found, text("null")),
+    };
+    Ok(Val::Node { node, ty: Ty::Text, faults: faults.into_iter().chain(there.faults).collect() })
 }
 
 /// `to_boolean`: of no other text than these two, in any case.
@@ -74,49 +97,4 @@ pub(super) fn trim(of: &Val, cut: &str, scope: &mut Scope<'_>) -> Result<Val, Re
     let others = format!("[^{}]", cut.chars().map(escaped).collect::<String>());
     let node = method(own, "find", vec![text(&format!("(?s){others}(.*{others})?"))]);
     Ok(Val::Node { node, ty: Ty::Text, faults })
-}
-
-/// `semver_compare`: whether a version, which is 0.0.0 where the text is none, is in a range.
-pub(super) fn semver_compare(of: &Val, range: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let Some(branches) = branches(range) else {
-        return Err(
-            scope.refuse("a range of versions with such terms", "write whole versions: `>=1.2.0 <2.0.0`")
-        );
-    };
-    let (own, faults) = as_text(&strict(of), scope)?;
-    let version = |node: Node| call("semver", vec![node]);
-    let read = choose(call("isSemver", vec![own.clone()]), version(own), version(text("0.0.0")));
-    let (range, var) = (list(vec![read]), scope.unused("version"));
-    let of_term = |(sign, bound): &(&str, String)| {
-        binary(sign, method(name(&var), "compareTo", vec![version(text(bound))]), int(0))
-    };
-    let of_branch = |terms: &Vec<(&str, String)>| all(terms.iter().map(of_term).collect());
-    let test = any(branches.iter().map(of_branch).collect());
-    let node = over(range, "exists", &var, test);
-    Ok(Val::of_test(Test { node, faults }))
-}
-
-/// The terms of a range of versions; none where one is no whole version.
-fn branches(range: &str) -> Option<Vec<Vec<(&'static str, String)>>> {
-    crate::value::semver::Range::parse(range).ok()?;
-    let mut all = vec![Vec::new()];
-    for word in range.split(' ').filter(|word| !word.is_empty()) {
-        if word == "||" {
-            all.push(Vec::new());
-            continue;
-        }
-        let bound = word.trim_start_matches(['<', '>', '=', '!']);
-        let sign = match word.strip_suffix(bound)? {
-            "" | "=" | "==" => "==",
-            "!" | "!=" => "!=",
-            ">" => ">",
-            ">=" => ">=",
-            "<" => "<",
-            "<=" => "<=",
-            _ => return None,
-        };
-        crate::value::semver::Version::parse(bound).ok()?;
-        all.last_mut()?.push((sign, bound.to_string()));
-    }
-    Some(all)
 }
