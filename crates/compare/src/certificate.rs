@@ -322,7 +322,7 @@ fn differs_in_clusters(sides: [&Side; 2], environment: &Environment, case: &Case
     differs(case)
         && match seen_in_clusters(environment, case) {
             Seen::As(seen) => differs(&seen),
-            Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => false,
+            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => false,
             Seen::Unknown => true,
         }
 }

@@ -251,7 +251,7 @@ impl Run<'_> {
             of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
                 return Ok(true);
             }
-            Seen::NoPattern | Seen::Without(_) | Seen::Refused(_) => {}
+            Seen::NoText | Seen::Without(_) | Seen::Refused(_) => {}
         }
         if is_constant(environment, fields, &case.object) {
             return Ok(true);

@@ -37,7 +37,7 @@ const MOST_LISTS: usize = 4_096;
 const LONGEST: usize = 64;
 
 /// For more answers of loops it takes too long.
-const MOST_ANSWERS: usize = 30_000;
+const MOST_ANSWERS: usize = 60_000;
 
 /// More of what API servers show is found again.
 const MOST_SHOWN: usize = 50_000;
@@ -328,7 +328,7 @@ impl Classes {
             }
             Seen::Refused(_) => String::new(),
             // No text of its class is admitted, while one with the same answers may be.
-            Seen::NoPattern => "*".to_string(),
+            Seen::NoText => "*".to_string(),
             Seen::Without(path) => without_positions(&path),
         };
         let shown = as_if_admitted(&self.environment, &case);

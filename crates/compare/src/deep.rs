@@ -393,7 +393,7 @@ impl Errors<'_> {
         self.of(environment, case, rule)?;
         Some(match seen_in_clusters(environment, case) {
             Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => Universe::Files,
+            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => Universe::Files,
             Seen::As(seen) => match self.of(environment, &seen, rule) {
                 Some(_) => Universe::Cluster,
                 None => Universe::Files,

@@ -192,7 +192,7 @@ impl Run<'_> {
     fn universe(&self, environment: &Environment, seen: &Seen, kind: DifferenceKind) -> Universe {
         match seen {
             Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => Universe::Files,
+            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => Universe::Files,
             Seen::As(seen) => match self.differ(environment, seen) {
                 Some(one) if one.0 == kind && !refuses_both(environment, &one) => Universe::Cluster,
                 _ => Universe::Files,

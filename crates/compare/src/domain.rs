@@ -197,6 +197,7 @@ impl<'d> Domain<'d> {
         // An API server shows them in another notation than some are written in.
         let canonical = |text: &Str| Quantity::parse(text).map(|amount| Str::from(amount.to_string()));
         let shown: Vec<Str> = amounts.iter().filter_map(canonical).collect();
+        amounts.retain(|_| !as_quantity.is_apart);
         amounts.extend(shown);
         unique(&mut amounts);
         texts.extend(tested.amounts().into_iter().chain(ints).chain(as_text.texts));

@@ -150,7 +150,7 @@ impl Run<'_> {
                 found.in_files.push(case);
             }
             Seen::As(_) => found.in_clusters.push(case),
-            Seen::NoPattern | Seen::Without(_) | Seen::Refused(_) => {
+            Seen::NoText | Seen::Without(_) | Seen::Refused(_) => {
                 if let Some(object) = mended(&case.object, environment.is_creation()) {
                     let case = case.with_object(object);
                     if let Seen::As(as_seen) = seen_in_clusters(environment, &case)

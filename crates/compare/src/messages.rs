@@ -96,7 +96,7 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     let case = match seen_in_clusters(&environment, &case) {
         Seen::As(seen) => seen,
         Seen::Unknown => case,
-        Seen::Without(_) | Seen::NoPattern | Seen::Refused(_) => return None,
+        Seen::Without(_) | Seen::NoText | Seen::Refused(_) => return None,
     };
     let request = request(&environment, &case)?;
     let [old, new] = sides.map(|side| {

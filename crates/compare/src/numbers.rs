@@ -39,6 +39,8 @@ pub(crate) struct Numbers {
     pub texts: Vec<Str>,
     /// Whether they stand for all.
     pub is_all: bool,
+    /// Whether of quantities those are apart that are durations, and those without a unit: they are too many in notations that no API server shows.
+    pub is_apart: bool,
 }
 
 /// What a text is: an integer, a number, a quantity, a duration; a quantity without digits, which is zero.
@@ -47,8 +49,15 @@ type Kind = [bool; 5];
 const INTEGER: &str = "^[-+]?[0-9]+$";
 const NUMBER: &str = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$";
 const QUANTITY: &str = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$";
+/// Of quantities: the notations in which an API server shows them.
+const SHOWN: &str = "^-?(0|[1-9][0-9]*)([numkMGTPE]|[KMGTPE]i|e-?[0-9]+)?$";
 const BARE: &str = r"^[-+.numkMGTPEKi]{1,4}$";
 const DURATION: &str = r"^[-+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
+
+/// Quantities without a unit, in thousandths, which are durations too, and in another unit.
+const WHOLE: Kind = [true, true, true, false, false];
+const IN_THOUSANDTHS: Kind = [false, false, true, true, false];
+const WITH_UNIT: Kind = [false, false, true, false, false];
 
 /// Units of quantities, and of durations, in billionths. One of both is minutes, or thousandths.
 const UNITS: [(&str, i128); 14] = [
@@ -168,9 +177,16 @@ struct Readings {
 impl Readings {
     fn new(predicates: &Predicates, form: Form, is_apart: bool) -> Readings {
         let ints = predicates.ints.iter().map(|n| i128::from(*n) * ONE);
-        let amounts = predicates.amounts.iter().flat_map(|text| {
-            [Quantity::parse(text).and_then(|q| q.nanos()), duration::parse_ok(text).map(i128::from)]
-        });
+        // Of a number the whole seconds are compared with a duration.
+        let around = |time: i128| {
+            let whole = time.div_euclid(ONE) * ONE;
+            [Some(time), Some(whole), Some(whole + ONE), (time <= 0).then_some(whole - ONE)]
+        };
+        let with_unit = predicates.amounts.iter().filter(|text| text.ends_with(|c: char| c.is_alphabetic()));
+        let times = with_unit.filter_map(|text| duration::parse_ok(text).map(i128::from));
+        let seconds = times.flat_map(around);
+        let amounts = predicates.amounts.iter().map(|text| Quantity::parse(text).and_then(|q| q.nanos()));
+        let amounts = amounts.chain(seconds);
         // Larger integers are errors.
         let is_int = form == Form::Text && predicates.functions.contains("int");
         let largest = is_int.then_some(i128::from(i64::MAX) * ONE);
@@ -250,6 +266,12 @@ impl Readings {
                 let some = self.cuts.multiples(slot, ONE / 1000);
                 all.extend(some.into_iter().map(|value| format!("{}m", value * 1000 / ONE)));
             }
+            if self.is_apart {
+                for (exponent, unit) in [(3, ONE * 1000), (-3, ONE / 1000), (-6, 1000), (-9, 1)] {
+                    let some = self.cuts.multiples(slot, unit);
+                    all.extend(some.into_iter().map(|value| format!("{}e{exponent}", value / unit)));
+                }
+            }
         }
         if self.form == Form::Text || self.is_apart {
             for slot in self.both.slots() {
@@ -303,9 +325,10 @@ fn has_times(predicates: &Predicates) -> bool {
 
 fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages): &NumberKey) -> Numbers {
     let form = *form;
-    let mut found = Numbers { is_all: true, ..Numbers::default() };
+    let is_apart = form == Form::Quantity && kinds.contains(&DURATION);
+    let mut found = Numbers { is_all: true, is_apart, ..Numbers::default() };
     let is_wild = *languages != Languages::default();
-    let readings = Readings::new(predicates, form, form == Form::Quantity && kinds.contains(&DURATION));
+    let readings = Readings::new(predicates, form, is_apart);
     // Which of them are read in ways that differ.
     let is_read = |kind: &Kind| -> Vec<bool> {
         let names = [INTEGER, NUMBER, QUANTITY, DURATION, QUANTITY];
@@ -328,6 +351,8 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
     // Each combination of languages and kinds that exists, with a text.
     type Class = (Kind, Vec<bool>);
     let mut classes: BTreeMap<Class, Str> = BTreeMap::new();
+    // Those of them that an API server shows.
+    let mut shown: BTreeSet<Class> = BTreeSet::new();
     if is_wild {
         let with_kinds = Languages {
             regexes: languages
@@ -335,23 +360,29 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
                 .iter()
                 .cloned()
                 .chain([INTEGER, NUMBER, QUANTITY, DURATION, BARE].map(String::from))
+                .chain(readings.is_apart.then(|| SHOWN.into()))
                 .collect(),
             ..languages.clone()
         };
         let some = words.of(with_kinds, 1);
         let truth = some.as_ref().and_then(|some| truths(languages, some));
-        let (Some(some), Some(truth)) = (some, truth) else {
-            return Numbers { is_all: false, texts: pool.into_iter().take(FEW as usize).collect() };
+        let of_shown = Languages { regexes: [SHOWN.into()].into(), ..Languages::default() };
+        let is_shown = some.as_ref().and_then(|some| truths(&of_shown, some));
+        let (Some(some), Some(truth), Some(is_shown)) = (some, truth, is_shown) else {
+            return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(FEW as usize).collect() };
         };
         pool.extend(some.iter().filter(|text| !known.contains(*text)).cloned());
-        for (text, truth) in some.iter().zip(truth) {
+        for ((text, truth), is_shown) in some.iter().zip(truth).zip(is_shown) {
             if let Some((kind, _)) = readings.of(text) {
+                if is_shown.contains(&true) {
+                    shown.insert((kind, truth.clone()));
+                }
                 classes.entry((kind, truth)).or_insert_with(|| text.clone());
             }
         }
     }
     let Some(truth) = truths(languages, &pool) else {
-        return Numbers { is_all: false, texts: pool.into_iter().take(FEW as usize).collect() };
+        return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(FEW as usize).collect() };
     };
     let mut members: BTreeMap<(Kind, usize, Vec<bool>), &Str> = BTreeMap::new();
     // Those that an API server shows as they are written.
@@ -366,6 +397,15 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
         }
     }
     let mut is_all = true;
+    if readings.is_apart {
+        // Others are in files only.
+        classes.retain(|class, _| shown.contains(class));
+        for kind in [WHOLE, IN_THOUSANDTHS, WITH_UNIT] {
+            let mut between = readings.slots(kind).into_iter().filter(|slot| slot % 2 == 0);
+            let has = |slot: usize| canonical.keys().any(|(own, at, _)| *own == kind && *at == slot);
+            is_all &= between.all(has);
+        }
+    }
     if form == Form::Quantity && is_wild {
         // A value between others is shown in more ways than are tried.
         for (kind, truth) in classes.keys() {
@@ -384,15 +424,16 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
     }
     // Kinds that rules read alike are one.
     let mut seen: BTreeSet<(Vec<bool>, usize, Vec<bool>)> = BTreeSet::new();
-    for ((kind, slot, truth), text) in canonical.iter().filter(|_| is_wild).chain(&members) {
+    let others = members.iter().filter(|_| !is_apart);
+    for ((kind, slot, truth), text) in canonical.iter().filter(|_| is_wild || is_apart).chain(others) {
         let read = is_read(kind);
         let is_new = seen.insert((read.clone(), *slot, truth.clone()));
-        let is_written_apart = form == Form::Quantity && is_wild;
+        let is_written_apart = form == Form::Quantity && is_wild && !is_apart;
         if read.iter().any(|is| *is) && (is_new || is_written_apart) {
             add(text);
         }
     }
-    classes.values().for_each(&mut add);
+    classes.values().filter(|_| !is_apart).for_each(&mut add);
     found.is_all &= is_all;
     found
 }

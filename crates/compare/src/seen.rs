@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::analysis::reads::{Reads, Step, Tree};
 use crate::kubernetes::Types;
 use crate::kubernetes::admitted::{
-    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_refused_wildcard,
-    kind_of, never_set, refuses_wildcards as refuses,
+    CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_no_quantity,
+    has_refused_wildcard, kind_of, never_set, refuses_wildcards as refuses,
 };
 use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use crate::value::place::{PathPart, follow, parse};
@@ -30,8 +30,8 @@ pub(crate) enum Seen {
     As(Case),
     /// An API server refuses them, and all that lack this field.
     Without(String),
-    /// An API server refuses them, and all that have a text with wildcards there.
-    NoPattern,
+    /// An API server refuses them, and all that have a text with wildcards there, or one that is no quantity.
+    NoText,
     /// An API server refuses them, for this where that is known.
     Refused(Option<Refusal>),
     /// Nothing is known of their kind.
@@ -146,8 +146,9 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
             }
             Some(Err(refusal)) => {
                 let kind = kind_of(&own);
+                let is_none = kind.as_ref().is_some_and(|kind| has_no_quantity(kind, &own));
                 let is_wild = kind.is_some_and(|kind| refuses_wildcards(&kind, &own, &refusal, &show));
-                return if is_wild { Seen::NoPattern } else { Seen::Refused(Some(refusal)) };
+                return if is_wild || is_none { Seen::NoText } else { Seen::Refused(Some(refusal)) };
             }
         }
     }
@@ -171,7 +172,7 @@ pub(crate) fn is_refused_with_its_classes(
         fields.iter().any(|field| is_read(reads, field))
     };
     match seen {
-        Seen::NoPattern => true,
+        Seen::NoText => true,
         Seen::Without(field) => is_read(reads, field) || has_never_set(),
         Seen::Refused(_) => has_never_set(),
         Seen::As(_) | Seen::Unknown => false,
@@ -186,7 +187,7 @@ fn of_unknown(object: &Value) -> Seen {
         && namespace.starts_with(is_inside)
         && namespace.ends_with(is_inside);
     match object.text_at(&["metadata", "name"]) {
-        name if has_wildcard(name) || has_wildcard(namespace) => Seen::NoPattern,
+        name if has_wildcard(name) || has_wildcard(namespace) => Seen::NoText,
         _ if namespace.is_empty() || is_label => Seen::Unknown,
         _ => Seen::Refused(None),
     }

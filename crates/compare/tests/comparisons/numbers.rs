@@ -2,7 +2,7 @@
 
 use ephor_compare::Answer;
 
-use super::{checking, compared, requiring};
+use super::{checking, compared, denying, requiring};
 
 fn pattern(memory: &str) -> String {
     format!(
@@ -119,4 +119,39 @@ fn numbers_that_match_a_pattern_with_a_variable_are_tried() {
     let same = compared(&old, &new("object.spec.?minReadySeconds.orValue(1)"));
     assert!(!matches!(same.answer, Answer::Differs), "{:?}", same.differences.first());
     assert_eq!(compared(&old, &new("1000")).answer, Answer::Differs);
+}
+
+/// Next to a number Kyverno takes `500m` for minutes, and `1Gi` for nothing that is more or less.
+#[test]
+fn quantities_are_distinguished_that_operators_take_for_durations() {
+    let storage = "object.spec.resources.requests.storage";
+    let old = |order: &str| {
+        let key = "{{ request.object.spec.resources.requests.storage }}";
+        denying("PersistentVolumeClaim", &format!("{{key: '{key}', {order}}}"))
+    };
+    let new = |test: &str| requiring("persistentvolumeclaims", test);
+    let is_known = |old: &str, new: &str| {
+        let found = compared(old, new);
+        let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
+        assert!(is_proved, "{:?} {:?}", found.answer, found.reasons);
+    };
+    for number in ["5", "5.5"] {
+        let more = old(&format!("operator: GreaterThan, value: {number}"));
+        differs(&more, &new(&format!("!quantity({storage}).isGreaterThan(quantity('{number}'))")));
+        let seconds = format!("endsWith('m') && duration({storage}) > duration('5s')");
+        let of_number = format!("double({storage}) > {number}");
+        is_known(
+            &more,
+            &new(&format!("!({storage}.matches('^[-+.0-9e]+$') ? {of_number} : {storage}.{seconds})")),
+        );
+    }
+    differs(&old("operator: LessThan, value: 1h"), &new("true"));
+    is_known(
+        &old("operator: GreaterThan, value: '5'"),
+        &new(&format!("!quantity({storage}).isGreaterThan(quantity('5'))")),
+    );
+    is_known(
+        &old("operator: GreaterThan, value: 0"),
+        &new(&format!("!(quantity({storage}).isGreaterThan(quantity('0')) && {storage}.matches('[0-9m]$'))")),
+    );
 }

@@ -13,13 +13,13 @@
 //!   example (addresses and node ports of Services, the uid in the labels of Jobs).
 
 mod alternatives;
+mod certain;
 mod check;
 mod encode;
 mod filled;
 mod formats;
 mod kinds;
 mod local;
-mod nameless;
 mod pods;
 mod smallest;
 mod table;
@@ -35,9 +35,9 @@ use super::schema::{Type, TypeDef, Types};
 use crate::convert::api_version;
 use crate::value::{Map, Str, Value};
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
+pub use certain::{has_nameless, has_no_quantity};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 pub use filled::CHOSEN;
-pub use nameless::has_nameless;
 pub use smallest::{always, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 

@@ -143,7 +143,9 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         (
             Val::Const(c @ (Value::Int(_) | Value::Float(_))),
             Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText,
-        ) => number_ordered(order, &leaf::as_text(&node, &ty), super::forms::literal(c), boolean(true)),
+        ) => {
+            number_ordered(order, (&leaf::as_text(&node, &ty), &ty), super::forms::literal(c), boolean(true))
+        }
         (Val::Const(_), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => boolean(false),
         (right, Ty::Int | Ty::Double) if matches!(ty_of(right), Ty::Int | Ty::Double) => {
             let (other, more) = scalar(right, scope)?;
@@ -174,7 +176,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
             faults.extend(is_some.faults);
             let own = leaf::as_text(&node, &ty);
             // The key is read first: it may be missing.
-            let test = Test { node: number_ordered(order, &own, other, is_some.node), faults };
+            let test = Test { node: number_ordered(order, (&own, &ty), other, is_some.node), faults };
             return Ok(both(not_null(key, scope)?, test));
         }
         _ => {
@@ -206,9 +208,14 @@ fn by_default(val: &Val) -> Option<Ty> {
 
 /// How a text, or what may be one, is ordered by a number: as a number, or as a duration by so many seconds. A quantity is none of both.
 /// `is_some`: whether there is a number.
-fn number_ordered(order: Ordering, own: &Node, number: Node, is_some: Node) -> Node {
+fn number_ordered(order: Ordering, (own, ty): (&Node, &Ty), number: Node, is_some: Node) -> Node {
     let looks = |like: &str| method(own.clone(), "matches", vec![text(like)]);
     let (number, seconds) = match &number.kind {
+        // Amounts, numbers and durations have one sign.
+        Kind::Const(c) if *ty == Ty::Quantity && c.as_number() == Some(0.0) => {
+            let compared = leaf::quantity_order(term_op(order), own, "0");
+            return all(vec![is_some, compared, looks("[0-9m]$")]);
+        }
         Kind::Const(c) => {
             let seconds = c.as_number().unwrap_or_default().trunc();
             (number, text(&format!("{seconds}s")))
@@ -226,8 +233,12 @@ fn number_ordered(order: Ordering, own: &Node, number: Node, is_some: Node) -> N
     let of_number = all(vec![is_some.clone(), of_number]);
     let of = |text: Node| call("duration", vec![text]);
     let ordered = binary(sign(order), of(own.clone()), of(seconds));
-    let of_duration = all(vec![is_some, looks(texts::DURATION), ordered]);
-    choose(looks(texts::NUMBER), of_number, of_duration)
+    // Of a quantity it is enough to look at the unit.
+    let (is_number, is_duration) = match ty {
+        Ty::Quantity => (looks("^[-+.0-9e]+$"), method(own.clone(), "endsWith", vec![text("m")])),
+        _ => (looks(texts::NUMBER), looks(texts::DURATION)),
+    };
+    choose(is_number, of_number, all(vec![is_some, is_duration, ordered]))
 }
 
 /// An order of a computed quantity and another one; what is no quantity is neither more nor less.
@@ -284,9 +295,10 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
         ]));
         // A number is compared with the seconds.
         let is_quantity = crate::value::quantity::Quantity::parse(s).is_some();
-        if let (Some(Value::Int(n)), true) =
-            (as_number(&Value::from(s)), *ty == Ty::Any || *ty == Ty::Text && !is_quantity)
-        {
+        if let (Some(Value::Int(n)), true) = (
+            as_number(&Value::from(s)),
+            *ty == Ty::Any || matches!(ty, Ty::Text | Ty::Quantity) && !is_quantity,
+        ) {
             let number = call("double", vec![own.clone()]);
             let bound = |n: i64| crate::cel::build::constant(Value::Float(n as f64));
             let (sign, bound) = match order {
