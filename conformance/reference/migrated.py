@@ -9,7 +9,7 @@ the classes that the proof distinguishes: those that are created. A verdict is w
 objects that come out, whatever the order of lists that the schema calls maps. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
 An object on which the verdicts differ is sent to a kube-apiserver (EPHOR_KUBE_BIN, or what conformance/kube/build.sh --cluster builds) as a dry run: it is counted apart when the
-server refuses it, and else the form in which it comes back decides. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
+server refuses it, and else the form in which it comes back decides. So are changes of which it refuses both results. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
 out (the report says so). Templates of pods have metadata, as an API server shows them.
 The policies of `--to vap` are sent to the same server, and its type check says what is wrong with their expressions.
 DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs.
@@ -303,10 +303,19 @@ def settled(flags, rows, tallies, differences):
                 tallies[one["status"]][one["objects"] + " refused"] += 1
             elif form and (sides := form_sides(flags, row, form))[0] == sides[1]:
                 tallies[one["status"]][one["objects"] + " same"] += 1
+            elif all(is_result_refused(api, one[side]) for side in ["old", "new"]):
+                tallies[one["status"]][one["objects"] + " results"] += 1
             else:
                 tallies[one["status"]][one["objects"] + " other"] += 1
                 left.append(one)
     return left
+
+
+def is_result_refused(api, results):
+    """Whether an API server refuses the object that a policy changed."""
+    changed = [json.loads(text) for word, text in results or [] if word == "changed"]
+    answers = [sent(api, {"object": one, "subresource": "", "operation": "CREATE", "oldObject": None}) for one in changed]
+    return bool(answers) and all(answer and answer[0] != "accepted" for answer in answers)
 
 
 def form_sides(flags, row, form):
@@ -372,7 +381,7 @@ def cells(rows, tally):
 
 def left_out(tallies):
     """How many pairs are no part of the figures."""
-    words = {"refused": "the objects are refused by an API server", "outside": "data from outside is missing (images, other services)",
+    words = {"refused": "the objects are refused by an API server", "results": "an API server refuses both results", "outside": "data from outside is missing (images, other services)",
              "controllers": "ReplicationControllers, which the report names as left out",
              "named": "objects that the report names as left out, with names of no image or lists with two items of one name",
              "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}

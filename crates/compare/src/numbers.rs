@@ -401,7 +401,13 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
         // Others are in files only.
         classes.retain(|class, _| shown.contains(class));
         for kind in [WHOLE, IN_THOUSANDTHS, WITH_UNIT] {
-            let mut between = readings.slots(kind).into_iter().filter(|slot| slot % 2 == 0);
+            // No duration has so many minutes.
+            let is_long = |slot: usize| {
+                let low = (slot / 2).checked_sub(1).and_then(|at| readings.both.0.get(at));
+                kind == IN_THOUSANDTHS && low.is_some_and(|low| *low >= i128::from(i64::MAX / 60))
+            };
+            let slots = readings.slots(kind).into_iter();
+            let mut between = slots.filter(|slot| slot % 2 == 0 && !is_long(*slot));
             let has = |slot: usize| canonical.keys().any(|(own, at, _)| *own == kind && *at == slot);
             is_all &= between.all(has);
         }
