@@ -269,9 +269,8 @@ fn of_type(types: &Types, value: &Value, ty: &Type) -> Value {
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Map(map) => {
-            let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
-            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-            Value::Map(entries.into_iter().collect())
+            let entries = map.sorted().into_iter();
+            Value::Map(entries.map(|(key, value)| (key.clone(), sorted(value))).collect())
         }
         Value::List(items) => Value::list(items.iter().map(sorted).collect::<Vec<_>>()),
         other => other.clone(),

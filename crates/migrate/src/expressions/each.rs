@@ -52,7 +52,7 @@ pub struct InLoop<'c> {
 
 impl<'c> InLoop<'c> {
     /// Outside of the first loop.
-    pub fn new(rule: &Rule, context: &'c Context, reading: Reading) -> InLoop<'c> {
+    pub fn new(rule: &'c Rule, context: &'c Context, reading: Reading) -> InLoop<'c> {
         InLoop { scope: scope_of(rule, None, context), depth: 0, reading }
     }
 

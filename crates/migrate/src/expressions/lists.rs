@@ -444,7 +444,7 @@ fn container_lists(parts: &[Val], scope: &mut Scope<'_>) -> Option<Val> {
     if !types_fit {
         return None;
     }
-    if !scope.is_in_order {
+    if !scope.is_in_order() {
         paths.sort_by_key(|p| (!p.is_required(), super::pattern::reversed(p.last().unwrap_or_default())));
     }
     let is_containers = paths.iter().any(|p| p.last() == Some("containers"));

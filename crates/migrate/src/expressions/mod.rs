@@ -207,7 +207,7 @@ pub struct Element<'e> {
 }
 
 /// A scope for expressions of a rule, or of a loop in it.
-fn scope_of<'c>(rule: &Rule, element: Option<&Element<'_>>, context: &'c Context) -> scope::Scope<'c> {
+fn scope_of<'c>(rule: &'c Rule, element: Option<&Element<'_>>, context: &'c Context) -> scope::Scope<'c> {
     let mut scope = scope::Scope::new(context, rule);
     scope.bindings = rule.bindings.to_vec();
     scope.bindings.extend(context.trigger.iter().flat_map(|trigger| trigger.bindings.iter().cloned()));

@@ -56,8 +56,8 @@ pub struct Scope<'c> {
     pub unanswered: Vec<Origin>,
     /// Whether what a pattern does not apply to does not match it.
     pub is_exact: bool,
-    /// Whether lists that are walked one after the other stay in their order: positions are read.
-    pub is_in_order: bool,
+    /// The rule.
+    rule: &'c Rule,
 }
 
 /// Rules that nest deeper are refused.
@@ -76,7 +76,7 @@ fn reads_positions(part: &Tree) -> bool {
 
 impl<'c> Scope<'c> {
     /// At the start of a rule.
-    pub fn new(cx: &'c Context, rule: &Rule) -> Scope<'c> {
+    pub fn new(cx: &'c Context, rule: &'c Rule) -> Scope<'c> {
         Scope {
             cx,
             wild: false,
@@ -96,8 +96,13 @@ impl<'c> Scope<'c> {
             left_out: Vec::new(),
             unanswered: Vec::new(),
             is_exact: false,
-            is_in_order: Tree::of(rule).is_some_and(|rule| reads_positions(&rule)),
+            rule,
         }
+    }
+
+    /// Whether lists that are walked one after the other stay in their order: positions are read.
+    pub fn is_in_order(&self) -> bool {
+        Tree::of(self.rule).is_some_and(|rule| reads_positions(&rule))
     }
 
     /// A refusal at the place of the piece.

@@ -94,6 +94,8 @@ pub struct Converted {
     pub paths: Vec<String>,
     /// What must hold of the object for all of them.
     pub tests: Vec<String>,
+    /// Whether all of them are additions.
+    pub only_adds: bool,
 }
 
 /// The expressions of a patch.
@@ -118,7 +120,8 @@ pub fn expressions(
         Ok(text)
     };
     let patch = Patch { object, is_loop, types, fill: &fill, positions, refuse: &refuse };
-    let (mut out, mut steps) = (Converted::default(), Vec::new());
+    let only_adds = operations.iter().all(|one| one.text_at(&["op"]) == "add");
+    let (mut out, mut steps) = (Converted { only_adds, ..Converted::default() }, Vec::new());
     for (at, one) in operations.iter().enumerate() {
         if one.text_at(&["op"]) == "test" {
             out.tests.push(patch.test(one, operations.get(..at).unwrap_or_default())?);

@@ -20,6 +20,9 @@ use super::constant::{Place, joined};
 use super::json;
 use super::unquoted::unquoted;
 
+/// The construct that is refused where what is done at a position is no addition, or the list is another one.
+const OF_OTHERS: &str = "the position of an element in another list than its own";
+
 /// The expressions of a loop, in order, and the path of its list.
 pub struct Patches {
     /// The operations.
@@ -125,9 +128,6 @@ impl Writer<'_> {
         };
         let around = self.around.clone();
         let types = &self.context.types;
-        let written = ephor_document::yaml_value(patch).ok();
-        let operations = written.as_ref().and_then(Value::as_list).unwrap_or_default();
-        let adds = operations.iter().all(|one| one.text_at(&["op"]) == "add");
         // What is done behind the last item of the list.
         let behind = RefCell::new(None);
         let positions = |place: &Place, key: &str| match position_of(key) {
@@ -138,7 +138,7 @@ impl Writer<'_> {
                     Some((Some(list), var, position)) if list.path() == place.path() => {
                         Ok(Some(list.at(var, position)))
                     }
-                    Some((None, _, position)) if adds && is_never_bare(place, types) => {
+                    Some((None, _, position)) if is_never_bare(place, types) => {
                         let list = place.value();
                         behind.replace(Some(format!(
                             "{position} >= {list}.size() ? [JSONPatch{{op: 'add', path: {}, value: {{}}}}]",
@@ -146,11 +146,14 @@ impl Writer<'_> {
                         )));
                         Ok(Some(place.at(&format!("{list}[{position}]"), position)))
                     }
-                    _ => Err(no("the position of an element in another list than its own")),
+                    _ => Err(no(OF_OTHERS)),
                 }
             }
         };
         let found = json::expressions(patch, (self.object, true), types, &origin, &fill, &positions)?;
+        if behind.borrow().is_some() && !found.only_adds {
+            return Err(no(OF_OTHERS));
+        }
         if !found.tests.is_empty() {
             return Err(no("the operation `test` of a JSON patch in a loop"));
         }

@@ -306,14 +306,19 @@ fn loops_of_json_patches_give_operations_for_each_element() {
 
 #[test]
 fn positions_of_another_list_than_that_of_the_loop_are_refused() {
-    let (_, word) = mutate(
-        "      foreach:
+    for operation in [
+        "op: remove, path: '/spec/containers/{{elementIndex}}/env'",
+        "op: replace, path: '/spec/containers/{{elementIndex}}/tty', value: {{ element.stdin }}",
+    ] {
+        let (_, word) = mutate(&format!(
+            "      foreach:
       - list: request.object.spec.[initContainers, containers][]
         patchesJson6902: |-
-          - {op: remove, path: '/spec/containers/{{elementIndex}}/env'}
-",
-    );
-    assert_eq!(word, "refused: the position of an element in another list than its own");
+          - {{{operation}}}
+"
+        ));
+        assert_eq!(word, "refused: the position of an element in another list than its own");
+    }
 }
 
 #[test]
