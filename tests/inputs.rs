@@ -146,7 +146,6 @@ fn payloads_that_cannot_be_read_end_the_run() {
         error("--json", "note.txt"),
         json("unrecognized payload format, must be yaml or json (note.txt)")
     );
-    // Kyverno crashes on these.
     assert_eq!(error("--json", "list.json"), json("the payload must be an object (list.json)"));
     let http =
         |file: &str, cause: &str| format!("Error: failed to parse HTTP payload from {file}: {cause}\n");

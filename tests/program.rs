@@ -47,6 +47,7 @@ mod unity;
 mod webhooks;
 mod wishes;
 mod words;
+mod writers;
 
 use std::collections::BTreeSet;
 use std::path::Path;

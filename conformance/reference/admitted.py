@@ -335,8 +335,8 @@ def answer(api, obj):
     status, found = api.create(obj)
     if status == 201:
         return normal(found, obj), None
-    if status >= 500 and "nil pointer" in found.get("message", ""):
-        return None, "panic"
+    if status >= 500:
+        return None, "no answer"
     causes = (found.get("details") or {}).get("causes") or [{}]
     return None, f"{causes[0].get('field', '')}: {causes[0].get('message') or found.get('message', '')}"[:120]
 

@@ -574,7 +574,7 @@ def main():
     stable = []
     for a, b in zip(now, later):
         ra, rb = a.get("result", {}), b.get("result", {})
-        # What differs from run to run, or crashes the reference, is no answer.
+        # What differs from run to run is no answer.
         if any(r.get("unstable") or str(r.get("runtimeError", "")).startswith("PANIC") for r in (ra, rb)):
             continue
         if rb != ra:

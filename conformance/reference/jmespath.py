@@ -4,7 +4,7 @@
 usage: JPGOLD=PATH [EPHOR=PATH] jmespath.py [--seed N] [--cases N] [--out FILE [--keep N]]
 
 Generates --cases cases from the seed, runs the reference on each several times (answers that differ from
-run to run, and cases on which it crashes, do not count), runs them through `ephor conformance`, and
+run to run, and cases without one, do not count), runs them through `ephor conformance`, and
 prints how many were compared and every difference, shrunk. With --out the first --keep cases that were
 compared are written as a recording. EPHOR defaults to target/release/ephor. Exit code 1: differences.
 """

@@ -1,5 +1,7 @@
 //! `ephor crds`: the CustomResourceDefinitions of the kinds that ephor reads and writes.
 
+use std::path::Path;
+
 use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 
@@ -8,6 +10,7 @@ use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
 
+use super::outputs::Outputs;
 use super::{Error, given};
 
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
@@ -52,10 +55,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     };
     let all: Vec<Value> = definitions().into_iter().filter(chosen).collect();
     if let Some(directory) = given(&args.directory) {
+        let mut files = Outputs::default();
         for object in &all {
             let name = object.text_at(&["metadata", "name"]);
-            super::write_whole(&format!("{directory}/{name}.yaml"), yaml::to_string(object, Style::Report))?;
+            let path = Path::new(directory).join(format!("{name}.yaml"));
+            files.add(&path, name, yaml::to_string(object, Style::Report))?;
         }
+        files.write()?;
         return Ok(0);
     }
     match args.output {

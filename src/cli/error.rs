@@ -111,6 +111,47 @@ pub enum Error {
         /// Why.
         cause: io::Error,
     },
+    /// No policy has a name.
+    #[error("no policy `{name}`{}", suggestion(meant))]
+    NoPolicyOfName {
+        /// The name.
+        name: String,
+        /// The one that was probably meant.
+        meant: Option<String>,
+    },
+    /// No object has a name.
+    #[error("no object `{object}`{}", suggestion(meant))]
+    NoObjectOfName {
+        /// Kind, namespace and name.
+        object: String,
+        /// The one that was probably meant.
+        meant: Option<String>,
+    },
+    /// Two files that a command writes have one path.
+    #[error(
+        "`{}` would be written twice, of `{first}` and of `{second}`; nothing is written\nhelp: run the command once for each, or name another file",
+        path.display()
+    )]
+    TwoOutputs {
+        /// The path.
+        path: PathBuf,
+        /// What the first file is of.
+        first: String,
+        /// What the second one is of.
+        second: String,
+    },
+    /// A file that a command reads would be overwritten before it is read.
+    #[error(
+        "`{path}` is {input} and would be overwritten by {flag}; nothing is written\nhelp: name another file with {flag}"
+    )]
+    OverwritesInput {
+        /// The file.
+        path: String,
+        /// What it is read as.
+        input: &'static str,
+        /// The flag that names it.
+        flag: &'static str,
+    },
     /// There is no baseline.
     #[error(
         "cannot read the baseline `{path}`: {cause}\nhelp: write it with `--baseline {path} --write-baseline`"
@@ -176,7 +217,7 @@ pub enum Error {
         path: String,
     },
     /// A policy file does not exist.
-    #[error("no such policy file `{path}`{}", meant.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
+    #[error("no such policy file `{path}`{}", suggestion(meant))]
     NoPolicyFile {
         /// The file.
         path: String,
@@ -528,6 +569,11 @@ fn reason(cause: &io::Error) -> String {
 
 fn of_kind(kind: &Option<String>) -> String {
     kind.as_ref().map(|k| format!(" for objects of kind `{k}`")).unwrap_or_default()
+}
+
+/// What was probably meant, as the end of a message.
+fn suggestion(meant: &Option<String>) -> String {
+    meant.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 fn rules(meant: &Option<String>, names: &[String]) -> String {

@@ -5,8 +5,8 @@ use ephor_policies::load::{self, Policies};
 use ephor_sources::files;
 use ephor_value::suggest::did_you_mean;
 
+use super::apply::{Input, Values};
 use super::completion::rule_names;
-use super::flags::{Record, fields};
 use super::{Error, Global, given, some_policies};
 
 /// Explains the rules of policies and their decisions about resources
@@ -27,11 +27,14 @@ use super::{Error, Global, given, some_policies};
   ephor apply policy.json --resource pod.yaml
 
   # why a resource passes, fails or is not matched
-  ephor explain policy.yaml -r pod.yaml")]
+  ephor explain policy.yaml -r pod.yaml
+
+  # one rule of many, on one object of many, with everything that a run of `apply` was given
+  ephor explain policies/ -r manifests/ -R -f values.yaml --policy need-team --rule team --object ConfigMap/web/good")]
 pub struct Args {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
-    policies: Vec<String>,
+    pub(super) policies: Vec<String>,
     /// name of the only rule to print, written or generated
     #[arg(long, value_name = "NAME", add = clap_complete::ArgValueCompleter::new(rule_names))]
     pub(super) rule: Option<String>,
@@ -49,34 +52,31 @@ pub struct Args {
     pub(super) remove_color: bool,
     #[command(flatten)]
     pub(super) decisions: Decisions,
+    #[command(flatten)]
+    pub(super) input: Input,
+    #[command(flatten)]
+    pub(super) values: Values,
 }
 
 /// What decisions are explained.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Decisions about resources")]
 pub(super) struct Decisions {
-    /// resource files for which the decisions of the policies are explained
-    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
-    resource: Vec<Record>,
+    /// name of the only policy, NAMESPACE/NAME of one in a namespace
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
+    /// the only object, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(long, value_name = "OBJECT")]
+    pub object: Option<String>,
     /// all decisions, also those without influence on the result (as -v 1)
     #[arg(long)]
     pub tree: bool,
-    /// file with values of variables
-    #[arg(long, short = 'f', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub values_file: Option<String>,
-    /// file with the user of the requests
-    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub userinfo: Option<String>,
+    /// access to image registries
+    #[arg(long)]
+    pub registry: bool,
     /// decisions of a cluster instead of the command line (profile `cluster`)
     #[arg(long)]
     pub as_cluster: bool,
-}
-
-impl Decisions {
-    /// The resource files.
-    pub fn resources(&self) -> Vec<String> {
-        fields(&self.resource)
-    }
 }
 
 /// A format of explanations.
@@ -91,10 +91,12 @@ pub(super) enum Output {
 /// # Errors
 /// No policy, no such rule.
 pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
-    let policies = policies(some_policies(&args.policies)?)?;
-    if !args.decisions.resources().is_empty() {
-        return super::explain_decisions::run(args, global, &policies);
+    let arguments = some_policies(&args.policies)?;
+    if !args.input.resources().is_empty() {
+        arguments.iter().try_for_each(|argument| exists(argument))?;
+        return super::explain_decisions::run(args, global);
     }
+    let policies = policies(arguments)?;
     let kind = given(&args.kind);
     let all: Vec<Explained> = policies.policies.iter().flat_map(|p| explain::rules(p, kind)).collect();
     let rule = given(&args.rule);

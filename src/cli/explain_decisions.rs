@@ -1,48 +1,81 @@
 //! `ephor explain POLICY -r RESOURCE`: what policies decide about resources, and why.
+//!
+//! In: what `apply` loads, and which policy, rule and object are wanted. Out: text, or JSON. Each policy is evaluated on the object that `apply` shows it:
+//! with what other policies changed before, with the values, exceptions and external data of the run.
 
 use std::sync::Arc;
 
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_inspect::explain::decisions::{self, Decided};
-use ephor_policies::load::Policies;
-use ephor_policies::policy_set::{Engine, PolicySet};
-use ephor_sources::files::Reading;
-use ephor_testing::inputs::requests::Requests;
-use ephor_testing::inputs::resources::Choice;
-use ephor_testing::inputs::values::Values;
-use ephor_testing::inputs::{resources, user};
+use ephor_ir::Policy;
+use ephor_policies::load::LoadedPolicy;
+use ephor_policies::policy_set::Engine;
 use ephor_value::Value;
 use ephor_value::print::json;
 use ephor_value::suggest::did_you_mean;
 
-use super::explain::{Args, Decisions, Output};
-use super::{Error, Global, given, print, warn};
+use super::apply::{Arguments, Inputs, Log, OutputOptions};
+use super::explain::{Args, Output};
+use super::{Error, Global, given, print};
+
+/// Which decisions are wanted, and how they are shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wanted<'a> {
+    /// The only policy.
+    pub policy: Option<&'a str>,
+    /// The only rule.
+    pub rule: Option<&'a str>,
+    /// The only object, `KIND/[NAMESPACE/]NAME`.
+    pub object: Option<&'a str>,
+    /// Whether colours are shown.
+    pub colour: bool,
+    /// Whether decisions without influence are shown.
+    pub verbose: bool,
+}
 
 /// Prints what the policies decide about each resource.
 ///
 /// # Errors
-/// A resource, values or user file that cannot be read, or no rule of the name.
-pub(super) fn run(args: &Args, global: &Global, policies: &Policies) -> Result<i32, Error> {
-    let options = &args.decisions;
-    let profile = if options.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() };
-    let reading = Reading { patterns: true, recursive: false };
-    let choice = Choice { reading, skips_others: false };
-    let loaded = resources::read(&options.resources(), profile, "resources", choice);
-    let loaded = loaded.map_err(|(text, _)| Error::input(text))?;
-    loaded.failed.iter().for_each(|text| warn(text.trim()));
-    loaded.warnings.iter().for_each(|text| warn(text));
-    let requests = requests(options, profile)?;
+/// An input that cannot be read, or no policy, rule or object of the name.
+pub(super) fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+    let flags = &args.decisions;
+    let verbose = flags.tree || given(&global.verbosity).is_some();
     let colour = !args.remove_color && super::shows_colours();
-    let verbose = options.tree || given(&global.verbosity).is_some();
-    let rule = given(&args.rule);
+    let options = OutputOptions::of_explanation(args.input.recursive, verbose, colour);
+    let log = Log::new(&options);
+    let arguments = Arguments {
+        policies: &args.policies,
+        input: &args.input,
+        values: &args.values,
+        repository: None,
+        cluster: None,
+        registry: flags.registry,
+        deprecations: false,
+        warnings_as_errors: false,
+        details: false,
+        profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
+    };
+    let mut inputs = Inputs::read(&arguments, &options, &log)?;
+    if inputs.policies.policies.is_empty() {
+        let causes = log.notes().into_iter().map(|note| note.text).collect();
+        return Err(Error::NoPolicyFound { arguments: args.policies.join(", "), causes });
+    }
+    let engine = inputs.engine_of_compiled()?;
+    let wanted = Wanted {
+        policy: given(&flags.policy),
+        rule: given(&args.rule),
+        object: given(&flags.object),
+        colour,
+        verbose,
+    };
     if args.output != Output::Json {
-        print(&text(policies, &loaded.documents, &requests, (rule, colour, verbose))?);
+        print(&text(&inputs, &engine, &wanted)?);
         return Ok(0);
     }
     let mut list = Vec::new();
-    for resource in &loaded.documents {
-        let decided = about(policies, resource, &requests, rule)?;
+    for resource in chosen(&inputs, &wanted)? {
+        let decided = about(&inputs, &engine, resource, &wanted)?;
         let name = Value::from(&*headline(resource));
         let rules = Value::list(decided.iter().map(Decided::to_value).collect());
         list.push(Value::Map([("resource".into(), name), ("rules".into(), rules)].into_iter().collect()));
@@ -51,65 +84,83 @@ pub(super) fn run(args: &Args, global: &Global, policies: &Policies) -> Result<i
     Ok(0)
 }
 
-/// What the policies, or the rules of a name, decide about each resource, with colours and with all details or without.
+/// What the wanted policies and rules decide about each wanted resource.
 ///
 /// # Errors
-/// An object that gives no request, or no rule of the name.
-pub(super) fn text(
-    policies: &Policies,
-    resources: &[Document],
-    requests: &Requests,
-    (rule, colour, verbose): (Option<&str>, bool, bool),
-) -> Result<String, Error> {
+/// An object that gives no request, or no policy, rule or object of the name.
+pub(super) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>) -> Result<String, Error> {
     let one = |resource| {
-        let decided = about(policies, resource, requests, rule)?;
-        let rules: Vec<String> = decided.iter().map(|d| d.text(colour, verbose)).collect();
+        let decided = about(inputs, engine, resource, wanted)?;
+        let rules: Vec<String> = decided.iter().map(|d| d.text(wanted.colour, wanted.verbose)).collect();
         Ok(format!("{}\n\n{}", headline(resource), rules.join("\n")))
     };
-    let texts: Result<Vec<String>, Error> = resources.iter().map(one).collect();
+    let texts: Result<Vec<String>, Error> = chosen(inputs, wanted)?.into_iter().map(one).collect();
     Ok(texts?.join("\n"))
+}
+
+/// The resources that are wanted.
+///
+/// # Errors
+/// None has the name.
+fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Document>, Error> {
+    let Some(object) = wanted.object else { return Ok(inputs.resources.iter().collect()) };
+    let found: Vec<&Document> = inputs.resources.iter().filter(|d| object_name(&d.value) == object).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names: Vec<String> = inputs.resources.iter().map(|d| object_name(&d.value)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Err(Error::NoObjectOfName {
+        object: object.into(),
+        meant: did_you_mean(object, &names).map(String::from),
+    })
+}
+
+/// `Kind/name`, or `Kind/namespace/name`.
+fn object_name(object: &Value) -> String {
+    let text = |path: &[&str]| object.text_at(path);
+    let (kind, name) = (text(&["kind"]), text(&["metadata", "name"]));
+    match text(&["metadata", "namespace"]) {
+        "" => format!("{kind}/{name}"),
+        namespace => format!("{kind}/{namespace}/{name}"),
+    }
 }
 
 /// `pod.yaml:1 Pod dev/cart`
 fn headline(resource: &Document) -> String {
-    let text = |path: &[&str]| resource.value.text_at(path);
-    let namespace = match text(&["metadata", "namespace"]) {
-        "" => String::new(),
-        namespace => format!("{namespace}/"),
-    };
-    let name = text(&["metadata", "name"]);
-    format!("{}:{} {} {namespace}{name}", resource.source, resource.line, text(&["kind"]))
+    let name = object_name(&resource.value).replacen('/', " ", 1);
+    format!("{}:{} {name}", resource.source, resource.line)
 }
 
-fn requests(options: &Decisions, profile: Profile) -> Result<Requests, Error> {
-    let mut requests = Requests { profile, ..Requests::default() };
-    if let Some(file) = given(&options.values_file) {
-        requests.values = Arc::new(Values::read(file, file).map_err(|refused| Error::input(refused.text))?);
-    }
-    if let Some(file) = given(&options.userinfo) {
-        requests.user = Some(user::read(file).map_err(|refused| Error::input(refused.text))?.0);
-    }
-    Ok(requests)
-}
-
-/// The decisions of all policies about a resource, or those of the rules of a name.
+/// The decisions of all policies about a resource, or those that are wanted.
 fn about(
-    policies: &Policies,
+    inputs: &Inputs,
+    engine: &Engine,
     resource: &Document,
-    requests: &Requests,
-    rule: Option<&str>,
+    wanted: &Wanted<'_>,
 ) -> Result<Vec<Decided>, Error> {
+    let before = changed_before(inputs, engine, &resource.value)?;
     let mut out = Vec::new();
-    for loaded in &policies.policies {
+    let loaded = inputs.policies.policies.iter().filter(|p| wanted.policy.is_none_or(|name| key(p) == name));
+    let mut has_policy = false;
+    for loaded in loaded {
+        has_policy = true;
         let Some(policy) = &loaded.policy else { continue };
-        let set = PolicySet::new(vec![policy.clone()], policies.exceptions.clone())
-            .with_cel_exceptions(policies.cel_exceptions.clone());
-        let engine = Engine::new(set).with_profile(requests.profile).with_values(requests.values.clone());
-        let request =
-            requests.of(resource.value.clone(), Some(&policy.name), &engine).map_err(Error::input)?;
-        out.extend(decisions::decide(loaded, &engine, &request, resource));
+        let object = before.iter().find(|(of, _)| of.as_ref().is_none_or(|of| Arc::ptr_eq(of, policy)));
+        let object = object.map_or(&resource.value, |(_, object)| object);
+        let own = engine.with_set(inputs.alone(policy.clone()));
+        let request = inputs.requests.of_policy(policy, object.clone(), &own).map_err(Error::input)?;
+        out.extend(decisions::decide(loaded, &own, &request, resource));
     }
-    let Some(rule) = rule else { return Ok(out) };
+    if let Some(name) = wanted.policy.filter(|_| !has_policy) {
+        let names: Vec<String> = inputs.policies.policies.iter().map(key).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        return Err(Error::NoPolicyOfName {
+            name: name.into(),
+            meant: did_you_mean(name, &names).map(String::from),
+        });
+    }
+    let Some(rule) = wanted.rule else { return Ok(out) };
     let names: Vec<&str> = out.iter().map(|d| &*d.rule).collect();
     let meant = did_you_mean(rule, &names).map(String::from);
     out.retain(|d| d.rule == rule);
@@ -117,4 +168,31 @@ fn about(
         true => Err(Error::NoRule { rule: rule.into(), kind: None, meant, names: Vec::new() }),
         false => Ok(out),
     }
+}
+
+/// `name`, or `namespace/name`.
+fn key(loaded: &LoadedPolicy) -> String {
+    loaded.policy.as_ref().map_or_else(|| loaded.name.clone(), |policy| policy.key())
+}
+
+/// The object as each policy that changes objects sees it, and at the end, without a policy, as all others do.
+fn changed_before(
+    inputs: &Inputs,
+    engine: &Engine,
+    object: &Value,
+) -> Result<Vec<(Option<Arc<Policy>>, Value)>, Error> {
+    if engine.set().mutating().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let request = inputs.requests.of(object.clone(), None, engine).map_err(Error::input)?;
+    let outcome = inputs.requests.with_own_values(object, &request, engine.evaluate(&request), engine);
+    let (mut out, mut current) = (Vec::new(), object);
+    for policy in engine.set().mutating() {
+        out.push((Some(policy.clone()), current.clone()));
+        let done = outcome.policies.iter().find(|p| Arc::ptr_eq(&p.policy, policy));
+        current = outcome.left_by(policy, done).filter(|left| !left.is_null()).unwrap_or(current);
+    }
+    let last = outcome.object.as_ref().filter(|left| !left.is_null()).unwrap_or(current);
+    out.push((None, last.clone()));
+    Ok(out)
 }

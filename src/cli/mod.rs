@@ -29,6 +29,7 @@ pub mod lint;
 mod lint_deep;
 pub mod migrate;
 mod outbound;
+mod outputs;
 mod places;
 mod progress;
 mod prompt;
@@ -45,6 +46,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ephor_value::environment::{self, Variable};
 
 pub use error::Error;
+use outputs::write_whole;
 use usage::Usage;
 
 /// Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine
@@ -266,17 +268,4 @@ fn shows_colours() -> bool {
 pub fn print(text: &str) {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// Writes a file through a temporary one in the same folder, so that it is never half written.
-fn write_whole(path: &str, text: impl AsRef<[u8]>) -> Result<(), Error> {
-    use std::io::Write;
-    let write = || {
-        let temporary = format!("{path}.{}.tmp", std::process::id());
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(text.as_ref())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|cause| Error::Write { path: path.into(), cause })
 }

@@ -407,7 +407,7 @@ fn join(path: &str, key: &str) -> String {
 }
 
 /// The position of the first byte that is not base64.
-fn bad_base64(text: &str) -> Option<usize> {
+pub(crate) fn bad_base64(text: &str) -> Option<usize> {
     use base64::Engine;
     match base64::engine::general_purpose::STANDARD.decode(text) {
         Ok(_) => None,

@@ -15,6 +15,7 @@ pub mod kinds;
 pub mod prune;
 pub mod published;
 pub mod schema;
+pub mod structure;
 
 pub use custom::any_object;
 use ephor_value as value;

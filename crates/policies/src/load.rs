@@ -26,9 +26,11 @@ use crate::sources::files::SourceText;
 use crate::value::place::PathPart;
 use crate::value::{Str, Value, parallel};
 
+mod foreign;
 mod lowered;
 mod served;
 
+use foreign::foreign;
 pub use served::is_about_policies;
 
 /// A policy with what is known about it.
@@ -655,39 +657,6 @@ fn type_field<'v>(value: &'v Value, name: &'static str) -> Result<Cow<'v, str>, 
         Some(v @ (Value::List(_) | Value::Map(_))) => Err(NoText { name, found: v.json_type() }),
         Some(scalar) => Ok(Cow::Owned(crate::value::print::display(scalar))),
     }
-}
-
-/// A document of another kind: a known kind that is no policy leaves out the whole file.
-fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
-    const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
-    let group = api_version.split_once('/').map_or("", |(g, _)| g);
-    if OTHER_POLICIES.contains(&group) {
-        return left(d, &[], format!("{kind} of {api_version} is not supported yet"), false);
-    }
-    let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
-    let is_known = |kind: &str| Kinds::built_in().kind(group, version, kind).is_some();
-    if is_known(kind) || kind.strip_suffix("List").is_some_and(is_known) {
-        return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
-    }
-    let has_version = Kinds::built_in().all().iter().any(|r| &*r.group == group && &*r.version == version);
-    let unsupported = || left(d, &[], format!("policy type not supported {api_version}, Kind={kind}"), true);
-    let name = d.value.text_at(&["metadata", "name"]);
-    let text = match (api_version, kind) {
-        (COMMAND_VERSION, "Test" | "Values" | "UserInfo") => return unsupported(),
-        (COMMAND_VERSION, "Context" | "ClusterResource") => {
-            if d.value.get("spec").is_some_and(|s| !s.is_null()) {
-                return unsupported();
-            }
-            let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
-            return skipped(d, format!("failed to validate resource ({text})"));
-        }
-        // A version with two slashes is none.
-        _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
-        _ if has_version => format!("kind {kind} not found in {api_version} groupversion"),
-        (COMMAND_VERSION, _) => format!("kind {kind} not found in {api_version} groupversion"),
-        _ => schema::unknown_kind(api_version, kind),
-    };
-    skipped(d, format!("failed to parse document (failed to retrieve validator: {text})"))
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give

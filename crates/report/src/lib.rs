@@ -14,6 +14,7 @@ use ephor_value as value;
 pub mod diagnostic;
 pub mod diff;
 pub mod formats;
+pub mod invocation;
 pub mod lint_formats;
 pub mod policy_report;
 pub mod run;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::Status;
+pub use crate::invocation::Invocation;
 pub use crate::ir::facts::Severity;
 
 /// A place in a file.
@@ -90,6 +91,14 @@ impl ResourceName {
             ("", _) if self.name.is_empty() => "data".into(),
             (kind, "") => format!("{kind} {}", self.name),
             (kind, namespace) => format!("{kind} {namespace}/{}", self.name),
+        }
+    }
+
+    /// `Kind/namespace/name`, or `Kind/name`, as commands name an object.
+    pub fn kind_and_name(&self) -> String {
+        match self.namespace.as_str() {
+            "" => format!("{}/{}", self.kind, self.name),
+            namespace => format!("{}/{namespace}/{}", self.kind, self.name),
         }
     }
 
@@ -217,6 +226,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// The folder that relative names of files begin in.
     pub root: Option<PathBuf>,
+    /// The arguments, for commands that look at a part of the run.
+    pub invocation: Invocation,
 }
 
 impl Run {

@@ -122,8 +122,7 @@ impl Kind {
             None => self.value(range).map(|n| (n, if step.is_some() { self.high } else { n })),
         };
         let Some((first, last)) = span else { return Some(Part::Other(text)) };
-        // A range with a step may end before it begins: it has no numbers then. Kyverno's controller crashes on a field of time
-        // without numbers; such a schedule is never due here.
+        // A range with a step may end before it begins: it has no numbers then, and such a schedule is never due.
         let Some(step) = step else { return (first <= last).then_some(Part::Span(first, last, 1)) };
         if step.is_empty() || !step.bytes().all(|b| b.is_ascii_digit()) {
             return Some(Part::Other(text));

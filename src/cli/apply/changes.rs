@@ -114,7 +114,8 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
     let mut current = resource;
     for policy in set.mutating() {
         let done = of(policy, RuleKind::Mutation);
-        if policy.stage == Stage::ApiServer && done.is_none() {
+        // Of policies in CEL, Kyverno's and Kubernetes', only those that match an object show it.
+        if matches!(policy.stage, Stage::ApiServer | Stage::Expressions) && done.is_none() {
             continue;
         }
         current = outcome.left_by(policy, done).unwrap_or(current);

@@ -18,8 +18,9 @@ use ephor_policies::load::Policies;
 use ephor_policies::subjects;
 use ephor_value::{Value, environment};
 
+use super::inputs::Arguments;
 use super::log::Log;
-use super::options::{Args, ClusterOptions};
+use super::options::ClusterOptions;
 
 /// The address that Kyverno calls when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -80,9 +81,9 @@ pub(super) struct Found {
 /// The cluster does not answer, or no object has a name.
 pub(super) fn load(
     cluster: &Cluster,
-    args: &Args,
+    a: &Arguments<'_>,
+    options: &ClusterOptions,
     policies: &Policies,
-    profile: Profile,
     log: &Log,
 ) -> Result<Found, Error> {
     let failed = |cause: cluster::Failure| Error::ClusterResources { cause };
@@ -94,8 +95,8 @@ pub(super) fn load(
             wanted.push(resource);
         }
     }
-    let namespace = given(&args.cluster.namespace).unwrap_or_default();
-    if args.cluster.cluster_wide_resources {
+    let namespace = given(&options.namespace).unwrap_or_default();
+    if options.cluster_wide_resources {
         wanted.retain(|r| !r.namespaced || !namespace.is_empty());
     }
     let mut found = Found::default();
@@ -104,13 +105,13 @@ pub(super) fn load(
             Ok(objects) => objects,
             // Some resources cannot be listed.
             Err(e) if matches!(e.code, 404 | 405) => continue,
-            Err(e) if args.cluster.continue_on_error => {
+            Err(e) if options.continue_on_error => {
                 log.warn(&format!("{}: {e}", resource.plural));
                 continue;
             }
             Err(e) => return Err(failed(e)),
         };
-        found.objects.extend(objects.into_iter().map(|o| document(o, profile)));
+        found.objects.extend(objects.into_iter().map(|o| document(o, a.profile)));
     }
     match kinds.resource("", "v1", "namespaces").map(|r| cluster.list(r, "")) {
         Some(Ok(namespaces)) => {
@@ -120,7 +121,7 @@ pub(super) fn load(
         Some(Err(e)) => log.warn(&format!("namespaces: {e}")),
         None => {}
     }
-    let names = args.input.resources();
+    let names = a.input.resources();
     if !names.is_empty() {
         let has =
             |name: &&String| found.objects.iter().any(|d| d.value.text_at(&["metadata", "name"]) == **name);

@@ -4,25 +4,19 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cli::{Error, given, progress};
-use ephor_cluster::Cluster;
-use ephor_cluster::live::Live;
+use crate::cli::{Error, progress};
 use ephor_document::Document;
 use ephor_engine::request::NoObjects;
 use ephor_engine::{Request, Status};
-use ephor_external::ExternalData;
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
 use ephor_policies::load::{Policies, Purpose};
 use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan::scan;
 use ephor_report::policy_report::PolicyFacts;
-use ephor_sources::context;
-use ephor_sources::offline::Offline;
-use ephor_testing::inputs::exceptions::Exceptions;
+use ephor_report::run::Invocation;
 use ephor_testing::inputs::requests::Requests;
 use ephor_value::Value;
 
@@ -43,13 +37,12 @@ pub(super) struct Run<'r> {
     pub started: Instant,
     pub policies: Policies,
     pub resources: Vec<Document>,
-    pub exceptions: Exceptions,
     pub payloads: Vec<Value>,
     pub checks: Vec<(Proxy, Value)>,
     pub requests: Requests,
     pub destination: Destination,
-    /// The cluster that rules may query.
-    pub live: Option<Arc<Cluster>>,
+    /// The arguments, for commands that look at a part of the run.
+    pub invocation: Invocation,
 }
 
 impl Run<'_> {
@@ -57,29 +50,10 @@ impl Run<'_> {
     ///
     /// # Errors
     /// A resource from which no request can be built.
-    pub(super) fn evaluate(self, sources: Offline) -> Result<i32, Error> {
-        let lowered: Vec<_> = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
-        let facts: HashMap<String, PolicyFacts> =
-            lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
+    pub(super) fn evaluate(self, engine: Engine) -> Result<i32, Error> {
+        let lowered = self.policies.policies.iter().filter_map(|p| p.policy.as_ref());
+        let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
         let first = self.resources.first().map(|d| &d.value).or(self.payloads.first());
-        let context = match (first, self.context()) {
-            (Some(first), Err(cause)) => {
-                let name = first.text_at(&["metadata", "name"]).into();
-                return Err(Error::Resource { name, cause: Box::new(cause) });
-            }
-            (_, context) => context.unwrap_or_default(),
-        };
-        let set = self.exceptions.clone().with(lowered);
-        let mut external: Arc<dyn ExternalData> = Arc::new(Offline { context: Some(context), ..sources });
-        if let Some(cluster) = &self.live {
-            let objects = external.objects().to_vec();
-            let cluster = cluster.clone();
-            external = Arc::new(Live { cluster, cache: None, objects, others: external, types: None });
-        }
-        let engine = Engine::new(set)
-            .with_profile(self.requests.profile)
-            .with_external(external)
-            .with_values(self.requests.values.clone());
         let baseline = self.baseline()?;
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         // An error of a deleting policy ends the run; no result is printed then.
@@ -192,15 +166,6 @@ impl Run<'_> {
         // The program ends now; freeing memory piece by piece would only take time.
         std::mem::forget((engine, self));
         Ok(code)
-    }
-
-    /// What expressions read, if the policies can be used at all.
-    fn context(&self) -> Result<context::Context, Error> {
-        let context = match given(&self.args.values.context_file) {
-            None => context::Context::default(),
-            Some(path) => context::read(path)?,
-        };
-        self.policies.uncompiled(Purpose::Request).map_or(Ok(context), |text| Err(Error::Policy(text)))
     }
 
     /// What policies answer to check requests of proxies.

@@ -161,7 +161,7 @@ impl<'r> Collector<'r> {
 
     fn violations(&self, policy: &Arc<Policy>, object: &Value) -> Vec<Violation> {
         let at = self.engine.set().policies().iter().position(|p| Arc::ptr_eq(p, policy));
-        let request = self.requests.of(object.clone(), Some(&policy.name), self.engine);
+        let request = self.requests.of_policy(policy, object.clone(), self.engine);
         match (at, request) {
             (Some(at), Ok(request)) => violation::violations(self.engine, at, &request),
             _ => Vec::new(),

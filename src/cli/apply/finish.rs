@@ -214,6 +214,7 @@ impl Run<'_> {
             seconds: self.started.elapsed().as_secs_f64(),
             notes: self.log.notes(),
             root: std::env::current_dir().ok(),
+            invocation: self.invocation.clone(),
         }
     }
 

@@ -20,8 +20,9 @@ use ephor_testing::inputs::resources::Choice;
 
 use crate::cli::{Error, given};
 
+use super::inputs::Arguments;
 use super::log::{Log, Use};
-use super::options::Args;
+use super::options::Repository;
 use super::output_options::OutputOptions;
 use super::results::{self, Output};
 
@@ -29,17 +30,11 @@ use super::results::{self, Output};
 ///
 /// # Errors
 /// An address at which there are none.
-pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
-    let text = |flag: &Option<String>| given(flag).unwrap_or_default().to_owned();
-    let repository = &args.repository;
-    let access = Access {
-        branch: text(&repository.git_branch),
-        username: text(&repository.username),
-        password: text(&repository.password),
-    };
+pub(super) fn load_policies(args: &Arguments<'_>, log: &Log) -> Result<Policies, Error> {
+    let access = access(args.repository);
     let mut all = Policies::default();
     let mut lines: Vec<(String, Use)> = Vec::new();
-    for argument in &args.policies {
+    for argument in args.policies {
         let is_git = access.means_repository(argument);
         let Loaded { sources, notices, .. } = match is_git {
             true => access.policies(argument)?,
@@ -85,6 +80,16 @@ pub(super) fn load_policies(args: &Args, log: &Log) -> Result<Policies, Error> {
     }
     log.left_out(&lines, "policies");
     Ok(all)
+}
+
+/// How repositories are read.
+pub(super) fn access(repository: Option<&Repository>) -> Access {
+    let text = |flag: Option<&Option<String>>| flag.and_then(given).unwrap_or_default().to_owned();
+    Access {
+        branch: text(repository.map(|r| &r.git_branch)),
+        username: text(repository.map(|r| &r.username)),
+        password: text(repository.map(|r| &r.password)),
+    }
 }
 
 /// The most that is said of what is wrong with one file.
@@ -161,7 +166,7 @@ pub(super) fn is_global(v: &Value) -> bool {
     v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
 }
 
-/// Kyverno crashes on two objects of one identity; the first one counts.
+/// Of two objects of one identity the first one counts.
 pub(super) fn without_duplicates(documents: Vec<Document>, log: &Log) -> Vec<Document> {
     let (unique, duplicates) = resources::without_duplicates(documents);
     for d in duplicates {
@@ -175,7 +180,7 @@ pub(super) fn without_duplicates(documents: Vec<Document>, log: &Log) -> Vec<Doc
 /// # Errors
 /// A file that cannot be read, or holds something else.
 pub(super) fn load_exceptions(
-    args: &Args,
+    args: &Arguments<'_>,
     policies: &Policies,
     resources: &[Document],
     log: &Log,
@@ -186,7 +191,9 @@ pub(super) fn load_exceptions(
     } else {
         for path in args.input.exceptions() {
             let loaded = exceptions::read(&path).map_err(|error| Error::Exceptions(error.into()))?;
-            deprecations(&loaded.deprecations, 0, args.exit.warnings_as_errors, log)?;
+            if args.deprecations {
+                deprecations(&loaded.deprecations, 0, args.warnings_as_errors, log)?;
+            }
             all.extend(loaded);
         }
     }

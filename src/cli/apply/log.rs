@@ -15,7 +15,7 @@ use crate::cli::{print, warn};
 const NAMED: usize = 3;
 
 /// The messages of a run.
-pub(super) struct Log {
+pub(in crate::cli) struct Log {
     is_own: bool,
     quiet: bool,
     verbose: bool,
@@ -23,7 +23,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(options: &OutputOptions) -> Log {
+    pub(in crate::cli) fn new(options: &OutputOptions) -> Log {
         Log {
             is_own: options.is_own(),
             quiet: options.quiet,
@@ -101,7 +101,7 @@ impl Log {
     }
 
     /// What was not used.
-    pub(super) fn notes(&self) -> Vec<Note> {
+    pub(in crate::cli) fn notes(&self) -> Vec<Note> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

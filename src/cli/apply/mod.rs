@@ -14,39 +14,36 @@ mod exceptions;
 mod findings;
 mod finish;
 mod gather;
+mod inputs;
 mod log;
 mod options;
 mod output_options;
 mod results;
 mod when;
 
-use std::sync::Arc;
+use std::path::Path;
 
 use ephor_engine::Profile;
-use ephor_engine::request::UserParts;
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
-use ephor_kubernetes::Types;
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats::Format;
-use ephor_sources::offline::Offline;
 use ephor_sources::payload;
-use ephor_sources::registry::client::registry;
-use ephor_testing::inputs::Refused;
-use ephor_testing::inputs::requests::Requests;
-use ephor_testing::inputs::user;
-use ephor_testing::inputs::values::Values;
 use ephor_value::Value;
 
-use super::{Error, Global, explain_decisions, given, print, use_threads};
+use super::explain_decisions::{self, Wanted};
+use super::outputs::{self, absolute};
+use super::{Error, Global, given, print, use_threads};
 use evaluate::Run;
-use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
-use log::Log;
+pub(super) use inputs::{Arguments, Inputs};
+pub(super) use log::Log;
 pub(super) use options::with_values_of_kyverno;
 pub use options::{Args, Conflict};
-use options::{Input, check};
+pub(super) use options::{Input, Values};
+use options::{Payloads, check};
+pub(super) use output_options::OutputOptions;
+use output_options::Surroundings;
 pub(super) use output_options::report_file;
-use output_options::{OutputOptions, Surroundings};
 use results::Output;
 
 /// Runs the command; the result is the exit code.
@@ -75,72 +72,38 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
     let log = Log::new(&options);
     let profile = if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() };
     super::outbound::configure_for(profile);
+    check_outputs(args, &options)?;
     let destination =
         changes::destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
-    let user = read_user(given(&args.values.userinfo), &log)?;
-    let mut values = match given(&args.values.values_file) {
-        None => Values::default(),
-        Some(path) => Values::read(path, path).map_err(|refused| refusal(refused, &log))?,
+    let arguments = Arguments {
+        policies: &args.policies,
+        input: &args.input,
+        values: &args.values,
+        repository: Some(&args.repository),
+        cluster: args.cluster.cluster.then_some((&args.cluster, global)),
+        registry: args.run.registry,
+        deprecations: true,
+        warnings_as_errors: args.exit.warnings_as_errors,
+        details: !matches!(options.output, Output::Plain | Output::Table),
+        profile,
     };
-    for text in values.set(&args.values.set()) {
-        log.warn(&text);
-    }
-    let mut policies = load_policies(args, &log)?;
-    deprecations(&policies.deprecations, policies.migrated(), args.exit.warnings_as_errors, &log)?;
-    let load = |paths: &[String]| load_resources(paths, profile, &options, &log);
-    let targets = load(&args.input.target_resources())?;
-    let params = load(&args.input.parameter_resources())?;
-    policies.bind(params.iter().map(|d| d.value.clone()).collect());
-    let mut live = None;
-    let resources = match args.cluster.cluster {
-        true => match cluster::find_cluster(&args.cluster, global)? {
-            Ok(found) => {
-                let loaded = cluster::load(&found, args, &policies, profile, &log)?;
-                for (name, namespace) in loaded.namespaces {
-                    values.namespaces.entry(name).or_insert(namespace);
-                }
-                live = Some(found);
-                loaded.objects
-            }
-            Err(why) => {
-                log.warn(&format!("no cluster: {why}"));
-                cluster::find(&args.input.resources(), &log)?;
-                Vec::new()
-            }
-        },
-        false => load(&args.input.resources())?,
-    };
-    let payloads = payloads(&args.input)?;
+    let mut inputs = Inputs::read(&arguments, &options, &log)?;
+    let payloads = payloads(&args.payloads)?;
     let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.stage == Stage::Payloads);
-    if !payloads.is_empty() && !policies.policies.iter().any(looks) {
+    if !payloads.is_empty() && !inputs.policies.policies.iter().any(looks) {
         log.warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
     }
-    let resources = without_duplicates(resources, &log);
-    let globals = resources.iter().filter(|d| is_global(&d.value)).map(|d| d.value.clone()).collect();
-    let exceptions = load_exceptions(args, &policies, &resources, &log)?;
     if !args.output.stdin && matches!(options.output, Output::Plain | Output::Table) {
-        print(&progress(&policies, resources.len() + payloads.len(), exceptions.len()));
+        let count = inputs.resources.len() + payloads.len();
+        print(&progress(&inputs.policies, count, inputs.exceptions.len()));
     }
-    let checks = check_requests(&args.input)?;
-    let sources = Offline {
-        objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
-        globals,
-        context: None,
-        types: crds(&args.input.definitions(), profile, &options, &log)?,
-        registry: registry(args.run.registry),
-        strict: false,
-    };
-    let requests = Requests {
-        values: Arc::new(values),
-        user,
-        profile,
-        details: !matches!(options.output, Output::Plain | Output::Table),
-        operation: None,
-    };
+    let checks = check_requests(&args.payloads)?;
+    let engine = inputs.engine(payloads.first())?;
+    let invocation = inputs.invocation(&arguments, &engine);
     let explanation = match args.output.explain {
         true => {
-            let details = (None, options.colour, options.verbose);
-            Some(explain_decisions::text(&policies, &resources, &requests, details)?)
+            let wanted = Wanted { colour: options.colour, verbose: options.verbose, ..Wanted::default() };
+            Some(explain_decisions::text(&inputs, &engine, &wanted)?)
         }
         false => None,
     };
@@ -150,16 +113,15 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
         options,
         log,
         started,
-        policies,
-        resources,
-        exceptions,
+        policies: inputs.policies,
+        resources: inputs.resources,
         payloads,
         checks,
-        requests,
+        requests: inputs.requests,
         destination,
-        live,
+        invocation,
     };
-    let code = run.evaluate(sources)?;
+    let code = run.evaluate(engine)?;
     match explanation {
         Some(text) if is_document => eprint!("\n{text}"),
         Some(text) => print(&format!("\n{text}")),
@@ -168,34 +130,31 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
     Ok(code)
 }
 
-/// Prints the notice and the hint of an error; returns its text.
-fn refusal(refused: Refused, log: &Log) -> Error {
-    refused.notice.iter().for_each(|notice| log.notice(notice));
-    refused.hint.iter().for_each(|hint| log.warn(hint));
-    Error::input(refused.text)
-}
-
-/// The types of objects with those of `--crd-paths`.
-fn crds(
-    paths: &[String],
-    profile: Profile,
-    options: &OutputOptions,
-    log: &Log,
-) -> Result<Option<Arc<Types>>, Error> {
-    if paths.is_empty() {
-        return Ok(None);
+/// Refuses two outputs of one path, and an output that is an input, before anything is written.
+fn check_outputs(args: &Args, options: &OutputOptions) -> Result<(), Error> {
+    let baseline = options.baseline.as_deref().filter(|_| options.writes_baseline);
+    let report = options.report_file.as_ref().map(|(_, file)| file.as_str());
+    let named =
+        [("--output", given(&args.output.output)), ("--report-file", report), ("--baseline", baseline)];
+    let named: Vec<_> = named.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+    outputs::distinct(named.iter().copied())?;
+    let input = &args.input;
+    let inputs = [
+        ("a policy file", args.policies.clone()),
+        ("a resource file", input.resources()),
+        ("a file of targets", input.target_resources()),
+        ("a file of parameters", input.parameter_resources()),
+        ("a file of exceptions", input.exceptions()),
+        ("the values file", given(&args.values.values_file).map(String::from).into_iter().collect()),
+    ];
+    for (flag, path) in named {
+        let whole = absolute(Path::new(path));
+        let is_this = |file: &String| whole.is_file() && absolute(Path::new(file)) == whole;
+        if let Some((input, _)) = inputs.iter().find(|(_, files)| files.iter().any(is_this)) {
+            return Err(Error::OverwritesInput { path: path.into(), input, flag });
+        }
     }
-    let definitions = load_resources(paths, profile, options, log)?;
-    Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
-}
-
-fn read_user(path: Option<&str>, log: &Log) -> Result<Option<UserParts>, Error> {
-    let Some(path) = path else { return Ok(None) };
-    let (parts, deprecated) = user::read(path).map_err(|refused| refusal(refused, log))?;
-    if deprecated {
-        log.notice(&user::deprecated(path));
-    }
-    Ok(Some(parts))
+    Ok(())
 }
 
 fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String {
@@ -209,18 +168,18 @@ fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String 
 }
 
 /// Reads the payloads of any form.
-fn payloads(input: &Input) -> Result<Vec<Value>, Error> {
+fn payloads(flags: &Payloads) -> Result<Vec<Value>, Error> {
     let read = |path: &String| Ok(payload::any_form(path)?.with_float_numbers());
-    input.payloads().iter().map(read).collect()
+    flags.any_form().iter().map(read).collect()
 }
 
 /// Reads the check requests of proxies.
-fn check_requests(input: &Input) -> Result<Vec<(Proxy, Value)>, Error> {
+fn check_requests(flags: &Payloads) -> Result<Vec<(Proxy, Value)>, Error> {
     let read = |paths: Vec<String>, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, Error> {
         paths.iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
     };
-    let envoy = read(input.envoy_checks(), Proxy::Envoy)?;
-    let mut all = read(input.http_checks(), Proxy::Http)?;
+    let envoy = read(flags.envoy_checks(), Proxy::Envoy)?;
+    let mut all = read(flags.http_checks(), Proxy::Http)?;
     all.extend(envoy);
     Ok(all)
 }

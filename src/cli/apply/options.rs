@@ -33,6 +33,8 @@ pub struct Args {
     #[command(flatten)]
     pub(super) input: Input,
     #[command(flatten)]
+    pub(super) payloads: Payloads,
+    #[command(flatten)]
     pub(super) values: Values,
     #[command(flatten)]
     pub(super) output: OutputFlags,
@@ -46,10 +48,42 @@ pub struct Args {
     pub(super) run: Running,
 }
 
-/// What policies are applied on.
+/// What policies are applied on, objects aside.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Payloads")]
+pub(super) struct Payloads {
+    /// JSON payload files
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    json: Vec<Record>,
+    /// files with HTTP check requests
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    http_payload: Vec<Record>,
+    /// files with Envoy check requests
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    envoy_payload: Vec<Record>,
+}
+
+impl Payloads {
+    /// The files with payloads of any form.
+    pub fn any_form(&self) -> Vec<String> {
+        fields(&self.json)
+    }
+
+    /// The files with HTTP check requests.
+    pub fn http_checks(&self) -> Vec<String> {
+        fields(&self.http_payload)
+    }
+
+    /// The files with Envoy check requests.
+    pub fn envoy_checks(&self) -> Vec<String> {
+        fields(&self.envoy_payload)
+    }
+}
+
+/// The objects that policies are applied on, and those that they look up; `explain` reads the same.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
-pub(super) struct Input {
+pub(in crate::cli) struct Input {
     /// resource files, folders or patterns, - for standard input
     #[arg(long, short, alias = "resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     resource: Vec<Record>,
@@ -62,15 +96,6 @@ pub(super) struct Input {
     /// files with parameters of admission policies
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     parameter_resource: Vec<Record>,
-    /// JSON payload files
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    json: Vec<Record>,
-    /// files with HTTP check requests
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    http_payload: Vec<Record>,
-    /// files with Envoy check requests
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    envoy_payload: Vec<Record>,
     /// files with CustomResourceDefinitions
     #[arg(long, alias = "crd-path", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     crd_paths: Vec<Record>,
@@ -101,21 +126,6 @@ impl Input {
         fields(&self.parameter_resource)
     }
 
-    /// The files with payloads of any form.
-    pub fn payloads(&self) -> Vec<String> {
-        fields(&self.json)
-    }
-
-    /// The files with HTTP check requests.
-    pub fn http_checks(&self) -> Vec<String> {
-        fields(&self.http_payload)
-    }
-
-    /// The files with Envoy check requests.
-    pub fn envoy_checks(&self) -> Vec<String> {
-        fields(&self.envoy_payload)
-    }
-
     /// The files with CustomResourceDefinitions.
     pub fn definitions(&self) -> Vec<String> {
         fields(&self.crd_paths)
@@ -130,7 +140,7 @@ impl Input {
 /// What expressions read in addition to resources.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Values")]
-pub(super) struct Values {
+pub(in crate::cli) struct Values {
     /// values of variables
     #[arg(long, short, value_name = "NAME=VALUE")]
     set: Vec<Record>,
@@ -243,7 +253,7 @@ pub(super) struct Exit {
 /// Resources of a cluster.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-pub(super) struct ClusterOptions {
+pub(in crate::cli) struct ClusterOptions {
     /// resources of the current cluster
     #[arg(long, short)]
     pub cluster: bool,
@@ -271,7 +281,7 @@ pub(super) struct ClusterOptions {
 /// A git repository with policies.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Git repository")]
-pub(super) struct Repository {
+pub(in crate::cli) struct Repository {
     /// branch of a git policy source
     #[arg(long, short = 'b', value_name = "BRANCH")]
     pub git_branch: Option<String>,
@@ -385,8 +395,8 @@ pub enum Conflict {
 /// What is missing or excludes each other.
 pub(super) fn check(args: &Args, global: &Global) -> Result<(), Error> {
     let resources = args.input.resources();
-    let has_payloads = !args.input.payloads().is_empty();
-    let has_checks = !args.input.http_checks().is_empty() || !args.input.envoy_checks().is_empty();
+    let has_payloads = !args.payloads.any_form().is_empty();
+    let has_checks = !args.payloads.http_checks().is_empty() || !args.payloads.envoy_checks().is_empty();
     let is_input = |name: &String| name == "-";
     let conflict = if given(&args.values.values_file).is_some() && !args.values.set().is_empty() {
         Conflict::Values

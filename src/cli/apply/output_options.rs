@@ -37,7 +37,7 @@ impl Surroundings {
 
 /// The choices about output.
 #[derive(Clone, Debug)]
-pub(super) struct OutputOptions {
+pub(in crate::cli) struct OutputOptions {
     /// What is printed.
     pub output: Output,
     /// The format of `report_file`, and the file.
@@ -97,6 +97,25 @@ impl OutputOptions {
         };
         options.check(flags)?;
         Ok(options)
+    }
+
+    /// Those of a command that explains what `apply` decides.
+    pub(in crate::cli) fn of_explanation(recursive: bool, verbose: bool, colour: bool) -> OutputOptions {
+        OutputOptions {
+            output: Output::Own(Format::Text),
+            report_file: None,
+            colour,
+            colour_of_header: colour,
+            only_failures: false,
+            quiet: false,
+            verbose,
+            strict: false,
+            recursive,
+            fail_on: None,
+            baseline: None,
+            writes_baseline: false,
+            is_kyverno: false,
+        }
     }
 
     fn check(&self, flags: &OutputFlags) -> Result<(), Conflict> {

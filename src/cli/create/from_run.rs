@@ -40,11 +40,15 @@ struct Recorded {
     is_generated: bool,
 }
 
-/// The expected results; `path` is where the test will be, whose folder paths are relative to.
+/// The expected results; `path` is where the test will be, whose folder paths are relative to. No file of objects has a name that is taken.
 ///
 /// # Errors
 /// The policies or resources cannot be read or evaluated, or there is no room for temporary files.
-pub(in crate::cli) fn results(text: &str, path: &str) -> Result<Results, Error> {
+pub(in crate::cli) fn results(
+    text: &str,
+    path: &str,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Result<Results, Error> {
     let source = SourceText { name: path.into(), text: text.into() };
     let parsed = file::tests(&source, None).into_iter().next();
     let test = match parsed {
@@ -72,7 +76,8 @@ pub(in crate::cli) fn results(text: &str, path: &str) -> Result<Results, Error> 
     let mut results = Results::default();
     for recorded in &all {
         // The test reads the file of the objects where it will be; until then it is elsewhere.
-        let file = recorded.file();
+        let is_taken = |name: &str| is_taken(name) || results.files.iter().any(|(known, _)| known == name);
+        let file = recorded.file(&is_taken);
         let temporary = folder.path().join(file.as_ref().map_or("", |(name, _)| name));
         if let Some((_, text)) = &file {
             std::fs::write(&temporary, text)
@@ -177,15 +182,18 @@ impl Recorded {
     }
 
     /// The file of the objects, next to the test.
-    fn file(&self) -> Option<(String, String)> {
+    fn file(&self, is_taken: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
         if self.objects.is_empty() {
             return None;
         }
         let rule = if self.rule.is_empty() { String::new() } else { format!("-{}", self.rule) };
         let what = if self.is_generated { "generated" } else { "patched" };
-        let name = format!("{}{rule}-{}-{what}.yaml", self.policy, self.kind.to_lowercase());
+        let stem = format!("{}{rule}-{}-{what}", self.policy, self.kind.to_lowercase());
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-        let name = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+        let stem: String = stem.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+        let numbered = (2..).map(|number| format!("{stem}-{number}.yaml"));
+        let mut names = std::iter::once(format!("{stem}.yaml")).chain(numbered);
+        let name = names.find(|name| !is_taken(name)).unwrap_or_default();
         let texts: Vec<String> =
             self.objects.iter().map(|o| yaml::to_string(o, yaml::Style::Object)).collect();
         Some((name, texts.join("---\n")))

@@ -13,8 +13,9 @@ use std::path::Path;
 use clap::ValueHint;
 
 use super::flags::{Record, fields};
+use super::outputs::Outputs;
 use super::usage::Usage;
-use super::{Error, given, help, is_kyverno, only, print, program, warn, write_whole};
+use super::{Error, given, help, is_kyverno, only, print, program, warn};
 
 /// Prints templates of files: exceptions, tests, values and the like
 #[derive(Debug, clap::Args)]
@@ -243,11 +244,13 @@ pub fn run(args: Args) -> Result<i32, Error> {
     match given(&output.output) {
         None => print(&text),
         Some(path) => {
-            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-            for (name, text) in &files {
-                write_whole(&folder.join(name).to_string_lossy(), text)?;
+            let path = Path::new(path);
+            let mut outputs = Outputs::default();
+            for (name, text) in files {
+                outputs.add(&path.with_file_name(&name), &name, text)?;
             }
-            write_whole(path, &text)?;
+            outputs.add(path, "--output", text)?;
+            outputs.write()?;
         }
     }
     Ok(0)
@@ -343,7 +346,15 @@ fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error>
     }
     let output = given(&args.form.output.output);
     let recorded = match args.from_run {
-        true => from_run::results(&out, output.unwrap_or("kyverno-test.yaml"))?,
+        true => {
+            let path = Path::new(output.unwrap_or("kyverno-test.yaml"));
+            // The test and what it reads stay as they are.
+            let named = [fields(&args.policy), fields(&args.resource)].concat();
+            let is_taken = |name: &str| {
+                path.ends_with(name) || named.iter().any(|file| Path::new(file) == Path::new(name))
+            };
+            from_run::results(&out, &path.display().to_string(), &is_taken)?
+        }
         false => from_run::Results::default(),
     };
     recorded.left_out.iter().for_each(|text| warn(text));

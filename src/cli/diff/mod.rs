@@ -18,7 +18,7 @@ use ephor_document::yaml_value_strict;
 use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
-use super::{Error, progress, use_threads};
+use super::{Error, outputs, progress, use_threads};
 use answered::{Answered, Compared, Found, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
@@ -156,6 +156,8 @@ fn answer(
     ignored: &Ignored,
 ) -> Result<i32, Error> {
     use_threads(common.threads);
+    let named = [("--out", &common.out), ("--certificate", &common.certificate)];
+    outputs::distinct(named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))))?;
     if let Some(file) = &common.check {
         return certificates::check(file, pairs);
     }

@@ -2,7 +2,7 @@
 //!
 //! In: the answers, and the documents of both sides. Out: `NAME-1/object.yaml`, `NAME-1/old/policy.yaml`,
 //! `NAME-1/old/kyverno-test.yaml`, and the same for `new`. The tests expect what the policies of their side say today, so that `ephor test` and
-//! `kyverno test` pass on them. Everything is written to a temporary folder first.
+//! `kyverno test` pass on them. Two differences of one folder are an error before anything is written.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,6 +12,7 @@ use ephor_document::write::{Style, to_string};
 use ephor_value::{Str, Value};
 
 use crate::cli::create::from_run;
+use crate::cli::outputs::Outputs;
 use crate::cli::{Error, warn};
 
 use super::answered::{Answered, Compared, Found, Shown};
@@ -41,48 +42,45 @@ const NAMESPACES: [&str; 2] = ["namespaceObject", "namespaceSelector"];
 /// A file cannot be written.
 pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Result<(), Error> {
     let failed = |cause| Error::Write { path: folder.into(), cause };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let temporary = tempfile::Builder::new().prefix(".writing-").tempdir_in(folder).map_err(failed)?;
-    let mut names = Vec::new();
+    let mut outputs = Outputs::staged(Path::new(folder))?;
+    let mut folders = Vec::new();
     for answered in found.iter_mut() {
         let Found::Compared(compared) = &mut answered.found else { continue };
         let mut differences = std::mem::take(&mut compared.differences);
         for (at, shown) in differences.iter_mut().enumerate() {
             let name = format!("{}-{}", file_name(&answered.name), at + 1);
-            let own = temporary.path().join(&name);
-            of_difference(&own, loaded, compared, shown).map_err(failed)?;
+            let own = Path::new(folder).join(&name);
+            of_difference(&own, &answered.name, loaded, compared, shown, &mut outputs)?;
             let shown_folder = folder.trim_end_matches('/');
-            let shown_file =
-                |file: &str| own.join(file).exists().then(|| format!("{shown_folder}/{name}/{file}"));
+            let has = |file: &str| outputs.contains(&own.join(file));
+            let shown_file = |file: &str| has(file).then(|| format!("{shown_folder}/{name}/{file}"));
             shown.user_file = shown_file(USER_FILE);
             shown.values_file = shown_file(VALUES_FILE);
             shown.file = shown_file("object.yaml");
             shown.tests = shown_file(CLUSTER_FILE).map(|_| format!("{shown_folder}/{name}"));
-            names.push(name);
+            folders.push(own);
         }
         compared.differences = differences;
     }
-    for name in names {
-        let target = Path::new(folder).join(&name);
-        if target.exists() {
-            std::fs::remove_dir_all(&target).map_err(failed)?;
-        }
-        std::fs::rename(temporary.path().join(&name), target).map_err(failed)?;
+    // What an earlier run wrote says nothing of this one.
+    for folder in folders.iter().filter(|folder| folder.exists()) {
+        std::fs::remove_dir_all(folder).map_err(failed)?;
     }
-    Ok(())
+    outputs.write()
 }
 
 fn of_difference(
     folder: &Path,
+    name: &str,
     loaded: [&Loaded; 2],
     compared: &Compared,
     shown: &Shown,
-) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    outputs: &mut Outputs,
+) -> Result<(), Error> {
     let difference = &shown.difference;
-    std::fs::write(folder.join("object.yaml"), to_string(&difference.object, Style::Block))?;
+    outputs.add(&folder.join("object.yaml"), name, to_string(&difference.object, Style::Block))?;
     if let Some(old) = &difference.old_object {
-        std::fs::write(folder.join("object-before-update.yaml"), to_string(old, Style::Block))?;
+        outputs.add(&folder.join("object-before-update.yaml"), name, to_string(old, Style::Block))?;
     }
     let reads = |fields: &[&str]| {
         let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
@@ -90,32 +88,31 @@ fn of_difference(
     };
     let reads_user = !difference.around.is_usual() || reads(&USERS);
     if reads_user {
-        std::fs::write(folder.join(USER_FILE), user(&difference.around))?;
+        outputs.add(&folder.join(USER_FILE), name, user(&difference.around))?;
     }
     let values = values(difference, reads(&NAMESPACES));
     if let Some(values) = &values {
-        std::fs::write(folder.join(VALUES_FILE), values)?;
+        outputs.add(&folder.join(VALUES_FILE), name, values.as_str())?;
     }
     let mut policies = compared.policies.iter().flatten();
     let reads_cluster = policies.any(|policy| CONFIG_MAPS.iter().all(|field| policy.text.contains(field)));
     if reads_cluster {
-        std::fs::write(folder.join(CLUSTER_FILE), cluster(difference))?;
+        outputs.add(&folder.join(CLUSTER_FILE), name, cluster(difference))?;
     }
     let sides = ["old", "new"].into_iter().zip(loaded).zip(&compared.policies);
     for ((side, loaded), policies) in sides {
         let own = folder.join(side);
-        std::fs::create_dir_all(&own)?;
         let texts = policies.iter().map(|policy| &*policy.text);
         let texts: Vec<&str> = texts.chain(loaded.bindings.iter().map(String::as_str)).collect();
         let written = texts.iter().map(|text| with_line_end(text)).collect::<Vec<_>>().join("---\n");
-        std::fs::write(own.join("policy.yaml"), &written)?;
+        outputs.add(&own.join("policy.yaml"), name, written)?;
         let mut test = format!(
             "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata:\n  name: {}-{side}\npolicies:\n  - policy.yaml\nresources:\n  - ../object.yaml\n",
             folder.file_name().unwrap_or_default().to_string_lossy()
         );
         if !loaded.exceptions.is_empty() {
             let exceptions: Vec<String> = loaded.exceptions.iter().map(|text| with_line_end(text)).collect();
-            std::fs::write(own.join("exceptions.yaml"), exceptions.join("---\n"))?;
+            outputs.add(&own.join("exceptions.yaml"), name, exceptions.join("---\n"))?;
             test.push_str("exceptions:\n  - exceptions.yaml\n");
         }
         if values.is_some() {
@@ -131,12 +128,13 @@ fn of_difference(
             continue;
         }
         let path = own.join("kyverno-test.yaml");
-        match from_run::results(&test, &path.to_string_lossy()) {
+        let readable = outputs.readable(&path);
+        match from_run::results(&test, &readable.to_string_lossy(), &|_| false) {
             Ok(results) if results.text.is_empty() => {}
             Ok(results) => {
-                std::fs::write(&path, format!("{test}results:\n{}", results.text))?;
-                for (name, text) in results.files {
-                    std::fs::write(own.join(name), text)?;
+                outputs.add(&path, name, format!("{test}results:\n{}", results.text))?;
+                for (file, text) in results.files {
+                    outputs.add(&own.join(file), name, text)?;
                 }
             }
             Err(cause) => warn(&format!("no test of the {side} side: {cause}")),

@@ -10,8 +10,9 @@ use clap_mangen::Man;
 
 use super::flags::plain;
 use super::help::summary;
+use super::outputs::Outputs;
 use super::usage::Usage;
-use super::{Error, given, program, write_whole};
+use super::{Error, given, program};
 use page::pages;
 
 /// Writes the page of every command as a Markdown file, or as a manual page
@@ -51,24 +52,20 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<i32, Error> {
     let mut root = super::commands();
     root.build();
+    let mut files = Outputs::default();
     if let Some(folder) = given(&args.man) {
-        manual_pages(&root, Path::new(folder))?;
+        manual_pages(&root, Path::new(folder), &mut files)?;
     }
     match &args.output {
-        Some(folder) => markdown(&root, Path::new(folder), args)?,
+        Some(folder) => markdown(&root, Path::new(folder), args, &mut files)?,
         None if args.man.is_none() => return Err(Usage::MissingFlags(vec!["output".into()]).into()),
         None => {}
     }
+    files.write()?;
     Ok(0)
 }
 
-fn create(folder: &Path) -> Result<(), Error> {
-    let failed = |cause| Error::Write { path: folder.display().to_string(), cause };
-    std::fs::create_dir_all(folder).map_err(failed)
-}
-
-fn manual_pages(root: &Command, folder: &Path) -> Result<(), Error> {
-    create(folder)?;
+fn manual_pages(root: &Command, folder: &Path, files: &mut Outputs) -> Result<(), Error> {
     for page in pages(root, None) {
         let name = page.name.replace(' ', "-");
         let path = folder.join(format!("{name}.1")).display().to_string();
@@ -78,13 +75,12 @@ fn manual_pages(root: &Command, folder: &Path) -> Result<(), Error> {
         let man = man.source(format!("{} {}", program(), env!("CARGO_PKG_VERSION")));
         let mut text = Vec::new();
         man.render(&mut text).map_err(|cause| Error::Write { path: path.clone(), cause })?;
-        write_whole(&path, &text)?;
+        files.add(Path::new(&path), &page.name, text)?;
     }
     Ok(())
 }
 
-fn markdown(root: &Command, folder: &Path, args: &Args) -> Result<(), Error> {
-    create(folder)?;
+fn markdown(root: &Command, folder: &Path, args: &Args, files: &mut Outputs) -> Result<(), Error> {
     let link = |name: &str| match args.website {
         true => format!("../{}", file_name(name)),
         false => format!("{}.md", file_name(name)),
@@ -103,7 +99,7 @@ fn markdown(root: &Command, folder: &Path, args: &Args) -> Result<(), Error> {
             text.push('\n');
         }
         let path = folder.join(format!("{}.md", file_name(&page.name)));
-        write_whole(&path.to_string_lossy(), &text)?;
+        files.add(&path, &page.name, text)?;
     }
     Ok(())
 }

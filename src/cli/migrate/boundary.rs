@@ -12,9 +12,10 @@ use ephor_migrate::{File, Outcome};
 use ephor_value::{Map, Value};
 
 use crate::cli::create::from_run;
+use crate::cli::outputs::{Outputs, write_with_folders};
 use crate::cli::{Error, warn};
 
-use super::out::{target, whole};
+use super::out::Layout;
 
 /// Where tests are, next to the file with policies.
 const FOLDER: &str = ".kyverno-test";
@@ -30,17 +31,17 @@ const KINDS: [&str; 2] = ["ValidatingPolicy", "NamespacedValidatingPolicy"];
 /// # Errors
 /// A file cannot be written.
 pub fn write(
-    folder: &str,
-    arguments: &[String],
+    layout: &Layout,
     files: &[File],
     tested: &[PathBuf],
+    outputs: &mut Outputs,
 ) -> Result<Vec<String>, Error> {
     let is_tested = |file: &&File| std::fs::canonicalize(&file.name).is_ok_and(|path| tested.contains(&path));
     let mut out = Vec::new();
     for file in files.iter().filter(|file| file.has_moved() && !is_tested(file)) {
         let objects = distinct(objects(file));
         if !objects.is_empty() {
-            out.extend(one(folder, arguments, file, &objects)?);
+            out.extend(one(layout, file, &objects, outputs)?);
         }
     }
     Ok(out)
@@ -60,13 +61,21 @@ fn objects(file: &File) -> Vec<Value> {
 }
 
 /// Writes the test of a file.
-fn one(folder: &str, arguments: &[String], file: &File, objects: &[Value]) -> Result<Option<String>, Error> {
-    let policies = target(folder, arguments, &file.name);
+fn one(
+    layout: &Layout,
+    file: &File,
+    objects: &[Value],
+    outputs: &mut Outputs,
+) -> Result<Option<String>, Error> {
+    let policies = layout.target(&file.name);
     let name = policies.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = policies.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let own = policies.with_file_name(FOLDER).join(&stem);
+    let tests = policies.with_file_name(FOLDER);
+    // Files may differ in what is behind the last dot alone.
+    let is_free = |name: &&String| !outputs.contains(&tests.join(name).join(OBJECTS));
+    let own = tests.join([&stem, &name].into_iter().find(is_free).unwrap_or(&name));
     let texts: Vec<String> = objects.iter().map(|object| to_string(object, Style::Block)).collect();
-    whole(&own.join(OBJECTS), texts.join("---\n"))?;
+    let (count, objects) = (texts.len(), texts.join("---\n"));
     let title = Value::from(stem.as_str());
     let head = format!(
         "# objects at the boundary between what the policies refuse and what they allow\napiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata:\n  name: {}policies:\n  - ../../{}resources:\n  - {OBJECTS}\n",
@@ -74,18 +83,14 @@ fn one(folder: &str, arguments: &[String], file: &File, objects: &[Value]) -> Re
         to_string(&Value::from(name.as_str()), Style::Block),
     );
     let path = own.join("kyverno-test.yaml");
-    match from_run::results(&head, &path.display().to_string()) {
-        Ok(results) if results.text.is_empty() => {
-            let folders = [Some(own.as_path()), own.parent()];
-            let removed = std::fs::remove_file(own.join(OBJECTS));
-            // Of folders that have something else nothing goes away.
-            let folders = folders.into_iter().flatten().take_while(|_| removed.is_ok());
-            folders.for_each(|folder| _ = std::fs::remove_dir(folder));
-            Ok(None)
-        }
+    // The run reads the objects where they will be.
+    write_with_folders(&outputs.readable(&own.join(OBJECTS)), &objects)?;
+    match from_run::results(&head, &outputs.readable(&path).display().to_string(), &|_| false) {
+        Ok(results) if results.text.is_empty() => Ok(None),
         Ok(results) => {
-            whole(&path, format!("{head}results:\n{}", results.text))?;
-            Ok(Some(format!("{}: {} objects of the comparison", path.display(), objects.len())))
+            outputs.add(&own.join(OBJECTS), &file.name, objects)?;
+            outputs.add(&path, &file.name, format!("{head}results:\n{}", results.text))?;
+            Ok(Some(format!("{}: {count} objects of the comparison", path.display())))
         }
         Err(cause) => {
             warn(&format!("{}: no test: {cause}", path.display()));

@@ -12,9 +12,10 @@ use ephor_testing::testing::find::find;
 use ephor_value::Value;
 
 use crate::cli::create::from_run;
+use crate::cli::outputs::Outputs;
 use crate::cli::{Error, warn};
 
-use super::out::{target, whole};
+use super::out::Layout;
 use super::rows::Row;
 
 /// The name of test files.
@@ -45,7 +46,13 @@ pub struct Carried {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn carry(folder: &str, arguments: &[String], files: &[File], rows: &[Row<'_>]) -> Result<Carried, Error> {
+pub fn carry(
+    layout: &Layout,
+    arguments: &[String],
+    files: &[File],
+    rows: &[Row<'_>],
+    outputs: &mut Outputs,
+) -> Result<Carried, Error> {
     let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
     if folders.is_empty() {
         return Ok(Carried::default());
@@ -65,26 +72,27 @@ pub fn carry(folder: &str, arguments: &[String], files: &[File], rows: &[Row<'_>
             continue;
         }
         for name in FILES.iter().filter_map(|field| test.get(field)).flat_map(names) {
-            copy(folder, arguments, &base.join(name))?;
+            copy(layout, &base.join(name), outputs)?;
         }
         let named = policies.iter().filter_map(Value::as_str);
         out.policies.extend(named.filter_map(|path| std::fs::canonicalize(base.join(path)).ok()));
-        out.lines.push(one(folder, arguments, &source.name, (&source.text, &test), rows)?);
+        out.lines.push(one(layout, &source.name, (&source.text, &test), rows, outputs)?);
     }
     Ok(out)
 }
 
 /// Writes a test, and says what came of it.
 fn one(
-    folder: &str,
-    arguments: &[String],
+    layout: &Layout,
     name: &str,
     (text, test): (&str, &Value),
     rows: &[Row<'_>],
+    outputs: &mut Outputs,
 ) -> Result<String, Error> {
-    let path = target(folder, arguments, name);
+    let path = layout.target(name);
     let head = without_results(text);
-    let results = match from_run::results(&head, &path.display().to_string()) {
+    let is_taken = |file: &str| outputs.contains(&path.with_file_name(file));
+    let results = match from_run::results(&head, &outputs.readable(&path).display().to_string(), &is_taken) {
         Ok(results) => results,
         Err(cause) => {
             warn(&format!("{name}: not carried over: {cause}"));
@@ -93,9 +101,9 @@ fn one(
     };
     results.left_out.iter().for_each(|text| warn(&format!("{name}: {text}")));
     for (file, text) in &results.files {
-        whole(&path.with_file_name(file), text)?;
+        outputs.add(&path.with_file_name(file), name, text.as_str())?;
     }
-    whole(&path, format!("{head}results:\n{}", results.text))?;
+    outputs.add(&path, name, format!("{head}results:\n{}", results.text))?;
     let new = yaml_value(&format!("results:\n{}", results.text)).unwrap_or_default();
     let lost = lost(test, &new, rows);
     Ok(match lost.is_empty() {
@@ -157,29 +165,15 @@ fn without_results(text: &str) -> String {
 }
 
 /// Copies a file below an argument to its place below the folder.
-fn copy(folder: &str, arguments: &[String], path: &Path) -> Result<(), Error> {
+fn copy(layout: &Layout, path: &Path, outputs: &mut Outputs) -> Result<(), Error> {
     let Ok(text) = std::fs::read(path) else { return Ok(()) };
-    let name = plain(path);
-    let below = arguments.iter().any(|argument| Path::new(&name).starts_with(argument));
-    match below {
-        true => whole(&target(folder, arguments, &name), text),
+    let name = path.display().to_string();
+    let target = layout.target(&name);
+    // Several tests may name one file.
+    match layout.has(path) && !outputs.contains(&target) {
+        true => outputs.add(&target, &name, text),
         false => Ok(()),
     }
-}
-
-/// A path without steps up.
-fn plain(path: &Path) -> String {
-    let mut out = std::path::PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir if out.file_name().is_some() => {
-                out.pop();
-            }
-            std::path::Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out.display().to_string()
 }
 
 #[cfg(test)]
@@ -191,10 +185,5 @@ mod tests {
         let text =
             "# t\nkind: Test\npolicies:\n- p.yaml\nresults:\n- policy: p\n  rule: r\nvariables: v.yaml\n";
         assert_eq!(without_results(text), "# t\nkind: Test\npolicies:\n- p.yaml\nvariables: v.yaml\n");
-    }
-
-    #[test]
-    fn steps_up_are_taken() {
-        assert_eq!(plain(Path::new("a/.t/../p.yaml")), "a/p.yaml");
     }
 }

@@ -12,6 +12,8 @@ mod rows;
 mod stored;
 mod text;
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{ValueEnum, ValueHint};
@@ -21,8 +23,10 @@ use ephor_migrate::{File, Limits, Options, file};
 use ephor_sources::files::{self, SourceText};
 use ephor_value::{Value, parallel};
 
+use super::outputs::{Outputs, absolute};
 use super::serve::time;
 use super::{Error, Global, cluster_choice, given, is_kyverno, print, progress, use_threads, warn};
+use out::Layout;
 use rows::{Row, rows};
 pub use stored::Refused;
 pub(super) use stored::with_flags_of_kyverno;
@@ -140,6 +144,9 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
         true => Vec::new(),
         false => files::policies(&args.paths).sources,
     };
+    // A file below two arguments is one file.
+    let mut known = BTreeSet::new();
+    sources.retain(|source| known.insert(absolute(Path::new(&source.name))));
     let (mut arguments, mut definitions) = (args.paths.clone(), Vec::new());
     if args.cluster {
         let read = cluster::read(&cluster_choice(context, global))?;
@@ -164,13 +171,18 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
     let mut tests = Vec::new();
     if let Some(folder) = &args.out {
-        out::write(folder, &arguments, &migrated)?;
+        let layout = Layout::of(folder, &arguments);
+        let mut outputs = Outputs::staged(layout.folder())?;
+        for file in migrated.iter().filter(|file| file.has_policies()) {
+            outputs.add(&layout.target(&file.name), &file.name, file.migrated())?;
+        }
         // Shadows are applied as they are, without tests between them.
         if !args.shadow {
-            let carried = carried::carry(folder, &args.paths, &migrated, &rows)?;
+            let carried = carried::carry(&layout, &args.paths, &migrated, &rows, &mut outputs)?;
             tests = carried.lines;
-            tests.extend(boundary::write(folder, &arguments, &migrated, &carried.policies)?);
+            tests.extend(boundary::write(&layout, &migrated, &carried.policies, &mut outputs)?);
         }
+        outputs.write()?;
     }
     match args.format {
         Format::Text if args.out.is_none() => {

@@ -25,7 +25,7 @@ use ephor_testing::testing::run::{Options, Ran, run as run_test};
 use ephor_testing::testing::selector::Selector;
 
 use super::usage::Usage;
-use super::{Error, given, print, use_threads, warn};
+use super::{Error, given, outputs, print, use_threads, warn};
 pub use options::Args;
 use options::CoverageFormat;
 pub(super) use options::with_values_of_kyverno;
@@ -44,6 +44,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     if args.folders.is_empty() {
         return Err(Usage::NoArguments.into());
     }
+    outputs::distinct(args.written())?;
     if args.watch { watch::watch(args) } else { session(args) }
 }
 

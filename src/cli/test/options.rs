@@ -1,7 +1,5 @@
 //! The flags of `ephor test`.
 
-use std::path::PathBuf;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use ephor_report::formats::Format as Own;
@@ -56,10 +54,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// The files that the program writes.
-    pub(super) fn written(&self) -> Vec<PathBuf> {
-        let files = [&self.coverage.file, &self.output.report_file];
-        files.into_iter().filter_map(given).map(PathBuf::from).collect()
+    /// The files that the program writes, by their flags.
+    pub(super) fn written(&self) -> Vec<(&'static str, &str)> {
+        let files = [("--coverage-file", &self.coverage.file), ("--report-file", &self.output.report_file)];
+        files.into_iter().filter_map(|(flag, file)| Some((flag, given(file)?))).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use ephor_report::diff::without_colour;
 use ephor_report::formats::Format;
-use ephor_report::run::{Counts, Finding, Note, Place, PolicyInfo, ResourceName, Run};
+use ephor_report::run::{Counts, Finding, Invocation, Note, Place, PolicyInfo, ResourceName, Run};
 use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
@@ -76,6 +76,7 @@ fn run(totals: Totals, is_strict: bool) -> Run {
         seconds: totals.started.elapsed().as_secs_f64(),
         notes: notes.collect(),
         root: std::env::current_dir().ok(),
+        invocation: Invocation::default(),
         findings,
     }
 }

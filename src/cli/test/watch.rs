@@ -19,7 +19,8 @@ const QUIET: Duration = Duration::from_millis(100);
 pub(super) fn watch(args: &Args) -> Result<i32, Error> {
     loop {
         let (sender, changes) = std::sync::mpsc::channel();
-        let (written, outputs) = (args.written(), outputs());
+        let written: Vec<PathBuf> = args.written().into_iter().map(|(_, file)| file.into()).collect();
+        let outputs = outputs();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |event| matters(&event, &written, &outputs)) {
                 // The receiver is gone when the program ends.

@@ -62,28 +62,10 @@ pub fn write(run: &Run, colour: bool) -> String {
         out.push('\n');
     }
     out.push_str(&summary(run, &violations, colour));
-    if let Some(command) = violations.iter().find_map(explaining) {
+    if let Some(command) = violations.iter().find_map(|violation| run.invocation.explain(violation.first)) {
         let _ = writeln!(out, "{}", paint(&format!("why: {command}"), Colour::Dim, colour));
     }
     out
-}
-
-/// The command that explains a violation, if both files can be read again.
-fn explaining(violation: &Merged<'_>) -> Option<String> {
-    let policy = violation.first.decision.as_ref()?.file.as_str();
-    let resource = violation.first.place.as_ref()?.file.as_str();
-    let is_file = |file: &str| !matches!(file, "" | "-");
-    (is_file(policy) && is_file(resource))
-        .then(|| format!("ephor explain {} -r {}", argument(policy), argument(resource)))
-}
-
-/// A name as one argument of a shell.
-fn argument(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-:+,=@%".contains(c);
-    match name.chars().all(is_plain) {
-        true => name.to_string(),
-        false => format!("'{}'", printable(name).replace('\'', r"'\''")),
-    }
 }
 
 /// `Deployment shop/storefront (deployment.yaml)`
@@ -174,6 +156,6 @@ fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
 }
 
 /// The text without characters that move the cursor.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::request::{NoObjects, Parts, UserParts};
 use crate::engine::{Profile, Request};
+use crate::ir::Policy;
 use crate::ir::facts::Stage;
 use crate::policy_set::{Engine, Outcome};
 use crate::value::{Str, Value};
@@ -36,6 +37,20 @@ impl Requests {
     pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, NoObjects> {
         let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
         self.with(object, values, engine)
+    }
+
+    /// The request on which a policy decides: with its own values where it has some, and as [`Requests::with_own_values`] evaluates it.
+    ///
+    /// # Errors
+    /// No request can be built from the object.
+    pub fn of_policy(&self, policy: &Policy, object: Value, engine: &Engine) -> Result<Request, NoObjects> {
+        match policy.stage {
+            Stage::Expressions | Stage::ApiServer if self.values.change_requests() => {
+                self.plain(object, engine)
+            }
+            Stage::Expressions | Stage::ApiServer => self.of(object, None, engine),
+            _ => self.of(object, Some(&policy.name), engine),
+        }
     }
 
     /// The request as policies in CEL see it, for which of all values only the operation of all policies counts.

@@ -1,0 +1,130 @@
+//! Commands that look at a part of a run.
+//!
+//! In: the arguments of a run ([`Invocation`]) and one of its results. Out: the command line that gives the same answer for this result alone, as words
+//! of a shell. A command that would read other inputs is none.
+
+use std::collections::BTreeSet;
+
+use crate::formats::text::printable;
+use crate::run::{Finding, ResourceName};
+
+/// The arguments of a run on which its results depend.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    /// Files, folders and addresses with policies.
+    pub policies: Vec<String>,
+    /// Files and folders with resources.
+    pub resources: Vec<String>,
+    /// The other flags with their values, each a word.
+    pub flags: Vec<String>,
+    /// Names of the policies that decide the same about an object when nothing else is loaded.
+    pub alone: BTreeSet<String>,
+}
+
+impl Invocation {
+    /// The command that explains a result with the same inputs: of the files of policy and object where these suffice, else of all with the names
+    /// of policy, rule and object. None where a file cannot be read again.
+    pub fn explain(&self, finding: &Finding) -> Option<String> {
+        let policy = finding.decision.as_ref()?.file.as_str();
+        let resource = finding.place.as_ref()?.file.as_str();
+        let is_file = |file: &str| !matches!(file, "" | "-");
+        let mut words: Vec<&str> = vec!["ephor", "explain"];
+        let object = finding.resource.as_ref().map(ResourceName::kind_and_name).unwrap_or_default();
+        if self.alone.contains(&finding.policy.name) || self.policies.is_empty() {
+            if !is_file(policy) || !is_file(resource) {
+                return None;
+            }
+            words.extend([policy, "-r", resource]);
+            words.extend(self.flags.iter().map(String::as_str).filter(|flag| *flag != RECURSIVE));
+        } else {
+            if !self.policies.iter().chain(&self.resources).all(|file| is_file(file)) {
+                return None;
+            }
+            words.extend(self.policies.iter().map(String::as_str));
+            words.extend(self.resources.iter().flat_map(|file| ["-r", file]));
+            words.extend(self.flags.iter().map(String::as_str));
+            words.extend(["--policy", &finding.policy.name]);
+            if !finding.rule.is_empty() {
+                words.extend(["--rule", &finding.rule]);
+            }
+            words.extend(["--object", &object]);
+        }
+        Some(words.into_iter().map(argument).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// The flag with which folders are read with those below them.
+const RECURSIVE: &str = "--recursive";
+
+/// A word as one argument of a shell.
+fn argument(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:+,=@%".contains(c);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_string(),
+        false => format!("'{}'", printable(name).replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use crate::engine::Status;
+    use crate::run::{Place, PolicyInfo};
+
+    use super::*;
+
+    fn finding(policy: &str, resource: &str) -> Finding {
+        let place = |file: &str| Some(Place { file: file.into(), line: 1, ..Place::default() });
+        Finding {
+            policy: Arc::new(PolicyInfo { name: "p".into(), ..PolicyInfo::default() }),
+            rule: "r".into(),
+            status: Status::Fail,
+            message: String::new(),
+            resource: Some(ResourceName {
+                kind: "Pod".into(),
+                name: "a b".into(),
+                ..ResourceName::default()
+            }),
+            field: None,
+            place: place(resource),
+            template: None,
+            decision: place(policy),
+            is_known: false,
+        }
+    }
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_policy_that_decides_alone_is_explained_with_its_file_and_all_flags() {
+        let run = Invocation {
+            policies: words(&["policies"]),
+            resources: words(&["manifests"]),
+            flags: words(&["--recursive", "-f", "my values.yaml"]),
+            alone: ["p".to_string()].into(),
+        };
+        let command = run.explain(&finding("policies/p.yaml", "manifests/a.yaml")).unwrap();
+        assert_eq!(command, "ephor explain policies/p.yaml -r manifests/a.yaml -f 'my values.yaml'");
+        assert_eq!(run.explain(&finding("-", "manifests/a.yaml")), None);
+    }
+
+    #[test]
+    fn a_policy_that_needs_the_others_is_explained_with_all_inputs_and_its_name() {
+        let run = Invocation {
+            policies: words(&["policies"]),
+            resources: words(&["manifests"]),
+            flags: words(&["--recursive"]),
+            alone: BTreeSet::new(),
+        };
+        let command = run.explain(&finding("policies/p.yaml", "manifests/a.yaml")).unwrap();
+        let flags = "--recursive --policy p --rule r --object 'Pod/a b'";
+        assert_eq!(command, format!("ephor explain policies -r manifests {flags}"));
+        let piped = Invocation { resources: words(&["-"]), ..run };
+        assert_eq!(piped.explain(&finding("policies/p.yaml", "manifests/a.yaml")), None);
+    }
+}
