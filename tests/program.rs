@@ -10,6 +10,7 @@ mod apply;
 mod apply_admission;
 mod apply_changes;
 mod architecture;
+mod as_lived;
 mod bad_expressions;
 mod bad_input;
 mod book;

@@ -127,6 +127,12 @@ pub enum Error {
         /// The one that was probably meant.
         meant: Option<String>,
     },
+    /// Documents that a repair could not read.
+    #[error("{count} test file(s) or documents could not be repaired")]
+    NotRepaired {
+        /// How many.
+        count: usize,
+    },
     /// Two files that a command writes have one path.
     #[error(
         "`{}` would be written twice, of `{first}` and of `{second}`; nothing is written\nhelp: run the command once for each, or name another file",

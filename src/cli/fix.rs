@@ -17,7 +17,7 @@ use ephor_testing::testing::repair::{self as repair_test, Repaired};
 use ephor_value::Value;
 
 use super::usage::Usage;
-use super::{Error, help, print, program, warn, write_whole};
+use super::{Error, help, is_kyverno, print, program, warn, write_whole};
 
 /// Repairs files with deprecated syntax
 #[derive(Debug, clap::Args)]
@@ -74,15 +74,18 @@ struct Tests {
 /// # Errors
 /// Bad arguments, a missing folder.
 pub fn run(args: Args) -> Result<i32, Error> {
-    match args.what {
+    let unrepaired = match args.what {
         None => {
             help::print(&format!("{} fix", program()));
             return Ok(0);
         }
-        Some(What::Policy(args)) => policies(&args)?,
+        Some(What::Policy(args)) => policies(&args).map(|()| 0)?,
         Some(What::Test(args)) => tests(&args)?,
-    }
+    };
     print("Done.\n");
+    if unrepaired > 0 && !is_kyverno() {
+        return Err(Error::NotRepaired { count: unrepaired });
+    }
     Ok(0)
 }
 
@@ -105,7 +108,8 @@ fn yaml_of(value: &Value) -> String {
     yaml::to_string(&value.with_whole_numbers(), Style::Report)
 }
 
-fn tests(args: &Tests) -> Result<(), Error> {
+/// Repairs tests; returns how many documents it could not.
+fn tests(args: &Tests) -> Result<usize, Error> {
     if args.folders.is_empty() {
         return Err(Usage::NoArguments.into());
     }
@@ -113,6 +117,7 @@ fn tests(args: &Tests) -> Result<(), Error> {
         return Err(Error::NoFileName);
     }
     let found = find(&args.folders, &args.file_name, "").map_err(Error::input)?;
+    let mut unrepaired = 0;
     for source in &found.sources {
         let mut texts = Vec::new();
         let mut repaired_any = false;
@@ -133,7 +138,10 @@ fn tests(args: &Tests) -> Result<(), Error> {
                     texts.push(yaml_of(&repaired.value));
                     print("\n");
                 }
-                Err(e) => print(&format!("  ERROR: loading test file ({}): {e}\n", source.name)),
+                Err(e) => {
+                    print(&format!("  ERROR: loading test file ({}): {e}\n", source.name));
+                    unrepaired += 1;
+                }
             }
         }
         let whole = texts.len() == document_count(&source.text);
@@ -145,7 +153,7 @@ fn tests(args: &Tests) -> Result<(), Error> {
             }
         }
     }
-    Ok(())
+    Ok(unrepaired)
 }
 
 fn document_count(text: &str) -> usize {

@@ -42,11 +42,11 @@ impl Outputs {
     pub fn staged(folder: &Path) -> Result<Self, Error> {
         let failed = |cause| Error::Write { path: folder.display().to_string(), cause };
         let whole = absolute(folder);
-        let beside = whole.parent().map(|parent| {
+        let sibling = whole.parent().map(|parent| {
             std::fs::create_dir_all(parent)?;
             named_temporary(parent)
         });
-        let temporary = match beside {
+        let temporary = match sibling {
             Some(Ok(temporary)) => temporary,
             // Only the folder itself can be written to.
             _ => {
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn staged_files_can_be_read_at_the_depth_of_their_folder_before_they_are_written() {
         let parent = tempfile::tempdir().unwrap();
-        std::fs::write(parent.path().join("beside"), "b").unwrap();
+        std::fs::write(parent.path().join("neighbour"), "b").unwrap();
         let folder = parent.path().join("out");
         let mut outputs = Outputs::staged(&folder).unwrap();
         let path = folder.join("x/a.yaml");
         outputs.add(&path, "a", "1").unwrap();
         let readable = outputs.readable(&path);
         assert_eq!(std::fs::read(&readable).unwrap(), b"1");
-        assert_eq!(std::fs::read(readable.parent().unwrap().join("../../beside")).unwrap(), b"b");
+        assert_eq!(std::fs::read(readable.parent().unwrap().join("../../neighbour")).unwrap(), b"b");
         assert!(!folder.exists());
         outputs.write().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"1");

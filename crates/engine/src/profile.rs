@@ -64,6 +64,7 @@ impl Profile {
             float_resources: false,
             bare_request: false,
             integers_after_first_rule: true,
+            namespaced_policies_apply_everywhere: false,
             ..Profile::kyverno_cli()
         }
     }

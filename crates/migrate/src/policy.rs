@@ -22,6 +22,7 @@ use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::parts::{self, Pair};
 use crate::proof::LEFT;
+use crate::value::print::json;
 use crate::value::{Str, Value};
 use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
 
@@ -241,6 +242,14 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
         && !options.replication_controllers
         && policy.by_kind.iter().any(has)
         && !out.documents.iter().any(|d| d.text.contains("replicationcontrollers"));
+    if policy.namespace.is_some() && options.to == To::Kyverno {
+        source.note("metadata.namespace", NAMESPACED, &mut out.notes);
+    }
+    let reads_metadata =
+        |d: &Document| d.text.contains("object.metadata.") && !d.text.contains("controllers: []");
+    if way == Way::Autogen && out.has_generated && out.documents.iter().any(reads_metadata) {
+        source.note("spec.rules", TEMPLATES, &mut out.notes);
+    }
     Ok(out)
 }
 
@@ -277,8 +286,26 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
 /// What a reader should know where items of lists are merged by their keys.
 const ORDER: &str = "the order of items: the old policy puts items of the patch first, which counts for `env` that refers to other `env` and for the first container, the new one puts new items last";
 
+/// What a reader should know of policies of a namespace.
+const NAMESPACED: &str = "Kyverno's command line applies a policy in CEL of one namespace to objects of all namespaces, a cluster to those of its own, as `apply --as-cluster` does";
+
+/// What a reader should know of policies whose expressions are about pod templates, too.
+const TEMPLATES: &str = "pod templates without `metadata`, which exist in files only: the new policy fails on them with `no such key: metadata`, the old one takes them for templates without labels and annotations";
+
+/// What a reader should know where rules depend on the version of an object.
+const VERSIONS: &str = "versions that Kubernetes no longer serves: the new policy is for those that it serves; name the kind with `*` as its version, GROUP/*/KIND, to keep all";
+
 /// What a reader should know where roles are looked up.
 const ROLES: &str = "roles: the new policy looks them up in the role bindings of the cluster, and fails where there is none, as in `kyverno apply`";
+
+/// Whether a rule reads the version of its object, and selects kinds without naming versions.
+fn depends_on_versions(source: &Source<'_>, at: usize) -> bool {
+    let rules = source.document.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+    let Some(rule) = rules.get(at) else { return false };
+    let text = |key: &str| rule.get(key).map(json).unwrap_or_default();
+    let kinds = text("match");
+    json(rule).contains("object.apiVersion") && !kinds.contains("/*/")
+}
 
 /// The drafts of a rule: one, or several where a policy cannot have them all.
 fn of_rule(
@@ -295,6 +322,9 @@ fn of_rule(
         without_roles(rule)?;
     } else if without_roles(rule).is_err() {
         source.note(&format!("spec.rules[{at}].match"), ROLES, notes);
+    }
+    if depends_on_versions(source, at) {
+        source.note(&format!("spec.rules[{at}].match"), VERSIONS, notes);
     }
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == To::Kyverno;

@@ -17,6 +17,7 @@ use ephor_value as value;
 
 pub mod kinds;
 pub mod load;
+pub mod pitfalls;
 pub mod policy_set;
 pub mod scan;
 pub mod subjects;

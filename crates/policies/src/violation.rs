@@ -6,9 +6,10 @@
 
 use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
 use crate::engine::{Request, RuleOutcome};
+use crate::ir::{self, Expr};
 use crate::policy_set::Engine;
-use crate::value::place::{Path, PathPart, parse};
-use crate::value::{Str, Value};
+use crate::value::place::{Path, PathPart, follow, parse};
+use crate::value::{Fault, Str, Value};
 
 /// What decided against an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,9 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
     let own = events.iter().skip_while(|e| !begins(e)).skip(1);
     let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
-    let with_field = own.iter().rev().find_map(|event| Some((event, decided(event, object)?)));
+    let decides = |(at, event): (usize, &&'_ Event)| Some((at, decided(event, own.get(..at)?, object)?));
+    let with_field = own.iter().enumerate().rev().find_map(decides);
+    let with_field = with_field.and_then(|(at, field)| Some((own.get(at)?, field)));
     let (event, field) = match with_field {
         Some((event, field)) => (Some(event), Some(field)),
         None => {
@@ -42,16 +45,20 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
             (at.and_then(|at| own.get(at)), element)
         }
     };
-    let decision = event.map(|event| place_of(event, object)).filter(|path| !path.is_empty());
+    let at = event.and_then(|event| own.iter().position(|other| std::ptr::eq(*other, *event))).unwrap_or(0);
+    let before = own.get(..at).unwrap_or_default();
+    let decision = event.map(|event| place_of(event, before, object)).filter(|path| !path.is_empty());
     Violation { rule: result.rule.clone(), field, decision }
 }
 
 /// The path of what decided in the policy's document; of a pattern the part that the object differs from.
-fn place_of(event: &Event, object: &Value) -> Path {
+fn place_of(event: &Event, before: &[&Event], object: &Value) -> Path {
     match &event.what {
         EventKind::Pattern { at, path, .. } => {
             let base = at.map_or_else(|| event.origin.clone(), |at| event.origin.index(at));
-            base.below(&steps_of(object, path))
+            let element = element_of(event, before, object);
+            let subject = element.as_ref().map_or(object, |path| follow(object, path).0);
+            base.below(&steps_of(subject, path))
         }
         _ => event.origin.below(&[]),
     }
@@ -69,14 +76,40 @@ fn is_against(event: &Event) -> bool {
     }
 }
 
-/// The field of a decision against the object.
-fn decided(event: &Event, object: &Value) -> Option<Path> {
+/// The path of the element that a decision of a loop is about, in the object; `before` are the decisions before it.
+fn element_of(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
+    let is_of_loop = event.origin.path.contains(".foreach");
+    is_of_loop.then(|| before.iter().rev().find_map(|before| of_element(before, object))).flatten()
+}
+
+/// The path in the object of what a pattern differs from: a pattern of a loop has paths below its element. Empty when the element was computed, and
+/// cannot be found in the object.
+pub fn subject_of_pattern(event: &Event, before: &[&Event], path: &str, object: &Value) -> Path {
+    let is_of_loop = event.origin.path.contains(".foreach");
+    match element_of(event, before, object) {
+        Some(mut element) => {
+            let below = steps_of(follow(object, &element).0, path);
+            element.extend(below);
+            element
+        }
+        None if is_of_loop => Path::new(),
+        None => steps_of(object, path),
+    }
+}
+
+/// The field of a decision against the object; `before` are the decisions before it.
+fn decided(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
     let path = match &event.what {
-        EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => steps_of(object, path),
+        EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => {
+            subject_of_pattern(event, before, path, object)
+        }
         EventKind::Condition { key, holds: true, .. } if is_of_deny(event) => path_of(key, object)?,
         EventKind::Fields(fields) => parse(fields.first()?),
         EventKind::Expression(_, value, steps) if !is_true(value) => {
-            steps.iter().rev().find_map(|step| of_step(step, object))?
+            let of_parts = || steps.iter().rev().find_map(|step| of_step(step, object));
+            let of_texts = || steps.iter().rev().find_map(|step| of_computed(step, object));
+            let of_missing = || steps.iter().rev().find_map(|step| of_missing(step, object));
+            of_missing().or_else(of_parts).or_else(of_texts)?
         }
         _ => return None,
     };
@@ -131,6 +164,62 @@ fn of_step(step: &Step, object: &Value) -> Option<Path> {
     let own = operands.chain(step.value.as_ref().ok()).filter_map(|seen| path_of(seen, object));
     // The deepest one: it says most.
     own.max_by_key(Vec::len)
+}
+
+/// The path at which a field is missing that a step reads: the part that is there, and the first key that is not.
+fn of_missing(step: &Step, object: &Value) -> Option<Path> {
+    let (Expr::Walk(walk), Err(Fault::NotFound(_))) = (&step.expr, &step.value) else { return None };
+    let base = step.operands.iter().rev().find(|(expr, _)| *expr == walk.base);
+    let address = base.and_then(|(_, value)| value.as_ref().ok()?.address);
+    let is_object =
+        || matches!(&walk.base, Expr::Path { keys, .. } if keys.iter().map(|key| &**key).eq(["object"]));
+    let of_object = || is_object().then(Path::new);
+    let mut path = address.and_then(|address| trace::path_of(object, address)).or_else(of_object)?;
+    for step in &walk.steps {
+        let part = match step {
+            ir::expr::Step::Key { key, .. } => match key {
+                Value::Str(key) => PathPart::Key(key.clone()),
+                Value::Int(index) => PathPart::Index(usize::try_from(*index).ok()?),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        path.push(part);
+        if follow(object, &path).1 < path.len() {
+            break;
+        }
+    }
+    Some(path)
+}
+
+/// The first part of the object that is equal to a text that a step computed.
+fn of_computed(step: &Step, object: &Value) -> Option<Path> {
+    let operands = step.operands.iter().filter(|(expr, _)| !matches!(expr, Expr::Const(_)));
+    let texts = operands.filter_map(|(_, value)| value.as_ref().ok()?.value.as_str());
+    texts.filter(|text| !text.is_empty()).find_map(|text| path_of_text(object, text, &mut Path::new()))
+}
+
+/// The path of the first text in a value that is equal to one; metadata aside, where names repeat what stands elsewhere.
+fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
+    crate::value::stack::deep(|| {
+        let mut below = |part: PathPart, value: &Value| {
+            path.push(part);
+            let found = path_of_text(value, wanted, path);
+            path.pop();
+            found
+        };
+        match value {
+            Value::Str(text) => (**text == *wanted).then(|| path.clone()),
+            Value::Map(fields) => fields
+                .iter()
+                .filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind"))
+                .find_map(|(key, value)| below(PathPart::Key(key.clone()), value)),
+            Value::List(items) => {
+                items.iter().enumerate().find_map(|(at, item)| below(PathPart::Index(at), item))
+            }
+            _ => None,
+        }
+    })
 }
 
 fn path_of(seen: &TracedValue, object: &Value) -> Option<Path> {
@@ -215,6 +304,48 @@ mod tests {
         assert_eq!(
             found(&policy),
             ["r: metadata.labels.owner (spec.rules[0].validate.pattern.metadata.labels.owner)"]
+        );
+    }
+
+    #[test]
+    fn a_pattern_of_a_loop_names_the_field_of_its_element() {
+        let of = |check: &str| {
+            found(&classic(&format!(
+                "{{message: m, foreach: [{{list: request.object.spec.containers, {check}}}]}}"
+            )))
+        };
+        assert_eq!(
+            of("pattern: {image: '!*:latest'}"),
+            ["r: spec.containers[1].image (spec.rules[0].validate.foreach[0].pattern.image)"]
+        );
+        assert_eq!(
+            of("anyPattern: [{image: '!*:latest'}, {name: 'x'}]"),
+            ["r: spec.containers[1].name (spec.rules[0].validate.foreach[0].anyPattern[1].name)"]
+        );
+        assert_eq!(
+            of("pattern: {resources: {limits: {memory: '?*'}}}"),
+            ["r: spec.containers[0].resources (spec.rules[0].validate.foreach[0].pattern.resources)"]
+        );
+    }
+
+    #[test]
+    fn an_expression_on_a_computed_list_names_the_part_that_its_item_came_from() {
+        let policy = classic(
+            "{cel: {variables: [{name: imgs, expression: 'object.spec.containers.map(c, c.image)'}], expressions: [{expression: \"variables.imgs.all(i, !i.endsWith(':latest'))\", message: m}]}}",
+        );
+        assert_eq!(
+            found(&policy),
+            ["r: spec.containers[1].image (spec.rules[0].validate.cel.expressions[0].expression)"]
+        );
+    }
+
+    #[test]
+    fn an_expression_without_its_field_names_the_part_around_it() {
+        let policy =
+            classic("{cel: {expressions: [{expression: 'object.spec.hostPID == false', message: m}]}}");
+        assert_eq!(
+            found(&policy),
+            ["r: spec.hostPID (spec.rules[0].validate.cel.expressions[0].expression)"]
         );
     }
 

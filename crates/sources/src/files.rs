@@ -49,6 +49,25 @@ pub enum Cause {
     NoMatch,
     /// Another argument stands for all.
     Superseded,
+    /// Folders in a folder, which are left alone.
+    Unread,
+}
+
+/// How many folders directly in a folder have YAML files in them, or in folders below; hidden ones aside.
+fn folders_with_yaml(root: &Path) -> usize {
+    /// How deep is looked, so that links in a circle end.
+    const MAX_DEPTH: usize = 16;
+    fn has_yaml(folder: &Path, depth: usize) -> bool {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut shown = entries.filter(|e| !e.file_name().as_encoded_bytes().starts_with(b"."));
+        shown.any(|e| match e.file_type() {
+            Ok(kind) if kind.is_dir() => depth < MAX_DEPTH && has_yaml(&e.path(), depth + 1),
+            _ => e.path().extension().is_some_and(|e| e == "yaml" || e == "yml"),
+        })
+    }
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let folders = entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.filter(|e| !e.file_name().as_encoded_bytes().starts_with(b".") && has_yaml(&e.path(), 0)).count()
 }
 
 /// Something the user should know about a source.
@@ -272,14 +291,17 @@ impl Loaded {
         if let Some(served) = &mut self.served {
             served.root = None;
         }
+        let unread = if deep { 0 } else { folders_with_yaml(root) };
+        let name = root.to_string_lossy();
         if self.sources.len() == files && self.notices.len() == notices {
-            let has_folders = !deep
-                && fs::read_dir(root).is_ok_and(|mut all| {
-                    all.any(|e| e.is_ok_and(|e| e.file_type().is_ok_and(|t| t.is_dir())))
-                });
-            let hint = if has_folders { "; --recursive reads the folders in it" } else { "" };
-            let text = format!("directory without .yaml or .yml file{hint}");
-            self.note(&root.to_string_lossy(), Cause::NoMatch, text);
+            let hint = if unread > 0 { "; --recursive reads the folders in it" } else { "" };
+            self.note(&name, Cause::NoMatch, format!("directory without .yaml or .yml file{hint}"));
+        } else if unread > 0 {
+            let text = match unread {
+                1 => "1 folder with YAML files is not read; --recursive reads it".to_string(),
+                n => format!("{n} folders with YAML files are not read; --recursive reads them"),
+            };
+            self.note(&name, Cause::Unread, text);
         }
     }
 

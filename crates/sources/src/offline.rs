@@ -103,6 +103,13 @@ fn parse_path(path: &str) -> Option<ApiPath<'_>> {
     }
 }
 
+/// Whether a resource name is the plural of a kind: the one that clusters use, or one of those that Kyverno's command line tries.
+fn is_plural(kind: &str, name: &str) -> bool {
+    let lower = kind.to_lowercase();
+    let is_longer = |ending: &str| name.strip_prefix(&*lower) == Some(ending);
+    plural(kind) == name || is_longer("s") || is_longer("es")
+}
+
 /// The kind that a resource name stands for.
 fn kind_of(resource: &str) -> String {
     const KINDS: [&str; 29] = [
@@ -148,21 +155,31 @@ fn kind_of(resource: &str) -> String {
 }
 
 impl Offline {
-    fn matching<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
+    /// The objects of a resource, whatever their namespaces and names.
+    fn of_resource<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
         let api_version =
             if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
-        self.objects.iter().filter(move |o| {
-            o.text_at(&["apiVersion"]) == api_version
-                && plural(o.text_at(&["kind"])) == w.resource
-                && w.namespace.is_none_or(|ns| o.text_at(&["metadata", "namespace"]) == ns)
-                && w.name.is_none_or(|n| o.text_at(&["metadata", "name"]) == n)
+        let is_of = move |o: &&Value| {
+            o.text_at(&["apiVersion"]) == api_version && is_plural(o.text_at(&["kind"]), w.resource)
+        };
+        self.objects.iter().filter(is_of)
+    }
+
+    /// The objects that a path names: one is in the very namespace, a list without a namespace, or with an empty one, has those of all.
+    fn matching<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
+        let namespace = w.namespace.unwrap_or_default();
+        self.of_resource(w).filter(move |o| {
+            let own = o.text_at(&["metadata", "namespace"]);
+            match w.name {
+                Some(name) => o.text_at(&["metadata", "name"]) == name && own == namespace,
+                None => namespace.is_empty() || own == namespace,
+            }
         })
     }
 
     /// Whether nothing is known of a resource, where that is an error.
     fn lacks(&self, w: &ApiPath<'_>) -> bool {
-        let everywhere = ApiPath { namespace: None, name: None, ..*w };
-        self.strict && self.matching(&everywhere).next().is_none()
+        self.strict && self.of_resource(w).next().is_none()
     }
 
     fn answer(&self, path: &str) -> Result<Value, PathError> {
@@ -195,13 +212,20 @@ impl Offline {
             };
             return found.next().cloned().ok_or_else(missing);
         }
-        let items: Vec<Value> = found.cloned().collect();
-        let kind = items.first().map_or("", |o| o.text_at(&["kind"]));
-        let api_version = items.first().map_or(wanted.version, |o| o.text_at(&["apiVersion"]));
+        let mut items: Vec<&Value> = found.collect();
+        let of = |object: &Value, key: &str| object.text_at(&["metadata", key]).to_string();
+        items.sort_by_cached_key(|object| (of(object, "namespace"), of(object, "name")));
+        let known: Vec<&Value> = self.of_resource(&wanted).collect();
+        let kind = known.first().map_or("", |o| o.text_at(&["kind"]));
+        let api_version = known.first().map_or(wanted.version, |o| o.text_at(&["apiVersion"]));
+        // Each object that was stored counts as a change of the resource.
+        let version = (known.len() + 1).to_string();
+        let metadata = [("continue", Value::from("")), ("resourceVersion", Value::from(version))];
         let entries = [
             ("apiVersion", Value::from(api_version)),
             ("kind", Value::from(format!("{kind}List"))),
-            ("items", Value::list(items.clone())),
+            ("metadata", Value::map(metadata)),
+            ("items", Value::list(items.into_iter().cloned().collect())),
         ];
         Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>()))
     }

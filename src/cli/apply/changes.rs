@@ -13,6 +13,7 @@ use ephor_engine::Effect;
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
+use ephor_policies::pitfalls;
 use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_value::Value;
 
@@ -42,6 +43,8 @@ pub struct Changes {
     pub files: Vec<(String, String)>,
     /// What Kyverno is silent about, for standard error.
     pub warnings: Vec<String>,
+    /// The same of policies, which is said once in a run.
+    pub once: Vec<String>,
 }
 
 /// Prepares the destination that `--output` names: creates it, or truncates an existing file.
@@ -118,6 +121,9 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         if matches!(policy.stage, Stage::ApiServer | Stage::Expressions) && done.is_none() {
             continue;
         }
+        if let Some(done) = done {
+            changes.warnings.extend(pitfalls::of_mutations(done, current));
+        }
         current = outcome.left_by(policy, done).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
         let targets = effects.filter_map(|e| match e {
@@ -127,7 +133,12 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         changes.mutated(&policy.name, resource, &document(current), &targets.collect::<Vec<_>>(), to);
     }
     for done in &outcome.policies {
+        changes.once.extend(pitfalls::of_namespace(done, resource));
         for result in &done.rules {
+            changes.once.extend(
+                pitfalls::of_error(&result.message)
+                    .map(|text| format!("policy {}: {text}", done.policy.key())),
+            );
             if let Some(Effect::Generated(objects)) = result.effect.as_deref() {
                 for object in objects {
                     changes.generated(&done.policy.name, resource, &document(object), to);

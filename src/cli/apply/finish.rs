@@ -3,6 +3,7 @@
 //! In: rendered results in input order. Out: standard output and the exit code. Semantics:
 //! `docs/cli.md`, "apply".
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use ephor_engine::Status;
@@ -38,6 +39,10 @@ pub(super) struct Sink {
     /// Errors without their places.
     pub errors: Vec<Unlocated>,
     pub failed: Option<Error>,
+    /// What was said of policies.
+    pub said: BTreeSet<String>,
+    /// Changed or new objects were printed.
+    pub shows_objects: bool,
     /// Results are buffered until all resources are done, because objects are printed before them.
     pub holds: bool,
     pub held: Vec<u8>,
@@ -58,11 +63,15 @@ impl Run<'_> {
     pub(super) fn show(&self, sink: &mut Sink, changes: Changes, out: &mut impl Write) {
         // Documents of other programs hold nothing else.
         let is_document = matches!(self.options.output, Output::Own(format) if format != Format::Text);
-        if !is_document {
+        if !is_document && !changes.text.is_empty() {
             let _ = out.write_all(changes.text.as_bytes());
+            sink.shows_objects = true;
         }
         match self.destination.append(&changes.files) {
-            Ok(()) => changes.warnings.iter().for_each(|text| self.log.warn(text)),
+            Ok(()) => {
+                let of_policies = changes.once.into_iter().filter(|text| sink.said.insert(text.clone()));
+                of_policies.chain(changes.warnings).for_each(|text| self.log.warn(&text));
+            }
             Err(error) => sink.failed = Some(error),
         }
     }
@@ -196,6 +205,10 @@ impl Run<'_> {
                 false => format.write(&run, self.options.colour),
             },
         };
+        // Kyverno's text ends without a line end.
+        if self.options.is_own() && sink.shows_objects && !text.is_empty() {
+            let _ = out.write_all(b"\n\n");
+        }
         let _ = out.write_all(text.as_bytes());
         Ok(verdict)
     }

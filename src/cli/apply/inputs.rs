@@ -16,6 +16,7 @@ use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_kubernetes::Types;
 use ephor_policies::load::{Policies, Purpose};
+use ephor_policies::pitfalls;
 use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_report::run::Invocation;
 use ephor_sources::context;
@@ -128,6 +129,8 @@ impl Inputs {
         let resources = without_duplicates(resources, log);
         let globals = resources.iter().filter(|d| is_global(&d.value)).map(|d| d.value.clone()).collect();
         let exceptions = load_exceptions(a, &policies, &resources, log)?;
+        let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+        pitfalls::of_exceptions(&lowered, &exceptions.exceptions).iter().for_each(|text| log.warn(text));
         let sources = Offline {
             objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
             globals,

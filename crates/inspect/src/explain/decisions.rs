@@ -17,7 +17,7 @@ use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, dotted, parse};
 use crate::value::print::json;
 use crate::value::{Fault, Value};
-use crate::violation::steps_of;
+use crate::violation::{steps_of, subject_of_pattern};
 
 use crate::analysis::print;
 
@@ -126,7 +126,7 @@ impl Explainer<'_> {
             let of_loop = event.depth > 0 || matches!(event.what, EventKind::Element(..));
             let early = of_loop && at < last;
             let before = lines.len();
-            self.event(event, &mut lines);
+            self.event(event, own.get(..at).unwrap_or_default(), &mut lines);
             lines.iter_mut().skip(before).for_each(|line| line.detail |= early);
         }
         if let Some(result) = result {
@@ -159,7 +159,7 @@ impl Explainer<'_> {
         (tone == Tone::Good, reasons.iter().map(line).collect())
     }
 
-    fn event(&self, event: &Event, lines: &mut Vec<Line>) {
+    fn event(&self, event: &Event, before: &[&Event], lines: &mut Vec<Line>) {
         let mut add = |text: String, tone: Tone, detail: bool| {
             let line = self.line(&event.origin, text, tone);
             lines.push(Line { depth: event.depth, detail, ..line });
@@ -192,7 +192,8 @@ impl Explainer<'_> {
                 add(format!("element {at}: {}", self.render_seen(value)), Tone::Neutral, false)
             }
             EventKind::Pattern { at, verdict, path, text } => {
-                self.pattern(event, *at, *verdict, path, text, lines)
+                let subject = subject_of_pattern(event, before, path, &self.resource.value);
+                self.pattern(event, *at, *verdict, (path, &subject), text, lines)
             }
             EventKind::Expression(text, value, steps) => {
                 let (tone, detail) = match value.as_ref().map(|seen| seen.value.as_bool()) {
@@ -215,7 +216,7 @@ impl Explainer<'_> {
         event: &Event,
         at: Option<usize>,
         verdict: PatternVerdict,
-        path: &str,
+        (path, subject): (&str, &[PathPart]),
         text: &str,
         lines: &mut Vec<Line>,
     ) {
@@ -224,9 +225,9 @@ impl Explainer<'_> {
             PatternVerdict::Match => (format!("pattern{which}: the object looks like it"), Tone::Good),
             PatternVerdict::NotApplicable => (format!("pattern{which}: {text}"), Tone::Neutral),
             PatternVerdict::Mismatch => {
-                let place = match steps_of(&self.resource.value, path) {
-                    steps if steps.is_empty() => String::new(),
-                    steps => format!(" ({})", self.place(&steps)),
+                let place = match subject {
+                    [] => String::new(),
+                    steps => format!(" ({})", self.place(steps)),
                 };
                 (format!("pattern{which}: {text}{place}"), Tone::Bad)
             }

@@ -36,6 +36,19 @@ pub(super) struct Subject<'a> {
     pub(super) found: Vec<Finding>,
 }
 
+/// A message that names a rule by its number, without the number.
+fn without_rule(message: &str) -> String {
+    const RULES: &str = "spec.rules[";
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(RULES) {
+        out.push_str(before);
+        out.push_str(RULES);
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    out + rest
+}
+
 impl Subject<'_> {
     /// Adds a finding about the part of the policy at `path`.
     pub(super) fn report(
@@ -86,8 +99,13 @@ impl Subject<'_> {
             help,
             excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
         };
-        // Rules that are generated repeat what is found in written ones.
-        if !self.found.contains(&finding) {
+        // Rules that are generated repeat what is found in written ones, which come first: at the same place, under a number of their own.
+        let is_same = |known: &Finding| {
+            (known.id, known.line, known.column, known.end)
+                == (finding.id, finding.line, finding.column, finding.end)
+                && without_rule(&known.message) == without_rule(&finding.message)
+        };
+        if !self.found.iter().any(is_same) {
             self.found.push(finding);
         }
     }

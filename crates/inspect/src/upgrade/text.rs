@@ -74,6 +74,16 @@ impl Report {
                 "{enforcing} of them {acts} on requests or objects today; {denying} {denies} requests."
             ));
         }
+        if stopping > 0 && !has_stopped {
+            sentences.push(
+                "The chart of Kyverno 1.20 refuses the upgrade while they are stored, unless `upgrade.allowLegacyPolicies=true` is set (kyverno#17490, #17534)."
+                    .into(),
+            );
+            sentences.push(
+                "Its webhook then denies creating and changing them (kyverno#17535), and its command line refuses files with them (kyverno#17553)."
+                    .into(),
+            );
+        }
         if exceptions > 0 {
             let what = match (exceptions, has_stopped) {
                 (1, true) => "has no effect either",

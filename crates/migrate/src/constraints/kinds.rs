@@ -122,7 +122,10 @@ fn one(pattern: &KindPattern, kinds: &Kinds) -> Selected {
         }
         seen.push((&resource.group, &resource.plural));
         let is_same = |r: &&&Resource| r.group == resource.group && r.plural == resource.plural;
-        let versions: Vec<String> = found.iter().filter(is_same).map(|r| r.version.to_string()).collect();
+        let served = || found.iter().filter(is_same).map(|r| r.version.to_string()).collect();
+        // `GROUP/*/KIND` says that versions do not matter, also those that are no longer served.
+        let is_any = **pattern.version.pattern() == *"*" && !pattern.group.is_wild();
+        let versions: Vec<String> = if is_any { vec!["*".into()] } else { served() };
         out.add(Resources {
             groups: vec![resource.group.to_string()],
             versions,

@@ -289,7 +289,7 @@ fn gives_nothing(place: &str, loaded: &Loaded) -> bool {
     let of_place = |n: &Notice| match n.cause {
         Cause::Missing | Cause::Unreadable | Cause::Extension => n.place == place,
         Cause::NoMatch => !Path::new(place).is_dir(),
-        Cause::Empty | Cause::Superseded => false,
+        Cause::Empty | Cause::Superseded | Cause::Unread => false,
     };
     loaded.sources.is_empty() && loaded.notices.iter().any(of_place)
 }

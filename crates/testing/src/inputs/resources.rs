@@ -91,11 +91,10 @@ pub fn read(
     Ok(out)
 }
 
-/// Group, namespace, kind and name of an object: what there can be only one of.
+/// Version, namespace, kind and name of an object: what there can be only one of.
 pub fn identity(object: &Value) -> [String; 4] {
-    let group = object.text_at(&["apiVersion"]).split_once('/').map_or("", |(g, _)| g);
     [
-        group.to_string(),
+        object.text_at(&["apiVersion"]).to_string(),
         object.text_at(&["metadata", "namespace"]).to_string(),
         object.text_at(&["kind"]).to_string(),
         object.text_at(&["metadata", "name"]).to_string(),

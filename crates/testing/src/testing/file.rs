@@ -165,7 +165,13 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
                 Ok(Test { line: d.line, text: d.text.clone(), ..test(&value, &source.name, repository) })
             }
             Err(fault) => {
-                let hint = fault.hint(&source.name, d.line, &d.text);
+                let mut hint = fault.hint(&source.name, d.line, &d.text);
+                if super::repair::test(&d.value, "", false).is_ok() {
+                    let folder =
+                        Path::new(&source.name).parent().filter(|folder| !folder.as_os_str().is_empty());
+                    let folder = folder.unwrap_or(Path::new(".")).display();
+                    hint.push_str(&format!("; `ephor fix test {folder} --save` writes what is read today"));
+                }
                 faulty(strict::InJson(fault).to_string(), Some(hint))
             }
         },

@@ -2,13 +2,15 @@
 //! are sorted.
 //!
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line on
-//! each repair. Semantics: `docs/cli.md`.
+//! each repair. Fields that Kyverno no longer reads are moved first ([`removed`]). Semantics: `docs/cli.md`.
 
 use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};
 use crate::value::{Map, Str, Value};
 
 use super::schema::TEST;
+
+mod removed;
 
 /// A repaired document.
 #[derive(Clone, Debug)]
@@ -24,9 +26,11 @@ pub struct Repaired {
 /// # Errors
 /// Kyverno's text for a document that is no test.
 pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, InJson> {
-    let decoded = strict::decode(document, &TEST).map_err(InJson)?;
+    let (document, moved) = removed::moved(document);
+    let decoded = strict::decode(&document, &TEST).map_err(InJson)?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();
     let mut warnings = identify(&mut fields, "Test");
+    warnings.extend(moved);
     let name = fields.remove("name").and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
     let own = decoded.text_at(&["metadata", "name"]).to_owned();
     if !name.is_empty() {

@@ -1,0 +1,198 @@
+//! Where Kyverno 1.19.1 does what its users do not expect, and the output that it gives does not say so.
+//!
+//! In: policies with their exceptions, and what rules did to an object. Out: lines for people, with the number of Kyverno's issue where there is one. The
+//! results themselves stay Kyverno's. Semantics: `docs/cli.md`, "What Kyverno is silent about".
+
+use std::sync::Arc;
+
+use crate::analysis::tree::Tree;
+use crate::engine::{Effect, RuleOutcome, Status};
+use crate::ir::mutate::{Change, Merge, Patch};
+use crate::ir::rule::{Body, RuleKind};
+use crate::ir::{Exception, Policy, Rule};
+use crate::policy_set::PolicyOutcome;
+use crate::value::Value;
+
+/// A list deeper than this is taken for unchanged.
+const MAX_DEPTH: usize = 32;
+
+/// How many names are shown of what a patch removed.
+const SHOWN: usize = 5;
+
+/// What mutations of a policy did to an object that nobody asked for: items that a merge removed, and patches without effect.
+pub fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut current = before;
+    let mutations = outcome.rules.iter().filter(|result| result.kind == RuleKind::Mutation);
+    for result in mutations {
+        let Some(Effect::Patched(after)) = result.effect.as_deref() else { continue };
+        if let Some(text) = of_mutation(&outcome.policy, result, current, after) {
+            out.push(text);
+        }
+        current = after;
+    }
+    out
+}
+
+fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Value) -> Option<String> {
+    let kind = before.text_at(&["kind"]);
+    let rule = policy.rules_for(kind).iter().find(|rule| rule.name == result.rule)?;
+    let Body::Mutate(mutation) = &rule.body else { return None };
+    let (name, rule_name) = (policy.key(), &result.rule);
+    match &mutation.change {
+        Change::Patch(Patch::Json(_), _) if result.status == Status::Pass && before == after => Some(
+            format!("policy {name}, rule {rule_name}: the JSON patch changed nothing in {}", shown(before)),
+        ),
+        Change::Patch(Patch::Merge(merge), _) if !removes(merge) => {
+            let mut lost = Vec::new();
+            lost_items(before, after, "", 0, &mut lost);
+            let (path, names) = lost.into_iter().next()?;
+            let more = names.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = names.get(..names.len().min(SHOWN)).unwrap_or_default().join(", ");
+            Some(format!(
+                "policy {name}, rule {rule_name}: the patch removes {names}{more} from {path} of {}, which it does not name; a list with several anchored items does that (kyverno#16862)",
+                shown(before)
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a patch says itself that something goes away.
+fn removes(merge: &Merge) -> bool {
+    fn has_directive(part: &Tree) -> bool {
+        let is_directive = |text: &str| text.contains("$patch") || text.contains("$retainKeys");
+        match part {
+            Tree::None | Tree::Scalar(_) => false,
+            Tree::Text(text) => is_directive(text),
+            Tree::List(parts) => parts.iter().any(has_directive),
+            Tree::Map(parts) => parts.iter().any(|(key, part)| is_directive(key) || has_directive(part)),
+            Tree::Node(node) => node.fields.iter().any(|(_, part)| has_directive(part)),
+        }
+    }
+    Tree::of(merge).is_none_or(|tree| has_directive(&tree))
+}
+
+/// Lists of which items with names are gone, with these names.
+fn lost_items(before: &Value, after: &Value, path: &str, depth: usize, out: &mut Vec<(String, Vec<String>)>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match (before, after) {
+        (Value::Map(a), Value::Map(b)) => {
+            for (key, below) in a.iter() {
+                if let Some(after) = b.get(key) {
+                    let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+                    lost_items(below, after, &path, depth + 1, out);
+                }
+            }
+        }
+        (Value::List(a), Value::List(b)) => {
+            let name =
+                |item: &Value| Some(item.text_at(&["name"]).to_string()).filter(|name| !name.is_empty());
+            let left: Vec<String> = b.iter().filter_map(name).collect();
+            let lost: Vec<String> = a.iter().filter_map(name).filter(|name| !left.contains(name)).collect();
+            if !lost.is_empty() {
+                out.push((path.into(), lost));
+            }
+            for item in a {
+                let same = name(item).and_then(|own| b.iter().find(|other| other.text_at(&["name"]) == own));
+                if let Some(after) = same {
+                    lost_items(item, after, path, depth + 1, out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Results of a policy in CEL of a namespace about an object of another one, which the command line evaluates and a cluster does not.
+pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<String> {
+    let policy = &outcome.policy;
+    let own = policy.namespace.as_deref()?;
+    let other = object.text_at(&["metadata", "namespace"]);
+    let is_reported = outcome.rules.iter().any(|rule| rule.status != Status::Skip);
+    (own != other && policy.stage == crate::ir::facts::Stage::Expressions && is_reported).then(|| {
+        format!(
+            "policy {} is of namespace {own}; a cluster applies it there only, and --as-cluster does so here",
+            policy.key()
+        )
+    })
+}
+
+/// Exceptions that cover a rule and not what is generated from it for pod controllers.
+pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<String> {
+    let mut out = Vec::new();
+    for exception in exceptions {
+        for policy in policies {
+            let key = policy.key();
+            let is_covered = |rule: &Rule| exception.covers(&key, &rule.name);
+            let generated: Vec<&Arc<Rule>> =
+                policy.all_rules().filter(|rule| rule.generated.is_some()).collect();
+            for rule in policy.rules.iter().filter(|rule| rule.generated.is_none() && is_covered(rule)) {
+                let of_rule = |other: &&&Arc<Rule>| other.origin.path == rule.origin.path;
+                let left = generated.iter().filter(of_rule).filter(|other| !is_covered(other));
+                let Some(left) = left.min_by_key(|other| other.name.len()) else {
+                    continue;
+                };
+                out.push(format!(
+                    "exception {} names rule {} of policy {key} and not {}, so it does not apply to pod controllers; `*{}` names all",
+                    exception.key, rule.name, left.name, rule.name,
+                ));
+            }
+        }
+    }
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a controller of pods.
+pub fn of_error(message: &str) -> Option<&'static str> {
+    let is_variant = message.contains("unexpected type name \"Object.") && message.contains(".template");
+    is_variant.then_some(
+        "an error of the variant for pod controllers, in which the types of patches are not renamed (kyverno#17438): leave variants out with `autogen.podControllers.controllers: []`, or write a policy for controllers of its own",
+    )
+}
+
+fn shown(object: &Value) -> String {
+    let text = |path: &[&str]| object.text_at(path);
+    match text(&["metadata", "namespace"]) {
+        "" => format!("{} {}", text(&["kind"]), text(&["metadata", "name"])),
+        namespace => format!("{} {namespace}/{}", text(&["kind"]), text(&["metadata", "name"])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn lost(before: &str, after: &str) -> Vec<(String, Vec<String>)> {
+        let of = |text: &str| crate::document::yaml_value(text).unwrap();
+        let mut out = Vec::new();
+        lost_items(&of(before), &of(after), "", 0, &mut out);
+        out
+    }
+
+    #[test]
+    fn items_that_are_gone_are_found_by_their_names_at_every_depth() {
+        let before = "{spec: {containers: [{name: a, env: [{name: X}, {name: Y}]}, {name: b}]}}";
+        assert_eq!(lost(before, before), []);
+        let after = "{spec: {containers: [{name: a, env: [{name: Y}]}, {name: b}]}}";
+        assert_eq!(lost(before, after), [("spec.containers.env".to_string(), vec!["X".to_string()])]);
+        let after = "{spec: {containers: [{name: b}]}}";
+        assert_eq!(lost(before, after), [("spec.containers".to_string(), vec!["a".to_string()])]);
+        // What is added, or has no name, is not lost.
+        assert_eq!(lost("{a: [1, 2]}", "{a: [1, {name: x}]}"), []);
+    }
+
+    #[test]
+    fn errors_of_variants_are_told_from_others() {
+        let text = "type mismatch: unexpected type name \"Object.metadata\", expected \"Object.spec.template.metadata\"";
+        assert!(of_error(text).is_some());
+        assert!(of_error("unexpected type name \"Object.spec\", expected \"Object\"").is_none());
+    }
+}

@@ -1,0 +1,263 @@
+//! What real repositories met: small inputs with the right answer, each one example of a kind.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::{Files, POLICY, Ran};
+
+const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\nspec:\n  containers:\n  - {name: app, image: 'a:1'}\n  - {name: side, image: 'b:1'}\n  - {name: third, image: 'c:1'}\n";
+
+/// A rule about ConfigMaps that are in namespaces with a label.
+const ONLY_PROD: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: only-prod}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}\n    validate: {message: denied, deny: {}}\n";
+const VALUES: &str = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nmetadata: {name: v}\nnamespaceSelector:\n- {name: shop, labels: {env: prod}}\n";
+const CONFIG_MAP: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\ndata: {a: b}\n";
+
+fn text(files: &Files, args: &[&str]) -> Ran {
+    files.run(&[args, &["--output-format", "text"]].concat())
+}
+
+/// The command that a run suggests, as arguments.
+fn suggested(ran: &Ran) -> Vec<String> {
+    let line = ran.out.lines().find_map(|line| line.strip_prefix("why: ephor ")).expect("a command");
+    line.split(' ').map(|word| word.trim_matches('\'').to_string()).collect()
+}
+
+/// Runs the command that a run suggests; its answer.
+fn replayed(files: &Files, ran: &Ran) -> String {
+    let words = suggested(ran);
+    files.run(&words.iter().map(String::as_str).collect::<Vec<_>>()).out
+}
+
+#[test]
+fn the_suggested_command_carries_the_flags_that_mattered() {
+    let files = Files::new(&[("p.yaml", ONLY_PROD), ("r.yaml", CONFIG_MAP), ("v.yaml", VALUES)]);
+    let ran = text(&files, &["apply", "p.yaml", "-r", "r.yaml", "-f", "v.yaml"]);
+    assert_eq!(suggested(&ran), ["explain", "p.yaml", "-r", "r.yaml", "-f", "v.yaml"]);
+    assert!(replayed(&files, &ran).contains(": fail"));
+}
+
+#[test]
+fn the_suggested_command_answers_as_the_run_did_when_other_inputs_decided() {
+    let change = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: change}\nspec:\n  rules:\n  - name: c\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    mutate: {patchStrategicMerge: {data: {a: changed}}}\n";
+    let check = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: check}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {message: denied, pattern: {data: {a: b}}}\n";
+    let files = Files::new(&[("p/change.yaml", change), ("p/check.yaml", check), ("r.yaml", CONFIG_MAP)]);
+    let ran = text(&files, &["apply", "p", "-r", "r.yaml"]);
+    assert!(replayed(&files, &ran).contains(": fail"), "{}", ran.out);
+    let alone = files.run(&["explain", "p/check.yaml", "-r", "r.yaml"]);
+    assert!(alone.out.contains(": pass"), "the mutation decides: {}", alone.out);
+    // Values of flags, and objects that are looked up in another file.
+    let by_set = check.replace("a: b}", "a: '{{ wanted }}'}").replace(
+        "    validate",
+        "    context: [{name: wanted, variable: {value: b, default: b}}]\n    validate",
+    );
+    files.write("set.yaml", by_set.as_bytes());
+    let ran = text(&files, &["apply", "set.yaml", "-r", "r.yaml", "--set", "wanted=x"]);
+    if ran.out.contains("why: ") {
+        assert!(suggested(&ran).contains(&"wanted=x".to_string()));
+        assert!(replayed(&files, &ran).contains(": fail"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn exceptions_count_in_explain_as_they_do_in_apply() {
+    let exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: shop}\nspec:\n  exceptions: [{policyName: need-team, ruleNames: [team]}]\n  match: {any: [{resources: {kinds: [ConfigMap], names: [c]}}]}\n";
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", CONFIG_MAP), ("e.yaml", exception)]);
+    assert!(files.run(&["explain", "p.yaml", "-r", "r.yaml"]).out.contains(": fail"));
+    assert!(files.run(&["explain", "p.yaml", "-r", "r.yaml", "-e", "e.yaml"]).out.contains(": skip"));
+    assert!(files.run(&["explain", "p.yaml", "e.yaml", "-r", "r.yaml"]).out.contains(": fail"));
+    let within = ["explain", "p.yaml", "e.yaml", "-r", "r.yaml", "--exceptions-within-policies"];
+    assert!(files.run(&within).out.contains(": skip"));
+}
+
+#[test]
+fn explain_names_the_policy_or_object_that_was_meant() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", CONFIG_MAP)]);
+    let run = |flag: &str, value: &str| files.run(&["explain", "p.yaml", "-r", "r.yaml", flag, value]);
+    assert!(run("--policy", "need-teem").err.contains("did you mean `need-team`?"));
+    assert!(run("--object", "ConfigMap/shop/d").err.contains("did you mean `ConfigMap/shop/c`?"));
+    assert!(run("--object", "ConfigMap/shop/c").out.contains("need-team/team"));
+}
+
+const CHANGE_CONFIG_MAPS: &str = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: cm-label}\nspec:\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]\n  mutations:\n  - patchType: ApplyConfiguration\n    applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {\"a\": \"b\"}}}'}\n";
+
+#[test]
+fn a_policy_in_cel_that_mutates_shows_and_writes_the_objects_that_it_matches() {
+    let files = Files::new(&[("p.yaml", CHANGE_CONFIG_MAPS), ("pod.yaml", POD), ("cm.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml"]);
+    assert!(!ran.out.contains("Mutation has been applied"), "{}", ran.out);
+    let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml,cm.yaml", "-o", "out/"]);
+    let written: Vec<String> = std::fs::read_dir(files.path("out"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(written, ["c-mutated.yaml"], "{}", ran.out);
+}
+
+#[test]
+fn a_definition_in_a_policy_file_leaves_its_policies_alone() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec: {group: example.com, scope: Namespaced, names: {plural: xs, kind: X}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n";
+    let files = Files::new(&[("p.yaml", &format!("{definition}---\n{POLICY}")), ("r.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("Applying 1 policy rule(s)") && ran.out.contains("fail: 1"), "{}", ran.out);
+}
+
+#[test]
+fn an_empty_namespace_in_a_path_is_every_namespace() {
+    let policy = |path: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  background: false\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Namespace]}}}}]}}\n    context: [{{name: count, apiCall: {{urlPath: '{path}', jmesPath: 'length(items)'}}}}]\n    validate: {{message: none, deny: {{conditions: {{all: [{{key: '{{{{ count }}}}', operator: Equals, value: 0}}]}}}}}}\n"
+        )
+    };
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    let box_of = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: b, namespace: shop}\n";
+    let files = Files::new(&[("r.yaml", &format!("{namespace}---\n{CONFIG_MAP}---\n{box_of}"))]);
+    for (path, passes) in [
+        ("/api/v1/namespaces//configmaps", true),
+        ("/api/v1/namespaces/{{ request.namespace }}/configmaps", true),
+        ("/api/v1/namespaces/other/configmaps", false),
+        ("/apis/example.com/v1/namespaces//boxes", true),
+        ("/apis/example.com/v1/boxs", true),
+    ] {
+        files.write("p.yaml", policy(path).as_bytes());
+        let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+        assert_eq!(ran.out.contains("pass: 1"), passes, "{path}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_merge_that_removes_containers_which_it_does_not_name_is_reported() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: pull}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    mutate: {patchStrategicMerge: {spec: {containers: [{(name): app, imagePullPolicy: Always}, {(name): side, imagePullPolicy: Never}]}}}\n";
+    let files = Files::new(&[("p.yaml", policy), ("pod.yaml", POD)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml"]);
+    assert!(
+        ran.err.contains("removes app, third from spec.containers") && ran.err.contains("kyverno#16862"),
+        "{}",
+        ran.err
+    );
+    // One anchored item, and one that says that it removes, lose nothing that is not meant.
+    let one = policy.replace(", {(name): side, imagePullPolicy: Never}", "");
+    files.write("one.yaml", one.as_bytes());
+    assert!(!files.run(&["apply", "one.yaml", "-r", "pod.yaml"]).err.contains("removes"));
+    let delete = policy.replace(
+        "{(name): app, imagePullPolicy: Always}, {(name): side, imagePullPolicy: Never}",
+        "{name: app, $patch: delete}",
+    );
+    files.write("delete.yaml", delete.as_bytes());
+    assert!(!files.run(&["apply", "delete.yaml", "-r", "pod.yaml"]).err.contains("removes"));
+}
+
+#[test]
+fn folders_that_are_not_read_are_named_also_next_to_files() {
+    let files = Files::new(&[("p.yaml", POLICY), ("m/top.yaml", CONFIG_MAP), ("m/app/bad.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "m"]);
+    assert!(ran.err.contains("m: 1 folder with YAML files is not read; --recursive reads it"), "{}", ran.err);
+    assert!(!files.run(&["apply", "p.yaml", "-r", "m", "-R"]).err.contains("not read"));
+    let files = Files::new(&[("p.yaml", POLICY), ("m/top.yaml", CONFIG_MAP), ("m/docs/readme.md", "x")]);
+    assert!(!files.run(&["apply", "p.yaml", "-r", "m"]).err.contains("not read"));
+}
+
+#[test]
+fn a_policy_of_a_namespace_in_cel_is_reported_where_a_cluster_would_not_apply_it() {
+    let policy = "apiVersion: policies.kyverno.io/v1\nkind: NamespacedValidatingPolicy\nmetadata: {name: need-team, namespace: payments}\nspec:\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]\n  validations: [{expression: 'has(object.metadata.labels)', message: m}]\n";
+    let files = Files::new(&[("p.yaml", policy), ("r.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+    assert!(
+        ran.out.contains("fail: 1") && ran.err.contains("payments/need-team is of namespace payments"),
+        "{}",
+        ran.err
+    );
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--as-cluster"]);
+    assert!(ran.out.contains("fail: 0") && !ran.err.contains("is of namespace"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn an_exception_that_leaves_out_generated_rules_is_reported() {
+    let policy = POLICY.replace("ConfigMap", "Pod");
+    let exception = |rules: &str| {
+        format!(
+            "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e, namespace: shop}}\nspec:\n  exceptions: [{{policyName: need-team, ruleNames: {rules}}}]\n  match: {{any: [{{resources: {{kinds: [Pod, Deployment]}}}}]}}\n"
+        )
+    };
+    let files = Files::new(&[
+        ("p.yaml", &policy),
+        ("r.yaml", POD),
+        ("e.yaml", &exception("[team]")),
+        ("all.yaml", &exception("['*team']")),
+    ]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "-e", "e.yaml"]);
+    assert!(ran.err.contains("names rule team of policy need-team and not autogen-team"), "{}", ran.err);
+    assert!(!files.run(&["apply", "p.yaml", "-r", "r.yaml", "-e", "all.yaml"]).err.contains("names rule"));
+}
+
+#[test]
+fn an_error_of_a_variant_for_controllers_is_explained() {
+    let policy = CHANGE_CONFIG_MAPS.replace("configmaps", "pods");
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b}]}}}\n";
+    let files = Files::new(&[("p.yaml", &policy), ("r.yaml", deployment)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+    assert!(
+        ran.err.contains("variant for pod controllers") && ran.err.contains("kyverno#17438"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}
+
+#[test]
+fn a_test_with_fields_of_older_releases_is_repaired_by_the_command_that_the_run_names() {
+    let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [r.yaml]\nresults:\n- {policy: need-team, rule: team, resource: c, namespace: shop, kind: ConfigMap, status: fail}\n";
+    let files = Files::new(&[("t/p.yaml", POLICY), ("t/r.yaml", CONFIG_MAP), ("t/kyverno-test.yaml", test)]);
+    let ran = files.run(&["test", "t"]);
+    assert!(ran.err.contains("`ephor fix test t --save` writes what is read today"), "{}", ran.err);
+    assert_eq!(files.run(&["fix", "test", "t", "--save"]).code, Some(0));
+    assert_eq!(files.run(&["test", "t"]).code, Some(0), "{}", files.run(&["test", "t"]).out);
+    files.write(
+        "t/kyverno-test.yaml",
+        b"apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\nresults: [{polixy: x}]\n",
+    );
+    let ran = files.run(&["fix", "test", "t", "--save"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("could not be repaired"), "{}", ran.err);
+}
+
+#[test]
+fn lint_reports_once_what_generated_rules_repeat() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: signed}\nspec:\n  validationFailureAction: Audit\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    verifyImages:\n    - imageReferences: ['registry.example.org/*']\n      mutateDigest: true\n      attestors: [{entries: [{keys: {secret: {name: k, namespace: kyverno}}}]}]\n";
+    let files = Files::new(&[("p.yaml", policy)]);
+    let ran = files.run(&["lint", "p.yaml"]);
+    assert!(ran.out.contains("1 policy: 1 error"), "{}", ran.out);
+}
+
+#[test]
+fn a_violation_of_a_loop_is_marked_at_its_element() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, foreach: [{list: request.object.spec.containers, pattern: {image: '!b:*'}}]}\n";
+    let files = Files::new(&[("p.yaml", policy), ("pod.yaml", POD)]);
+    let ran = text(&files, &["apply", "p.yaml", "-r", "pod.yaml"]);
+    assert!(ran.out.contains("pod.yaml:7:25"), "{}", ran.out);
+    assert!(files.run(&["explain", "p.yaml", "-r", "pod.yaml"]).out.contains("pod.yaml:7:25"));
+}
+
+#[test]
+fn migrate_keeps_every_version_of_a_kind_that_is_selected_so_and_names_what_it_leaves_out() {
+    let policy = |kind: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: no-beta}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: ['{kind}']}}}}]}}\n    preconditions: {{all: [{{key: '{{{{ request.object.apiVersion }}}}', operator: AnyIn, value: [batch/v1beta1]}}]}}\n    validate: {{failureAction: Enforce, message: old version, deny: {{}}}}\n"
+        )
+    };
+    let files = Files::new(&[("any.yaml", &policy("batch/*/CronJob")), ("plain.yaml", &policy("CronJob"))]);
+    let ran = files.run(&["migrate", "any.yaml"]);
+    assert!(ran.out.contains("apiVersions: ['*']"), "{}", ran.out);
+    let ran = files.run(&["migrate", "plain.yaml"]);
+    assert!(ran.err.contains("versions that Kubernetes no longer serves"), "{}", ran.err);
+    let pods = POLICY.replace("ConfigMap", "Pod");
+    files.write("pods.yaml", pods.as_bytes());
+    assert!(files.run(&["migrate", "pods.yaml"]).err.contains("pod templates without `metadata`"));
+    let own = POLICY
+        .replace("ClusterPolicy", "Policy")
+        .replace("metadata:\n", "metadata:\n  namespace: payments\n");
+    files.write("own.yaml", own.as_bytes());
+    assert!(
+        files.run(&["migrate", "own.yaml"]).err.contains("of one namespace to objects of all namespaces")
+    );
+}
