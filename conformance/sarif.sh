@@ -3,7 +3,7 @@
 # `sarif-multitool validate --rule-kind Ghas` (npm, @microsoft/sarif-multitool-linux).
 # usage: sarif.sh [EPHOR]
 #
-# What is not there is skipped with a line that says so. The program's exit code is 0 with errors, and it passes over logs above 10 MiB:
+# What is not there is skipped with a line that says so. The program's exit code is 0 with errors, and it ignores logs above 10 MiB:
 # findings are read from its own log, and a log with a known fault must give one.
 set -euo pipefail
 ephor=$(realpath "${1:-target/debug/ephor}")
@@ -137,7 +137,7 @@ for log in logs:
     name, size = os.path.basename(log), os.path.getsize(log)
     results = len(json.load(open(log))["runs"][0]["results"])
     is_broken = name == "broken.sarif"
-    if size > 10 << 20: print(f"  {name}: {size} bytes, which the program passes over"); failed = True
+    if size > 10 << 20: print(f"  {name}: {size} bytes, which the program ignores"); failed = True
     if results == 0: print(f"  {name}: no result"); failed = True
     if is_broken != (found[name] > 0): print(f"  {name}: {found[name]} errors and warnings"); failed = True
     if not is_broken: print(f"valid: {name}, {results} results")

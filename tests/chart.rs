@@ -223,7 +223,7 @@ fn every_query_of_the_dashboard_names_the_servers_of_one_job() {
 }
 
 #[test]
-fn pods_of_the_chart_have_what_linters_of_manifests_ask_for() {
+fn pods_of_the_chart_have_what_linters_of_manifests_require() {
     let Some(helm) = helm() else {
         eprintln!("SKIPPED: helm is not there, so the chart is not rendered");
         return;
@@ -262,7 +262,7 @@ fn pods_of_the_chart_have_what_linters_of_manifests_ask_for() {
             }
         }
     }
-    // Whoever sends requests there, the Pods of hooks take none.
+    // The Pods of hooks take no requests.
     let open = policies
         .iter()
         .filter(|p| p.at(&["spec", "ingress"]).and_then(Value::as_list).is_some_and(|i| !i.is_empty()));

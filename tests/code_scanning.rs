@@ -153,7 +153,7 @@ fn help_of_a_comparison_says_what_its_results_say() {
     assert!(text.starts_with("A result is a test that failed"), "{text}");
 }
 
-/// Files of a repository: policies beside the folder of the step, manifests in it.
+/// Files of a repository: policies next to the folder of the step, manifests in it.
 fn repository(has_git: bool) -> Files {
     let files = Files::new(&[
         ("repo/policies/p.yaml", POLICY),
@@ -225,7 +225,7 @@ fn annotations_and_test_reports_name_files_from_the_root_of_the_repository_too()
     assert!(run(&apply, "text").contains("manifests/r 1.yaml:3:"), "{}", run(&apply, "text"));
     let lint = ["lint", "../policies/bad.yaml"];
     assert!(
-        run(&lint, "github").starts_with("::error file=policies/bad.yaml,line=10"),
+        run(&lint, "github").starts_with("::error file=policies/bad.yaml,line=11"),
         "{}",
         run(&lint, "github")
     );

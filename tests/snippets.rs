@@ -11,8 +11,8 @@ use crate::common::{Files, POLICY, RESOURCES, Ran};
 const TEST: &str = "apiVersion: cli.kyverno.io/v1alpha1
 kind: Test
 metadata: {name: team}
-policies: [team.yaml]
-resources: [../manifests/good.yaml]
+policies: [../team.yaml]
+resources: [../../manifests/good.yaml]
 results:
 - {policy: need-team, rule: team, resources: [web/good], kind: ConfigMap, result: pass}
 ";
@@ -26,7 +26,7 @@ fn repository() -> Files {
     let good = RESOURCES.split_once("---\n").unwrap().1;
     let files = Files::new(&[
         ("policies/team.yaml", POLICY),
-        ("policies/kyverno-test.yaml", TEST),
+        ("policies/.kyverno-test/kyverno-test.yaml", TEST),
         ("manifests/good.yaml", good),
     ]);
     std::fs::create_dir(files.path(".git")).unwrap();
@@ -88,9 +88,9 @@ fn commands_of_the_pages_pass_on_good_manifests_and_fail_on_a_misspelt_path() {
         assert_eq!(ran.code, Some(0), "{page}: {command}: {}{}", ran.out, ran.err);
         let misspelt = command.replace("policies/", "polices/");
         let ran = bash(&files, &misspelt, &[]);
-        // A report of Kyverno is asked for, not a check.
+        // The report is what is written, it is no check.
         assert!(ran.code != Some(0) || command.contains(" -p "), "{page}: {misspelt} passes: {}", ran.err);
-        assert!(ran.err.contains("polices/"), "{page}: {misspelt}: {}", ran.err);
+        assert!(format!("{}{}", ran.out, ran.err).contains("polices"), "{page}: {misspelt}: {}", ran.err);
     }
 }
 
@@ -145,9 +145,12 @@ fn hooks_check_what_is_there_without_arguments() {
         let ran = bash(&files, &format!("{entry} {arguments}"), &[]);
         assert_eq!(ran.code, Some(0), "{id}: {}{}", ran.out, ran.err);
     }
-    files.write("policies/kyverno-test.yaml", TEST.replace("result: pass", "result: fail").as_bytes());
+    files.write(
+        "policies/.kyverno-test/kyverno-test.yaml",
+        TEST.replace("result: pass", "result: fail").as_bytes(),
+    );
     files.write("more/bad.yaml", POLICY.replace("pattern:", "patern:").as_bytes());
-    for (id, place) in [("ephor-test", "Fail"), ("ephor-lint", "more/bad.yaml:10:7: error")] {
+    for (id, place) in [("ephor-test", "Fail"), ("ephor-lint", "more/bad.yaml:11:7: error")] {
         let (entry, arguments) = hook(id);
         let ran = bash(&files, &format!("{entry} {arguments}"), &[]);
         assert_eq!(ran.code, Some(1), "{id}: {}{}", ran.out, ran.err);

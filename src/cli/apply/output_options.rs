@@ -310,7 +310,7 @@ mod tests {
         ] {
             assert_eq!(of(arguments), (expected, text), "{arguments}");
         }
-        // Formats of our own stay beside what Kyverno prints.
+        // Formats of our own are written in addition to what Kyverno prints.
         assert_eq!(of("-p --report-file r.sarif"), (Output::Own(Format::Sarif), Output::ReportYaml));
         assert_eq!(of("-p --report-file r.json --output-format sarif").0, Output::Own(Format::Sarif));
     }

@@ -8,19 +8,12 @@ use ephor_report::formats::html::escape;
 use super::rows::{Row, Status};
 use super::text::summary;
 
-const STYLE: &str = ":root{color-scheme:light dark;--page:#fff;--text:#1f2328;--line:#d0d7de;--code:#f6f8fa;--link:#0a58ca;--good:#1a7f37;--fair:#7d5200;--bad:#b3261e}
-@media (prefers-color-scheme:dark){:root{--page:#14171c;--text:#e6eaf0;--line:#343c47;--code:#1d2229;--link:#7db0ff;--good:#7fd79d;--fair:#f0c060;--bad:#ff8a80}}
-body{font:14px/1.45 system-ui,sans-serif;margin:2rem;color:var(--text);background:var(--page);overflow-wrap:anywhere}a{color:var(--link)}
-table{border-collapse:collapse}td,th{padding:.3rem .7rem;border:1px solid var(--line);text-align:left;vertical-align:top}
-.both{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:1rem}pre{background:var(--code);padding:.8rem;overflow:auto;margin:0;font-size:12px;overflow-wrap:normal}
-:focus-visible{outline:2px solid var(--link);outline-offset:1px}
-.proved,.relative{color:var(--good)}.tested{color:var(--fair)}.differs,.refused,.failed{color:var(--bad)}
-h2{margin-top:2.5rem}@media (max-width:800px){body{margin:1rem}.both{grid-template-columns:minmax(0,1fr)}}";
+const STYLE: &str = include_str!("page.css");
 
 /// The page.
 pub fn page(rows: &[Row<'_>]) -> String {
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Migration to CEL</title><style>{STYLE}</style></head><body>\n<main>\n<h1>Migration to CEL</h1>\n<p>{}</p>\n\
          <table><tr><th scope=\"col\">policy</th><th scope=\"col\">same meaning</th><th scope=\"col\">notes</th></tr>\n",
         escape(&summary(rows))

@@ -112,7 +112,7 @@ pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Findin
     all
 }
 
-/// The policy of a row. Its violations are those of tests, not of what the policy demands.
+/// The policy of a row. Its violations are those of tests, not of what the policy requires.
 fn tested(name: &str) -> PolicyInfo {
     PolicyInfo {
         name: name.into(),

@@ -123,10 +123,11 @@ fn message(finding: &Finding) -> &str {
     }
 }
 
-/// The text without characters that a terminal or a parser would act on: control characters are replaced, but those that are `kept`.
+/// The text without characters that a terminal or a parser would act on: control characters are replaced, but those that are `retained`.
 /// Messages hold what policies and resources hold.
-fn visible(text: &str, kept: &[char]) -> String {
-    let is_hidden = |c: char| (c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) && !kept.contains(&c);
+fn visible(text: &str, retained: &[char]) -> String {
+    let is_hidden =
+        |c: char| (c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) && !retained.contains(&c);
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0: a result for each violation, at the field that decided.
 //!
 //! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by [`log::Log`] for all commands, so that what code
-//! scanning demands of rules and results is met in one place. A violation of the baseline is `unchanged` and suppressed.
+//! scanning requires of rules and results is met in one place. A violation of the baseline is `unchanged` and suppressed.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -56,10 +56,10 @@ fn rule(finding: &Finding) -> Rule {
 fn described(finding: &Finding) -> String {
     let (policy, kind) = (&finding.policy.name, &finding.policy.kind);
     match (finding.rule.as_str(), kind.as_str()) {
-        ("", "") => format!("What policy `{policy}` demands."),
-        ("", kind) => format!("What {kind} `{policy}` demands."),
-        (rule, "") => format!("What rule `{rule}` of policy `{policy}` demands."),
-        (rule, kind) => format!("What rule `{rule}` of {kind} `{policy}` demands."),
+        ("", "") => format!("What policy `{policy}` requires."),
+        ("", kind) => format!("What {kind} `{policy}` requires."),
+        (rule, "") => format!("What rule `{rule}` of policy `{policy}` requires."),
+        (rule, kind) => format!("What rule `{rule}` of {kind} `{policy}` requires."),
     }
 }
 
