@@ -112,6 +112,8 @@ pub fn github(annotations: &[Annotation<'_>], roots: &Roots) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
+
     use super::*;
     use crate::formats::tests::sarif_errors;
 

@@ -61,6 +61,8 @@ pub(super) fn friendly(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
+
     use super::*;
 
     #[test]

@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use sha2::{Digest, Sha256};
-
 use super::*;
 use crate::formats::tests::sarif_errors;
 
