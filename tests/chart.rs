@@ -188,3 +188,110 @@ fn manifests_are_what_the_chart_renders_and_keep_to_the_policies() {
     assert!(run.status.success(), "{out}{err}");
     assert!(out.contains("current: the manifests and the kustomize base"), "{out}");
 }
+
+#[test]
+fn every_query_of_the_dashboard_names_the_servers_of_one_job() {
+    let text = read("deploy/helm/ephor/dashboard.json");
+    let dashboard = ephor_document::json::parse(&text).unwrap();
+    let metric = regex::Regex::new(r"\b(?:ephor|kyverno)_[a-z_]+(\{[^}]*\})?").unwrap();
+    let mut seen = 0;
+    for panel in dashboard.get("panels").and_then(Value::as_list).unwrap() {
+        let title = panel.text_at(&["title"]);
+        assert!(!title.is_empty() && !panel.text_at(&["description"]).is_empty(), "{title}");
+        for target in panel.get("targets").and_then(Value::as_list).unwrap() {
+            for found in metric.captures_iter(target.text_at(&["expr"])) {
+                // Kyverno has metrics of the same names.
+                let selector = found.get(1).map_or("", |selector| selector.as_str());
+                assert!(
+                    selector.starts_with(r#"{job=~"$job",instance=~"$instance""#),
+                    "{title}: {}",
+                    &found[0]
+                );
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 15, "{seen}");
+    let variables = dashboard.at(&["templating", "list"]).and_then(Value::as_list).unwrap();
+    let query =
+        |name: &str| variables.iter().find(|v| v.text_at(&["name"]) == name).map(|v| v.text_at(&["query"]));
+    // Jobs that have a metric which this program alone has.
+    assert_eq!(query("job"), Some("label_values(ephor_policies, job)"));
+    assert_eq!(query("instance"), Some(r#"label_values(ephor_policies{job=~"$job"}, instance)"#));
+    let job = variables.iter().find(|v| v.text_at(&["name"]) == "job").unwrap();
+    assert_eq!(job.get("includeAll"), Some(&Value::Bool(false)), "all jobs would be Kyverno's too");
+}
+
+#[test]
+fn pods_of_the_chart_have_what_linters_of_manifests_require() {
+    let Some(helm) = helm() else {
+        eprintln!("SKIPPED: helm is not there, so the chart is not rendered");
+        return;
+    };
+    let render = |more: &[&str]| {
+        let mut command = Command::new(&helm);
+        command.args(["template", "ephor"]).arg(chart()).args(["--namespace", "ephor"]).args(more);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let documents =
+            ephor_document::parse_stream("chart", &text, ephor_document::Duplicates::Error).unwrap();
+        documents.into_iter().flatten().map(|d| d.value).filter(|v| !v.is_null()).collect::<Vec<_>>()
+    };
+    let of = |all: &[Value], kind: &str| -> Vec<Value> {
+        all.iter().filter(|o| o.text_at(&["kind"]) == kind).cloned().collect()
+    };
+    let all = render(&[]);
+    let pods = [
+        of(&all, "Deployment")[0].at(&["spec", "template"]).cloned().unwrap(),
+        of(&all, "Job")[0].at(&["spec", "template"]).cloned().unwrap(),
+        of(&all, "Pod")[0].clone(),
+    ];
+    let policies = of(&all, "NetworkPolicy");
+    for pod in &pods {
+        let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap();
+        let selects = |policy: &&Value| {
+            let wanted = policy.at(&["spec", "podSelector", "matchLabels"]).and_then(Value::as_map).unwrap();
+            wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+        };
+        assert_eq!(policies.iter().filter(selects).count(), 1, "{labels:?}");
+        for container in pod.at(&["spec", "containers"]).and_then(Value::as_list).unwrap() {
+            for side in ["requests", "limits"] {
+                let storage = container.text_at(&["resources", side, "ephemeral-storage"]);
+                assert!(storage.ends_with("Mi"), "{side}: {container:?}");
+            }
+        }
+    }
+    // The Pods of hooks take no requests.
+    let open = policies
+        .iter()
+        .filter(|p| p.at(&["spec", "ingress"]).and_then(Value::as_list).is_some_and(|i| !i.is_empty()));
+    assert_eq!(open.count(), 1);
+    assert_eq!(
+        of(&all, "PodDisruptionBudget")[0].text_at(&["spec", "unhealthyPodEvictionPolicy"]),
+        "AlwaysAllow"
+    );
+    assert!(of(&all, "Job")[0].at(&["spec", "ttlSecondsAfterFinished"]).is_some());
+    // The audit log counts as local storage, wherever users do not say otherwise.
+    let limit = |more: &[&str]| {
+        let all = render(more);
+        let containers =
+            of(&all, "Deployment")[0].at(&["spec", "template", "spec", "containers"]).cloned().unwrap();
+        containers.as_list().unwrap()[0].text_at(&["resources", "limits", "ephemeral-storage"]).to_string()
+    };
+    assert_eq!(limit(&[]), "256Mi");
+    assert_eq!(limit(&["--set", "auditLog.enabled=true"]), "956Mi");
+    assert_eq!(
+        limit(&["--set", "auditLog.enabled=true,auditLog.volume.persistentVolumeClaim.claimName=audit"]),
+        "256Mi"
+    );
+    assert_eq!(limit(&["--set", "resources.limits.ephemeral-storage=2Gi"]), "2Gi");
+    // What the chart limits for the servers it limits for all its Pods.
+    let egress =
+        render(&["--set-json", r#"networkPolicy.egress=[{"to":[{"ipBlock":{"cidr":"10.0.0.1/32"}}]}]"#]);
+    assert!(
+        of(&egress, "NetworkPolicy")
+            .iter()
+            .all(|p| p.at(&["spec", "egress"]).and_then(Value::as_list).is_some_and(|e| e.len() == 2))
+    );
+}

@@ -513,8 +513,9 @@ not checked: 2 documents of other kinds, 2 files without policies
         serde_json::from_str(&files.run(&["lint", "f", "--output-format", "sarif"]).out).expect("JSON alone");
     let results = sarif["runs"][0]["results"].as_array().expect("results");
     assert_eq!(results.len(), 2);
-    assert_eq!(results[1]["ruleId"], "unknown-resource-field");
-    assert_eq!(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "f/p.yaml");
+    // The warning before the note.
+    assert_eq!(results[0]["ruleId"], "unknown-resource-field");
+    assert_eq!(results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "f/p.yaml");
     let json: serde_json::Value =
         serde_json::from_str(&files.run(&["lint", "f", "--output-format", "json"]).out).expect("JSON alone");
     assert_eq!(json[1]["help"], "did you mean `containers`?");

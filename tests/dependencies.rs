@@ -75,3 +75,44 @@ fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
     }
     assert!(engine.len() <= 70, "{} crates: {engine:?}", engine.len());
 }
+
+/// Names and descriptions of the crates, with their folders.
+fn packages() -> Vec<(std::path::PathBuf, String, String)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest: toml::Table =
+            toml::from_str(&std::fs::read_to_string(folder.join("Cargo.toml")).unwrap()).unwrap();
+        let field = |key: &str| manifest["package"][key].as_str().unwrap().to_string();
+        all.push((folder, field("name"), field("description")));
+    }
+    all
+}
+
+#[test]
+fn every_crate_is_packaged_with_the_licence_and_a_page_that_says_what_it_is() {
+    let licence = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/LICENSE")).unwrap();
+    let all = packages();
+    assert!(all.len() > 30, "{}", all.len());
+    for (folder, name, description) in &all {
+        // A link to the licence of the repository, which a package holds as a file.
+        assert_eq!(std::fs::read(folder.join("LICENSE")).unwrap_or_default(), licence, "{name}");
+        let page = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+        assert!(page.starts_with(&format!("# {name}\n\n{description}.\n")), "{name}: {page}");
+    }
+    // What cargo packages of some, one with a folder of data among them.
+    for name in ["ephor", "ephor-value", "ephor-samples", "ephor-report"] {
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(["package", "--package", name, "--list", "--allow-dirty", "--offline"]);
+        let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        let files = String::from_utf8_lossy(&output.stdout).into_owned();
+        for file in ["LICENSE", "README.md", "Cargo.toml"] {
+            assert!(
+                files.lines().any(|line| line == file),
+                "{name} has no {file}: {files}{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}

@@ -148,3 +148,31 @@ fn files_for_package_managers_have_the_checksums_of_a_release_or_are_not_written
     let formula = std::fs::read_to_string(out.join("ephor.rb")).unwrap();
     assert_eq!(formula.matches("sha256 \"").count(), 4);
 }
+
+#[test]
+fn actions_of_workflows_are_pinned_to_a_commit_and_checkouts_leave_no_credentials() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("deploy/github/action.yml"), root.join("docs/guides/ci.md")];
+    files.extend(
+        std::fs::read_dir(root.join(".github/workflows")).unwrap().map(|entry| entry.unwrap().path()),
+    );
+    let uses = regex::Regex::new(r"^( *)(?:- )?uses: +(\S+)(.*)$").unwrap();
+    let pinned = regex::Regex::new(r"^[\w.-]+/[\w./-]+@[0-9a-f]{40}$").unwrap();
+    let mut seen = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, found) in lines.iter().enumerate().filter_map(|(at, line)| Some((at, uses.captures(line)?)))
+        {
+            let (action, comment) = (&found[2], &found[3]);
+            assert!(pinned.is_match(action), "{}: {action} is not pinned", file.display());
+            assert!(comment.trim().starts_with("# v"), "{}: which version is {action}?", file.display());
+            if action.starts_with("actions/checkout@") {
+                let next: Vec<&str> = lines.iter().skip(at + 1).take(2).map(|line| line.trim()).collect();
+                assert_eq!(next, ["with:", "persist-credentials: false"], "{}", file.display());
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 15, "{seen}");
+}

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 
 use ephor_api::schema::definitions::{GROUPS, definitions};
+use ephor_api::schema::json_schema::json_schemas;
 use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
@@ -16,7 +17,7 @@ use super::{Error, given};
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
 /// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that has definitions of
-/// these names needs none of them.
+/// these names needs none of them. As JSON schemas they refuse the fields that a cluster drops.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all of them, written to a cluster
@@ -26,7 +27,11 @@ use super::{Error, given};
   ephor crds wgpolicyk8s.io
 
   # a file for each, as the Helm chart has them
-  ephor crds --directory crds/")]
+  ephor crds --directory crds/
+
+  # JSON schemas: all.json for editors, GROUP/KIND_VERSION.json for kubeconform
+  ephor crds --json-schema schemas/
+  kubeconform -schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' policies/")]
 pub struct Args {
     /// groups whose definitions are printed (default all)
     #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
@@ -37,6 +42,9 @@ pub struct Args {
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
+    /// folder for JSON schemas that know no other fields, for editors and validators, instead of output
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "directory"])]
+    json_schema: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,9 +58,18 @@ enum Output {
 /// # Errors
 /// A folder that cannot be written.
 pub fn run(args: &Args) -> Result<i32, Error> {
-    let chosen = |object: &Value| {
-        args.groups.is_empty() || args.groups.iter().any(|g| g == object.text_at(&["spec", "group"]))
-    };
+    let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
+    if let Some(directory) = given(&args.json_schema) {
+        for (file, schema) in json_schemas(is_chosen) {
+            let path = std::path::Path::new(directory).join(file);
+            let named = path.display().to_string();
+            let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            folder.map_err(|cause| Error::Write { path: named.clone(), cause })?;
+            super::write_whole(&named, serde_json::to_string_pretty(&to_serde(&schema))? + "\n")?;
+        }
+        return Ok(0);
+    }
+    let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
     let all: Vec<Value> = definitions().into_iter().filter(chosen).collect();
     if let Some(directory) = given(&args.directory) {
         let mut files = Outputs::default();

@@ -103,9 +103,10 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
+    let roots = super::roots::here();
     super::print(&match args.output_format {
-        Format::Sarif => lint_formats::sarif(&annotations, &CHECKS),
-        Format::Github => lint_formats::github(&annotations),
+        Format::Sarif => super::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
+        Format::Github => lint_formats::github(&annotations, &roots),
         Format::Json => lint_formats::json(&annotations),
         Format::Text => text(&found, args.notes),
     });
@@ -132,6 +133,7 @@ fn annotation(finding: &Finding) -> Annotation<'_> {
         end: finding.end,
         message: &finding.message,
         help: finding.help.as_deref(),
+        excerpt: &finding.excerpt,
     }
 }
 

@@ -33,6 +33,7 @@ mod outputs;
 mod places;
 mod progress;
 mod prompt;
+mod roots;
 pub mod serve;
 pub mod test;
 pub mod usage;
@@ -43,6 +44,7 @@ mod webhook_options;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use ephor_report::formats::Document;
 use ephor_value::environment::{self, Variable};
 
 pub use error::Error;
@@ -243,6 +245,12 @@ fn use_threads(number: i64) {
 /// Prints a warning to standard error.
 fn warn(text: &str) {
     eprintln!("warning: {text}");
+}
+
+/// The text of a document; what it does not hold is a warning.
+fn whole(document: Document) -> String {
+    document.left_out.iter().for_each(|text| warn(text));
+    document.text
 }
 
 /// Whether the environment switches colours on or off: `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then a terminal

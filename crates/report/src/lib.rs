@@ -2,6 +2,7 @@
 //!
 //! - [`diagnostic`]: errors with the place in the user's file;
 //! - [`run`]: a run of policies on resources, and [`formats`]: the run as text, SARIF, JUnit and others;
+//! - [`roots`]: the names that build servers know files by;
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
 #![forbid(unsafe_code)]
@@ -17,5 +18,6 @@ pub mod formats;
 pub mod invocation;
 pub mod lint_formats;
 pub mod policy_report;
+pub mod roots;
 pub mod run;
 pub mod table;

@@ -5,10 +5,12 @@
 
 use serde_json::{Value, json};
 
+use crate::formats::Document;
 pub use crate::formats::Level;
-use crate::formats::github::{command, escaped, escaped_property};
-use crate::formats::sarif::{self, Region};
-use crate::formats::uri::reference;
+use crate::formats::github::{command, data, property};
+use crate::formats::sarif::log::{Log, Rank, Region, Rule, physical};
+use crate::formats::sarif::message_text;
+use crate::roots::Roots;
 
 /// Something about a place of a file.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,8 @@ pub struct Annotation<'a> {
     pub message: &'a str,
     /// What to do.
     pub help: Option<&'a str>,
+    /// The text of the line; empty when it is not at hand.
+    pub excerpt: &'a str,
 }
 
 impl Annotation<'_> {
@@ -42,26 +46,37 @@ impl Annotation<'_> {
     }
 }
 
-/// A SARIF log; `rules` are ids and what they find.
-pub fn sarif(annotations: &[Annotation<'_>], rules: &[(&str, &str)]) -> String {
-    let described = rules.iter().map(|(id, text)| json!({"id": id, "shortDescription": {"text": text}}));
-    let results = annotations.iter().map(|a| {
-        let region = Region { line: a.line.max(1), column: a.column, end: a.end, text: "" };
+/// A check of the table: an id, what it finds, and what to do.
+pub type CheckText = (&'static str, &'static str, &'static str);
+
+/// A SARIF log; rules are the checks, whether they found something or not.
+pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots) -> Document {
+    let mut log = Log::new(roots);
+    for (id, text, help) in checks {
+        let worst = annotations.iter().filter(|a| a.id == *id).map(|a| a.level).min();
+        log.rule(id, || Rule {
+            title: (*text).into(),
+            help: format!("{text} {help}"),
+            level: worst.or(Some(Level::Warning)),
+            ..Rule::default()
+        });
+    }
+    for a in annotations {
+        let index = log.rule(a.id, Rule::default);
+        let region = Region { line: a.line.max(1), column: a.column, end: a.end, text: a.excerpt };
         let mut result = json!({
             "ruleId": a.id,
+            "ruleIndex": index,
             "level": a.level.word(),
-            "message": {"text": a.text()},
-            "locations": [{"physicalLocation": sarif::physical(&reference(a.file, None), &region)}],
+            "message": {"text": message_text(&a.text())},
+            "locations": [{"physicalLocation": physical(&log.uris, a.file, &region)}],
         });
-        if let Some(index) = rules.iter().position(|(id, _)| *id == a.id) {
-            result["ruleIndex"] = index.into();
-        }
         if !a.policy.is_empty() {
             result["properties"] = json!({"policy": a.policy});
         }
-        result
-    });
-    sarif::log(described.collect(), results.collect(), &[])
+        log.result(Rank::of(false, Some(a.level), None), result);
+    }
+    log.finish(&[])
 }
 
 /// One object an annotation.
@@ -83,20 +98,22 @@ pub fn json(annotations: &[Annotation<'_>]) -> String {
 }
 
 /// Commands that a GitHub workflow shows at the lines of a change.
-pub fn github(annotations: &[Annotation<'_>]) -> String {
+pub fn github(annotations: &[Annotation<'_>], roots: &Roots) -> String {
     let one = |a: &Annotation<'_>| {
         let command = command(a.level);
-        let mut place = format!("file={},line={}", escaped_property(a.file.trim_start_matches("./")), a.line);
+        let mut place = format!("file={},line={}", property(&roots.name(a.file)), a.line);
         if a.column > 0 {
             place.push_str(&format!(",col={},endColumn={}", a.column, a.end.saturating_sub(1).max(a.column)));
         }
-        format!("::{command} {place},title={}::{}\n", escaped_property(a.id), escaped(&a.text()))
+        format!("::{command} {place},title={}::{}\n", property(a.id), data(&a.text()))
     };
     annotations.iter().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
+
     use super::*;
     use crate::formats::tests::sarif_errors;
 
@@ -110,40 +127,92 @@ mod tests {
         end: 9,
         message: "unknown field `mach`",
         help: Some("did you mean `match`?"),
+        excerpt: "    mach:",
     };
+    const CHECKS: [CheckText; 2] = [
+        ("other", "Finds x.", "Write y."),
+        ("unknown-field", "Finds fields that are unknown.", "Write one that exists."),
+    ];
+
+    fn log(annotations: &[Annotation<'_>], checks: &[CheckText]) -> Value {
+        let text = sarif(annotations, checks, &Roots::default()).text;
+        assert_eq!(sarif_errors(&text), [""; 0]);
+        serde_json::from_str(&text).unwrap_or_default()
+    }
 
     #[test]
     fn a_sarif_result_has_a_rule_a_relative_uri_and_a_region() {
-        let text = sarif(&[ONE], &[("other", "x"), ("unknown-field", "y")]);
-        let log: Value = serde_json::from_str(&text).unwrap_or_default();
+        let log = log(&[ONE], &CHECKS);
         let result = &log["runs"][0]["results"][0];
         assert_eq!((&result["ruleIndex"], &result["level"]), (&json!(1), &json!("error")));
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "a%20b/p.yaml");
-        assert_eq!(place["region"], json!({"startLine": 3, "startColumn": 5, "endColumn": 9}));
+        assert_eq!(
+            place["region"],
+            json!({"startLine": 3, "startColumn": 5, "endColumn": 9, "snippet": {"text": "    mach:"}})
+        );
         assert_eq!(result["message"]["text"], "unknown field `mach`; did you mean `match`?");
+    }
+
+    #[test]
+    fn each_check_says_in_sarif_what_it_finds_and_what_to_do() {
+        let log = log(&[ONE, Annotation { id: "of no table", ..ONE }], &CHECKS);
+        let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().cloned().unwrap_or_default();
+        assert_eq!(rules.len(), 3);
+        for rule in &rules {
+            for key in ["shortDescription", "fullDescription", "help"] {
+                assert!(rule[key]["text"].as_str().is_some_and(|text| !text.is_empty()), "{key}: {rule}");
+            }
+            assert_ne!(rule["id"], rule["name"]);
+        }
+        assert_eq!(rules[1]["help"]["text"], "Finds fields that are unknown. Write one that exists.");
+        assert_eq!(rules[1]["defaultConfiguration"]["level"], "error");
     }
 
     #[test]
     fn sarif_is_valid_by_the_schema_of_oasis() {
         let all = [
             ONE,
-            Annotation { column: 0, end: 0, policy: "", file: "-", help: None, ..ONE },
+            Annotation { column: 0, end: 0, policy: "", file: "-", help: None, excerpt: "", ..ONE },
             Annotation { line: 0, level: Level::Note, file: "https://example.com/a b.yaml", ..ONE },
             Annotation { id: "of no table", end: 0, file: "/etc/p.yaml", ..ONE },
         ];
         for annotations in [&all[..], &[]] {
-            assert_eq!(sarif_errors(&sarif(annotations, &[("unknown-field", "y")])), [""; 0]);
+            log(annotations, &CHECKS);
         }
     }
 
     #[test]
-    fn github_commands_escape_what_ends_them() {
-        let odd =
-            Annotation { level: Level::Note, file: "a,b:c.yaml", message: "50%\nmore", help: None, ..ONE };
-        assert_eq!(
-            github(&[odd]),
-            "::notice file=a%2Cb%3Ac.yaml,line=3,col=5,endColumn=8,title=unknown-field::50%25%0Amore\n"
+    fn findings_of_a_log_come_in_the_order_of_their_levels() {
+        let of = |level, line| Annotation { level, line, ..ONE };
+        let log = log(
+            &[of(Level::Note, 1), of(Level::Warning, 2), of(Level::Error, 3), of(Level::Error, 4)],
+            &CHECKS,
         );
+        let results = log["runs"][0]["results"].as_array().cloned().unwrap_or_default();
+        let line = |r: &Value| r["locations"][0]["physicalLocation"]["region"]["startLine"].as_u64();
+        assert_eq!(results.iter().filter_map(line).collect::<Vec<_>>(), [3, 4, 2, 1]);
+    }
+
+    #[test]
+    fn github_commands_escape_what_ends_them_and_what_a_terminal_would_act_on() {
+        let odd = Annotation {
+            level: Level::Note,
+            file: "a,b:c.yaml",
+            message: "50%\nmore\u{1b}",
+            help: None,
+            ..ONE
+        };
+        assert_eq!(
+            github(&[odd], &Roots::default()),
+            "::notice file=a%2Cb%3Ac.yaml,line=3,col=5,endColumn=8,title=unknown-field::50%25%0Amore\u{fffd}\n"
+        );
+    }
+
+    #[test]
+    fn annotations_name_files_from_the_root_of_the_repository() {
+        use std::path::Path;
+        let roots = Roots::of(Path::new("/w/shop/sub"), None, |path| path == Path::new("/w/shop"));
+        assert!(github(&[ONE], &roots).starts_with("::error file=sub/a b/p.yaml,line=3"));
     }
 }

@@ -3,12 +3,12 @@
 //! In: what a command evaluated. Out: [`Run`]: each result with its policy, its resource, the place of the field that decided
 //! and the place in the policy, all with names of files, lines and columns. [`crate::formats`] writes it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::Status;
 pub use crate::invocation::Invocation;
 pub use crate::ir::facts::Severity;
+use crate::roots::Roots;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct PolicyInfo {
     pub title: String,
     /// What it is for (`policies.kyverno.io/description`).
     pub description: String,
+    /// What its violations mean, where the description does not say it; empty for policies of users.
+    pub help: String,
     /// What it is about (`policies.kyverno.io/category`).
     pub category: String,
     /// The kinds that it is about (`policies.kyverno.io/subject`).
@@ -224,8 +226,8 @@ pub struct Run {
     pub seconds: f64,
     /// What was left out.
     pub notes: Vec<Note>,
-    /// The folder that relative names of files begin in.
-    pub root: Option<PathBuf>,
+    /// The folders that names of files begin in.
+    pub roots: Roots,
     /// The arguments, for commands that look at a part of the run.
     pub invocation: Invocation,
 }

@@ -74,7 +74,7 @@ impl Run<'_> {
         );
         sink.findings = collector.refused();
         let style = Style {
-            output: self.options.output,
+            output: self.options.rendered(),
             collector: &collector,
             all_findings: self.options.needs_findings(),
             only_failures: self.options.only_failures,

@@ -242,6 +242,7 @@ fn described<'a>(name: String, kind: String, annotation: impl Fn(&str) -> &'a st
         kind,
         title: text("title"),
         description: text("description"),
+        help: String::new(),
         category: text("category"),
         subject: text("subject"),
         severity: Severity::of(annotation("policies.kyverno.io/severity")),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use ephor_engine::Status;
-use ephor_report::formats::Format;
+use ephor_report::formats::{self as report_formats, Format};
 use ephor_report::policy_report::{self, Summary};
 use ephor_report::run::{self as report, Counts, Finding};
 use ephor_report::table;
@@ -18,7 +18,6 @@ use super::changes::Changes;
 use super::evaluate::Run;
 use super::exceptions;
 use super::findings::{Collector, Unlocated};
-use super::options::Selected;
 use super::results::{Output, Record, Rendered};
 use crate::cli::Error;
 
@@ -93,20 +92,26 @@ impl Run<'_> {
         sink.reported.merge(&rendered.reported);
         sink.findings.extend(rendered.findings);
         sink.errors.extend(rendered.errors);
-        match self.options.output {
+        match self.options.rendered() {
             Output::Plain => {
                 let _ = out.write_all(rendered.text.as_bytes());
             }
+            // Streamed where it is printed.
             Output::ReportYaml => {
+                let mut text = String::new();
                 if !sink.started && !rendered.text.is_empty() {
                     sink.started = true;
-                    let _ = out.write_all(policy_report::head("ClusterReport", "merged", "").as_bytes());
+                    text = policy_report::head("ClusterReport", "merged", "");
                 }
-                let _ = out.write_all(rendered.text.as_bytes());
+                text.push_str(&rendered.text);
+                match self.options.is_own() {
+                    true => sink.entries.push_str(&text),
+                    false => drop(out.write_all(text.as_bytes())),
+                }
             }
             Output::ReportJson => sink.entries.push_str(&rendered.text),
             Output::Table => sink.rows.extend(rendered.rows),
-            Output::Exceptions => sink.records.extend(rendered.records),
+            Output::ExceptionsYaml | Output::ExceptionsJson => sink.records.extend(rendered.records),
             Output::Own(_) => {}
         }
         for (key, text, counts) in rendered.namespaced {
@@ -147,8 +152,12 @@ impl Run<'_> {
         if self.options.only_failures {
             run.keep_violations();
         }
-        if let Some((format, file)) = &self.options.report_file {
-            self.write_file(file, &format.write(&run, false))?;
+        if let Some((output, file)) = &self.options.report_file {
+            let text = match output {
+                Output::Own(format) => self.whole(format.write(&run, false)),
+                _ => self.document(*output, &sink),
+            };
+            self.write_file(file, &text)?;
         }
         let text = match self.options.output {
             Output::Plain => format!(
@@ -171,38 +180,14 @@ impl Run<'_> {
                 }
                 table::render(&headers, &sink.rows, self.options.colour_of_header)
             }
-            Output::ReportYaml => {
-                let mut text = if sink.started { policy_report::tail(&sink.reported) } else { String::new() };
-                for (key, entries, counts) in &sink.namespaced {
-                    let (ns, name) = key.split_once('/').unwrap_or(("", key));
-                    text.push_str("---\n");
-                    text.push_str(&policy_report::head("PolicyReport", name, ns));
-                    text.push_str(entries);
-                    text.push_str(&policy_report::tail(counts));
-                }
-                text
-            }
-            Output::ReportJson => {
-                let mut text = match sink.entries.strip_prefix(',') {
-                    Some(entries) => {
-                        policy_report::json("ClusterReport", "merged", "", &sink.reported, entries)
-                    }
-                    None => String::new(),
-                };
-                for (key, entries, counts) in &sink.namespaced {
-                    let (ns, name) = key.split_once('/').unwrap_or(("", key));
-                    let entries = entries.strip_prefix(',').unwrap_or(entries);
-                    text.push_str("---\n");
-                    text.push_str(&policy_report::json("PolicyReport", name, ns, counts, entries));
-                }
-                text
-            }
-            Output::Exceptions => self.exceptions_for(&sink.records),
+            Output::ReportYaml => yaml_reports(&sink),
+            Output::ReportJson => json_reports(&sink).join("---\n"),
+            Output::ExceptionsYaml | Output::ExceptionsJson => self.exceptions_for(&sink.records).concat(),
             // With a file for the report the run is shown as text.
             Output::Own(format) => match self.options.report_file.is_some() {
                 true if self.options.quiet => String::new(),
-                true => Format::Text.write(&run, self.options.colour),
-                false => format.write(&run, self.options.colour),
+                true => Format::Text.write(&run, self.options.colour).text,
+                false => self.whole(format.write(&run, self.options.colour)),
             },
         };
         // Kyverno's text ends without a line end.
@@ -211,6 +196,26 @@ impl Run<'_> {
         }
         let _ = out.write_all(text.as_bytes());
         Ok(verdict)
+    }
+
+    /// The text of a document; what it does not hold is a warning.
+    fn whole(&self, document: report_formats::Document) -> String {
+        document.left_out.iter().for_each(|text| self.log.warn(text));
+        document.text
+    }
+
+    /// What a file holds of Kyverno's documents: objects and nothing else, also when there are none.
+    fn document(&self, output: Output, sink: &Sink) -> String {
+        let objects = match output {
+            Output::ReportYaml => vec![sink.entries.clone() + &yaml_reports(sink)],
+            Output::ReportJson => json_reports(sink),
+            _ => self.exceptions_for(&sink.records),
+        };
+        match (output.is_json(), objects.concat()) {
+            (true, _) => list_of(&objects),
+            (false, text) if text.is_empty() => "apiVersion: v1\nkind: List\nitems: []\n".into(),
+            (false, text) => text,
+        }
     }
 
     fn write_file(&self, file: &str, text: &str) -> Result<(), Error> {
@@ -226,7 +231,7 @@ impl Run<'_> {
             policies: self.policies.policies.len() + self.policies.cleanups.len(),
             seconds: self.started.elapsed().as_secs_f64(),
             notes: self.log.notes(),
-            root: std::env::current_dir().ok(),
+            roots: crate::cli::roots::here(),
             invocation: self.invocation.clone(),
         }
     }
@@ -301,10 +306,10 @@ impl Run<'_> {
         }
     }
 
-    fn exceptions_for(&self, records: &[Record]) -> String {
+    fn exceptions_for(&self, records: &[Record]) -> Vec<String> {
         let ttl = Some(self.args.output.generated_exception_ttl).filter(|nanoseconds| *nanoseconds > 0);
         let ttl = ttl.map(ephor_value::duration::format);
-        let as_json = self.args.output.output_format == Selected(Some(Format::Json));
+        let as_json = self.options.rendered().is_json();
         let failed = records.iter().filter(|r| r.status == Status::Fail && !r.policy.contains('/'));
         failed
             .map(|r| {
@@ -337,5 +342,45 @@ impl Run<'_> {
             return code;
         }
         0
+    }
+}
+
+/// What follows the entries of the cluster-wide report, and the reports of namespaced policies.
+fn yaml_reports(sink: &Sink) -> String {
+    let mut text = if sink.started { policy_report::tail(&sink.reported) } else { String::new() };
+    for (key, entries, counts) in &sink.namespaced {
+        let (ns, name) = key.split_once('/').unwrap_or(("", key));
+        text.push_str("---\n");
+        text.push_str(&policy_report::head("PolicyReport", name, ns));
+        text.push_str(entries);
+        text.push_str(&policy_report::tail(counts));
+    }
+    text
+}
+
+/// The reports as JSON, one a line. Kyverno prints no cluster-wide report without results.
+fn json_reports(sink: &Sink) -> Vec<String> {
+    let cluster = sink.entries.strip_prefix(',');
+    let cluster = cluster
+        .map(|entries| policy_report::json("ClusterReport", "merged", "", &sink.reported, entries))
+        .unwrap_or_default();
+    let of_namespaces = sink.namespaced.iter().map(|(key, entries, counts)| {
+        let (ns, name) = key.split_once('/').unwrap_or(("", key));
+        let entries = entries.strip_prefix(',').unwrap_or(entries);
+        policy_report::json("PolicyReport", name, ns, counts, entries)
+    });
+    std::iter::once(cluster).chain(of_namespaces).collect()
+}
+
+/// Objects as JSON: one as it is, several as a list, as kubectl reads them.
+fn list_of(objects: &[String]) -> String {
+    let objects: Vec<&str> = objects
+        .iter()
+        .map(|text| text.trim_start_matches("---\n").trim_end())
+        .filter(|text| !text.is_empty())
+        .collect();
+    match objects[..] {
+        [one] => format!("{one}\n"),
+        _ => format!("{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}}\n", objects.join(",")),
     }
 }

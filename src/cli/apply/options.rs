@@ -178,7 +178,7 @@ pub(super) struct OutputFlags {
     /// format of the results; yaml is one of --policy-report
     #[arg(long, value_name = "FORMAT", default_value = "yaml", value_parser = formats())]
     pub output_format: Selected,
-    /// file for the results in --output-format, else in the format of its extension
+    /// file for the results in --output-format, else in the format of its extension; with --policy-report or --generate-exceptions for these
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report_file: Option<String>,
     /// no results but failures, warnings and errors
@@ -378,6 +378,14 @@ pub enum Conflict {
     OutputOfReport {
         /// The value of `--output`.
         target: String,
+    },
+    /// A file of YAML without a report of Kyverno.
+    #[error(
+        "no format is known for `{file}`: results as YAML are reports of Kyverno\nhelp: add --policy-report, or name a format with --output-format, for example `--output-format json`"
+    )]
+    YamlOfResults {
+        /// The file.
+        file: String,
     },
     /// A file whose name has no format.
     #[error(

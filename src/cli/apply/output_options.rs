@@ -40,8 +40,8 @@ impl Surroundings {
 pub(in crate::cli) struct OutputOptions {
     /// What is printed.
     pub output: Output,
-    /// The format of `report_file`, and the file.
-    pub report_file: Option<(Format, String)>,
+    /// The file of the report, and what it holds: one of our formats, or a document of Kyverno.
+    pub report_file: Option<(Output, String)>,
     /// Whether standard output has colours.
     pub colour: bool,
     /// Whether tables have a coloured header; Kyverno's have one in pipes too.
@@ -82,7 +82,7 @@ impl OutputOptions {
         let by_environment = at.colour.filter(|on| !*on || !at.is_kyverno);
         let options = OutputOptions {
             output: output(flags, at),
-            report_file: report_file(flags.output_format.0, &flags.report_file)?,
+            report_file: file_of(flags)?,
             colour: colour.or(by_environment).unwrap_or(at.is_terminal),
             colour_of_header: colour != Some(false),
             only_failures: flags.only_failures,
@@ -96,7 +96,9 @@ impl OutputOptions {
             is_kyverno: at.is_kyverno,
         };
         options.check(flags)?;
-        Ok(options)
+        let is_in_file = matches!(&options.report_file, Some((output, _)) if output.is_document_of_kyverno());
+        // What is in the file is not printed as well: with files of our formats, too, the run is shown as text.
+        Ok(if is_in_file { OutputOptions { output: Output::Own(Format::Text), ..options } } else { options })
     }
 
     /// Those of a command that explains what `apply` decides.
@@ -122,8 +124,7 @@ impl OutputOptions {
         if self.writes_baseline && self.baseline.is_none() {
             return Err(Conflict::NoBaseline);
         }
-        let is_report = matches!(self.output, Output::ReportYaml | Output::ReportJson | Output::Exceptions);
-        if self.only_failures && is_report {
+        if self.only_failures && self.output.is_document_of_kyverno() {
             return Err(Conflict::FailuresOfReport);
         }
         let is_document = matches!(self.output, Output::Own(format) if format != Format::Text);
@@ -140,6 +141,14 @@ impl OutputOptions {
     /// Whether the output is one of our own, so that standard output holds nothing else.
     pub(super) fn is_own(&self) -> bool {
         matches!(self.output, Output::Own(_))
+    }
+
+    /// What is rendered of each resource: what the file of the report holds where that is a document of Kyverno, else what is printed.
+    pub(super) fn rendered(&self) -> Output {
+        match &self.report_file {
+            Some((output, _)) if output.is_document_of_kyverno() => *output,
+            _ => self.output,
+        }
     }
 
     /// Whether violations are needed with everything that is known of them.
@@ -163,13 +172,38 @@ fn output(flags: &OutputFlags, at: Surroundings) -> Output {
         Some(format) if report || !exceptions => Output::Own(format),
         _ if report && format == Some(Format::Json) => Output::ReportJson,
         _ if report => Output::ReportYaml,
-        _ if exceptions => Output::Exceptions,
+        _ if exceptions && format == Some(Format::Json) => Output::ExceptionsJson,
+        _ if exceptions => Output::ExceptionsYaml,
         _ if flags.table => Output::Table,
         _ if at.is_terminal && !at.is_kyverno && !flags.detailed_results && !flags.stdin => {
             Output::Own(Format::Text)
         }
         _ => Output::Plain,
     }
+}
+
+/// The file of the report, and what it holds. Reports and exceptions of Kyverno are YAML, unless JSON is selected or the file is named so.
+///
+/// # Errors
+/// Neither a flag nor the name of the file names a format.
+fn file_of(flags: &OutputFlags) -> Result<Option<(Output, String)>, Conflict> {
+    let Some(file) = given(&flags.report_file) else { return Ok(None) };
+    let is_yaml = matches!(extension(file), Some("yaml" | "yml"));
+    let format = match flags.output_format.0 {
+        Some(format) => Some(format),
+        None if is_yaml => None,
+        None => format_of_extension(file),
+    };
+    let output = match format {
+        None if flags.policy_report => Output::ReportYaml,
+        Some(Format::Json) if flags.policy_report => Output::ReportJson,
+        None if flags.generate_exceptions => Output::ExceptionsYaml,
+        Some(Format::Json) if flags.generate_exceptions => Output::ExceptionsJson,
+        Some(format) => Output::Own(format),
+        None if is_yaml => return Err(Conflict::YamlOfResults { file: file.into() }),
+        None => return Err(Conflict::NoFormat { file: file.into() }),
+    };
+    Ok(Some((output, file.into())))
 }
 
 /// The file of the report with its format: the one that is named, else that of the file's extension.
@@ -187,8 +221,12 @@ pub(in crate::cli) fn report_file(
     }
 }
 
+fn extension(file: &str) -> Option<&str> {
+    std::path::Path::new(file).extension()?.to_str()
+}
+
 fn format_of_extension(file: &str) -> Option<Format> {
-    Some(match std::path::Path::new(file).extension()?.to_str()? {
+    Some(match extension(file)? {
         "sarif" => Format::Sarif,
         "xml" => Format::Junit,
         "json" => Format::Json,
@@ -234,7 +272,7 @@ mod tests {
             ("-t", Output::Table),
             ("-p", Output::ReportYaml),
             ("-p --output-format json", Output::ReportJson),
-            ("--generate-exceptions", Output::Exceptions),
+            ("--generate-exceptions", Output::ExceptionsYaml),
             ("-i", Output::Plain),
             ("--detailed-results", Output::Plain),
         ] {
@@ -261,14 +299,38 @@ mod tests {
         let error = |arguments| options(arguments, PIPE).unwrap_err().to_string();
         assert!(error("--output-format sarif -o r.sarif").contains("--report-file r.sarif"));
         assert!(error("--report-file r.dat").contains("--output-format"));
+        assert!(error("--report-file r.yaml").contains("add --policy-report"));
         assert!(error("--write-baseline").contains("--baseline FILE"));
         assert!(error("-p --only-failures").contains("--output-format json"));
         assert!(error("--output-format html --deletions").contains("leave out"));
         let file = |arguments| options(arguments, PIPE).unwrap().report_file;
-        assert_eq!(file("--report-file r.xml"), Some((Format::Junit, "r.xml".into())));
+        assert_eq!(file("--report-file r.xml"), Some((Output::Own(Format::Junit), "r.xml".into())));
         assert_eq!(
             file("--report-file r.json --output-format sarif"),
-            Some((Format::Sarif, "r.json".into()))
+            Some((Output::Own(Format::Sarif), "r.json".into()))
         );
+    }
+
+    #[test]
+    fn a_file_holds_reports_of_kyverno_where_these_are_selected_and_the_run_is_shown_as_text() {
+        let of = |arguments| {
+            let options = options(arguments, PIPE).unwrap();
+            (options.report_file.as_ref().map(|(output, _)| *output).unwrap(), options.output)
+        };
+        let text = Output::Own(Format::Text);
+        for (arguments, expected) in [
+            ("-p --report-file r.yaml", Output::ReportYaml),
+            ("-p --report-file r.yml --output-format yaml", Output::ReportYaml),
+            ("-p --report-file r", Output::ReportYaml),
+            ("-p --report-file r.json", Output::ReportJson),
+            ("-p --report-file r.yaml --output-format json", Output::ReportJson),
+            ("--generate-exceptions --report-file r.yaml", Output::ExceptionsYaml),
+            ("--generate-exceptions --report-file r.json", Output::ExceptionsJson),
+        ] {
+            assert_eq!(of(arguments), (expected, text), "{arguments}");
+        }
+        // Formats of our own are written in addition to what Kyverno prints.
+        assert_eq!(of("-p --report-file r.sarif"), (Output::Own(Format::Sarif), Output::ReportYaml));
+        assert_eq!(of("-p --report-file r.json --output-format sarif").0, Output::Own(Format::Sarif));
     }
 }

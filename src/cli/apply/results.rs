@@ -31,10 +31,24 @@ pub enum Output {
     ReportYaml,
     /// Report objects as JSON.
     ReportJson,
-    /// Exceptions for failures.
-    Exceptions,
+    /// Exceptions for failures as YAML.
+    ExceptionsYaml,
+    /// Exceptions for failures as JSON.
+    ExceptionsJson,
     /// One of our own formats, written when everything is evaluated.
     Own(Format),
+}
+
+impl Output {
+    /// Whether it is objects for a cluster, which Kyverno prints among other things.
+    pub fn is_document_of_kyverno(self) -> bool {
+        self.is_json() || matches!(self, Output::ReportYaml | Output::ExceptionsYaml)
+    }
+
+    /// Whether these objects are JSON.
+    pub fn is_json(self) -> bool {
+        matches!(self, Output::ReportJson | Output::ExceptionsJson)
+    }
 }
 
 /// What rendering needs to know.
@@ -132,7 +146,7 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
                 report(&mut out, p, facts, resource, audit_warns, style);
             }
             Output::Own(_) => {}
-            Output::Exceptions => {
+            Output::ExceptionsYaml | Output::ExceptionsJson => {
                 out.records.extend(p.rules.iter().map(|r| {
                     Record {
                         policy: facts.key.clone(),

@@ -12,6 +12,7 @@ use ephor_value::Value;
 
 use super::Question;
 use super::answered::{Answered, Compared, Decided, Found, Shown};
+use super::rules::texts;
 use super::text::{headline, meaning, verdict};
 
 /// The answers as one object.
@@ -122,15 +123,19 @@ fn of_difference(shown: &Shown) -> Json {
 pub fn run_of(found: &[Answered], question: Question) -> Run {
     let mut findings = Vec::new();
     for answered in found {
-        let policy = Arc::new(PolicyInfo {
-            name: answered.name.clone(),
-            kind: "comparison".into(),
-            title: answered.name.clone(),
-            description: "Both policies deny the same requests.".into(),
-            ..PolicyInfo::default()
-        });
+        let policy = |rule: &str| {
+            let (title, help) = texts(rule, question);
+            PolicyInfo {
+                name: answered.name.clone(),
+                kind: "comparison".into(),
+                title: format!("{title}: {}", answered.name),
+                description: help.clone(),
+                help,
+                ..PolicyInfo::default()
+            }
+        };
         let finding = |rule: &str, status, message| Finding {
-            policy: policy.clone(),
+            policy: Arc::new(policy(rule)),
             rule: rule.into(),
             status,
             message,
@@ -160,7 +165,7 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
                     findings.push(Finding { place, ..finding("equal", status, message) });
                 }
                 let each = compared.differences.iter();
-                findings.extend(each.map(|shown| of_shown(shown, &finding)));
+                findings.extend(each.map(|shown| of_shown(shown, question, &finding)));
                 findings.extend(others(compared, &finding));
             }
         }
@@ -170,11 +175,16 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
         policies: found.len(),
         resources: findings.iter().filter(|finding| finding.resource.is_some()).count(),
         findings,
+        roots: crate::cli::roots::here(),
         ..Run::default()
     }
 }
 
-fn of_shown(shown: &Shown, finding: &impl Fn(&str, Status, String) -> Finding) -> Finding {
+fn of_shown(
+    shown: &Shown,
+    question: Question,
+    finding: &impl Fn(&str, Status, String) -> Finding,
+) -> Finding {
     let d = &shown.difference;
     let status = match d.universe {
         Universe::Files => Status::Skip,
@@ -183,11 +193,15 @@ fn of_shown(shown: &Shown, finding: &impl Fn(&str, Status, String) -> Finding) -
     };
     let [old, new] = &shown.decided;
     let at = |decided: &Decided| decided.place.as_ref().map(|place| format!(" ({})", place.display()));
+    let [first, second] = match question {
+        Question::Diff => ["old", "new"],
+        Question::Equivalent | Question::Implies => ["A", "B"],
+    };
     let message = format!(
-        "{}, {}: {}; old{}: {}; new{}: {}",
+        "{}, {}: {}; {first}{}: {}; {second}{}: {}",
         d.environment.name(),
         d.universe.name(),
-        meaning(d),
+        meaning(d, question),
         at(old).unwrap_or_default(),
         verdict(&d.old),
         at(new).unwrap_or_default(),

@@ -5,6 +5,7 @@ mod certificates;
 mod formats;
 mod options;
 mod out;
+mod rules;
 mod sides;
 mod text;
 
@@ -188,7 +189,7 @@ fn answer(
         Format::Text => text::text(&found, question, false),
         Format::Markdown => text::text(&found, question, true),
         Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
-        Format::Sarif => run_formats::sarif::write(&run()),
+        Format::Sarif => super::whole(run_formats::sarif::write(&run())),
         Format::Github => run_formats::github::write(&run()),
         Format::Junit => run_formats::junit::write(&run()),
     });

@@ -162,7 +162,10 @@ fn kinds(compared: &Compared) -> String {
 }
 
 /// What a difference means.
-pub fn meaning(difference: &Difference) -> String {
+pub fn meaning(difference: &Difference, question: Question) -> String {
+    if question != Question::Diff {
+        return meaning_for_sets(difference);
+    }
     match difference.kind {
         DifferenceKind::Weaker => "no violation where there was one".into(),
         DifferenceKind::Stricter => "a violation where there was none".into(),
@@ -194,10 +197,7 @@ fn meaning_for_sets(difference: &Difference) -> String {
 fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question: Question, markdown: bool) {
     let difference = &shown.difference;
     let Difference { kind, environment, universe, .. } = difference;
-    let what = match question {
-        Question::Diff => meaning(difference),
-        Question::Equivalent | Question::Implies => meaning_for_sets(difference),
-    };
+    let what = meaning(difference, question);
     let head = match question {
         Question::Diff => format!("{}: ", kind.name()),
         _ => String::new(),

@@ -53,7 +53,7 @@ impl Report {
             run.keep_violations();
         }
         let colour = file.is_none() && !args.output.remove_color && crate::cli::shows_colours();
-        let text = format.write(&run, colour);
+        let text = crate::cli::whole(format.write(&run, colour));
         match file {
             Some(file) => write_whole(&file, &text),
             None => {
@@ -75,7 +75,7 @@ fn run(totals: Totals, is_strict: bool) -> Run {
         resources: resources.len(),
         seconds: totals.started.elapsed().as_secs_f64(),
         notes: notes.collect(),
-        root: std::env::current_dir().ok(),
+        roots: crate::cli::roots::here(),
         invocation: Invocation::default(),
         findings,
     }
@@ -87,7 +87,7 @@ pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Findin
     let mut places: HashMap<usize, Place> = HashMap::new();
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
-        let info = || Arc::new(PolicyInfo { name: row.policy.clone(), ..PolicyInfo::default() });
+        let info = || Arc::new(tested(&row.policy));
         let message = without_colour(&row.message);
         let (status, message) = match row.verdict {
             Verdict::Pass if is_strict && !row.compared => {
@@ -111,6 +111,19 @@ pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Findin
         });
     }
     all
+}
+
+/// The policy of a row. Its violations are those of tests, not of what the policy requires.
+fn tested(name: &str) -> PolicyInfo {
+    PolicyInfo {
+        name: name.into(),
+        title: format!("Tests of policy {name}"),
+        description: format!("Policy `{name}` decides what its tests expect."),
+        help: format!(
+            "A result is a test that failed: policy `{name}` decides otherwise than the test expects, or its rule, its policy or its resource does not exist; with `--strict` also when nothing was compared. Change the policy or the expected result, and run `ephor test` again."
+        ),
+        ..PolicyInfo::default()
+    }
 }
 
 fn failure(reason: &str, message: &str) -> String {

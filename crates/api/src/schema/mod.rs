@@ -14,6 +14,7 @@ mod check;
 pub mod common;
 mod decode;
 pub mod definitions;
+pub mod json_schema;
 mod meta;
 mod openapi;
 pub mod others;

@@ -39,7 +39,7 @@ fn of_field(field: &Field) -> Value {
 }
 
 /// The schema of what a field or an item may hold.
-fn of(kind: &Kind) -> Value {
+pub(super) fn of(kind: &Kind) -> Value {
     match kind {
         Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => open(),
         Kind::Text => typed("string"),

@@ -28,44 +28,142 @@ impl Severity {
     }
 }
 
-/// A check: its id and what it finds.
-pub type Check = (&'static str, &'static str);
+/// A check: its id, what it finds, and what to do about a finding.
+pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
 pub const CHECKS: [Check; 27] = [
-    ("yaml-syntax", "The document is not YAML, or a key comes twice."),
-    ("unknown-policy-kind", "The group or version of policies has no such kind."),
-    ("unknown-field", "The schema of the policy has no such field."),
-    ("wrong-type", "A value is of another type than its field."),
-    ("schema", "A value that the schema of the policy refuses."),
-    ("policy-check", "Kyverno's policy check refuses the policy."),
-    ("policy-warning", "Kyverno's policy check warns of it."),
-    ("admission-validation", "The API server refuses the policy."),
-    ("unknown-operator", "A condition with an operator that does not exist."),
-    ("jmespath-syntax", "A variable or query that is no JMESPath expression."),
-    ("unknown-function", "A JMESPath function that does not exist."),
-    ("unclosed-variable", "`{{` without `}}`: the text is not a variable."),
-    ("unknown-variable", "A variable that is not defined where it is used."),
-    ("cel-expression", "A CEL expression that does not compile."),
-    ("cel-type", "A CEL expression that does not fit the kinds that the policy is about."),
-    ("unknown-kind", "A kind or resource that no API server has, spelt almost like one that exists."),
+    (
+        "yaml-syntax",
+        "The document is not YAML, or a key comes twice.",
+        "Correct the line; of a key that comes twice Kyverno reads one and ignores the other.",
+    ),
+    (
+        "unknown-policy-kind",
+        "The group or version of policies has no such kind.",
+        "Write a kind and an apiVersion that exist; `ephor crds` lists them.",
+    ),
+    (
+        "unknown-field",
+        "The schema of the policy has no such field.",
+        "Correct the name of the field, or move it to where the schema has it: an API server drops it, and Kyverno's command line ignores it.",
+    ),
+    (
+        "wrong-type",
+        "A value is of another type than its field.",
+        "Write a value of the type that the field has; a text that looks like a number or a boolean needs quotes.",
+    ),
+    (
+        "schema",
+        "A value that the schema of the policy refuses.",
+        "Write one of the values that the schema allows.",
+    ),
+    (
+        "policy-check",
+        "Kyverno's policy check refuses the policy.",
+        "Correct what the message names; the policy cannot be created in a cluster.",
+    ),
+    (
+        "policy-warning",
+        "Kyverno's policy check warns of it.",
+        "Read the warning; the policy can be created in a cluster.",
+    ),
+    (
+        "admission-validation",
+        "The API server refuses the policy.",
+        "Correct what the message names; the policy cannot be created in a cluster.",
+    ),
+    (
+        "unknown-operator",
+        "A condition with an operator that does not exist.",
+        "Write one of the operators of conditions, for example `Equals` or `AnyIn`.",
+    ),
+    (
+        "jmespath-syntax",
+        "A variable or query that is no JMESPath expression.",
+        "Correct the expression; `ephor jp parse` shows how it is read.",
+    ),
+    (
+        "unknown-function",
+        "A JMESPath function that does not exist.",
+        "Write a function that exists; `ephor jp function` lists them.",
+    ),
+    ("unclosed-variable", "`{{` without `}}`: the text is not a variable.", "Close the variable with `}}`."),
+    (
+        "unknown-variable",
+        "A variable that is not defined where it is used.",
+        "Define it in `context` before it is used, or correct its name.",
+    ),
+    (
+        "cel-expression",
+        "A CEL expression that does not compile.",
+        "Correct the expression where the message points at it.",
+    ),
+    (
+        "cel-type",
+        "A CEL expression that does not fit the kinds that the policy is about.",
+        "Read a field that these kinds have, with a value of its type, or match other kinds.",
+    ),
+    (
+        "unknown-kind",
+        "A kind or resource that no API server has, spelt almost like one that exists.",
+        "Correct the name; of a custom kind name its definition with `--definition`.",
+    ),
     (
         "unknown-resource-field",
         "A field in a pattern, an overlay or a path that the kinds of the rule do not have.",
+        "Correct the name of the field; a pattern about it never holds as it was meant.",
     ),
-    ("never-matches", "A rule that no request can match."),
-    ("duplicate-rule-name", "Two rules of a policy have one name."),
-    ("unused-variable", "A variable or context entry that nothing reads."),
-    ("constant-condition", "A condition that is always true or always false."),
-    ("deprecated-field", "A field or operator that a newer one replaces."),
-    ("may-error", "A rule that cannot be evaluated on some object (`--deep`)."),
-    ("never-denies", "A rule that allows every request (`--deep`)."),
+    (
+        "never-matches",
+        "A rule that no request can match.",
+        "Correct `match` and `exclude`; as it is the rule has no effect.",
+    ),
+    (
+        "duplicate-rule-name",
+        "Two rules of a policy have one name.",
+        "Give each rule a name of its own; results and exceptions know rules by name.",
+    ),
+    (
+        "unused-variable",
+        "A variable or context entry that nothing reads.",
+        "Remove it, or read it where it was meant to be read.",
+    ),
+    (
+        "constant-condition",
+        "A condition that is always true or always false.",
+        "Compare something of the request, or remove the condition.",
+    ),
+    (
+        "deprecated-field",
+        "A field or operator that a newer one replaces.",
+        "Write the newer one; `ephor fix policy` does so.",
+    ),
+    (
+        "may-error",
+        "A rule that cannot be evaluated on some object (`--deep`).",
+        "Test that the field exists before it is read; an error counts as a violation, or is ignored, by the failure policy.",
+    ),
+    (
+        "never-denies",
+        "A rule that allows every request (`--deep`).",
+        "Correct what the rule checks; as it is it denies nothing.",
+    ),
     (
         "always-denies",
         "A rule that denies every request that it matches, whatever its check says (`--deep`).",
+        "Correct what the rule checks, or deny without a check if that is what is meant.",
     ),
-    ("redundant-rule", "A rule that denies only what other rules of its policy deny (`--deep`)."),
-    ("redundant-condition", "A condition or validation without which the policy denies the same (`--deep`)."),
+    (
+        "redundant-rule",
+        "A rule that denies only what other rules of its policy deny (`--deep`).",
+        "Remove it, or correct what it checks.",
+    ),
+    (
+        "redundant-condition",
+        "A condition or validation without which the policy denies the same (`--deep`).",
+        "Remove it, or correct what it checks.",
+    ),
 ];
 
 /// Something to say about a policy.

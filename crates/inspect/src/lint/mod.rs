@@ -138,6 +138,7 @@ fn of_broken(file: &Arc<str>, whole: &str, text: &str, line: usize, error: &Load
         prefix: Path::new(),
         policy: String::new(),
         found: Vec::new(),
+        renamed: Vec::new(),
     };
     syntax::check(&mut subject, error);
     out.policies += 1;
@@ -163,6 +164,7 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut
             prefix,
             policy: value.text_at(&["metadata", "name"]).to_string(),
             found: Vec::new(),
+            renamed: Vec::new(),
         };
         of_policy(cx, &mut subject, value);
         out.policies += 1;

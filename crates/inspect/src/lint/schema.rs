@@ -10,7 +10,7 @@ use crate::value::suggest::did_you_mean;
 use crate::value::{Map, Value, print};
 
 use super::finding::Severity;
-use super::subject::{Spot, Subject};
+use super::subject::{Spot, Subject, with};
 
 /// How often a document is repaired.
 const ROUNDS: usize = 8;
@@ -104,9 +104,13 @@ pub(super) fn check(subject: &mut Subject<'_>, written: &Value) -> Checked {
             let fields = schema::fields_at(api_version, kind, above);
             let meant = did_you_mean(name, &fields);
             unknown(subject, &problem.path, name, meant);
+            let is_free =
+                |document: &Value| meant.filter(|meant| follow(document, above).0.get(meant).is_none());
+            if let Some(meant) = is_free(&checked.document) {
+                subject.renamed.push((with(above, meant), name.to_string()));
+            }
             for document in [&mut checked.document, &mut checked.reduced] {
-                let is_free = meant.filter(|meant| follow(document, above).0.get(meant).is_none());
-                *document = renamed(document, above, name, is_free);
+                *document = renamed(document, above, name, is_free(document));
             }
         }
     }
@@ -184,10 +188,10 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
         let (message, help) = match (value, wanted) {
             (Value::Bool(_), "string") if !matches!(&*written, "true" | "false") => (
                 format!("`{place}` must be a string: `{written}` is a boolean in YAML 1.1"),
-                Some(format!("quote it: \"{written}\"")),
+                quoted(&written),
             ),
             (_, "string") if is_scalar => {
-                (format!("`{place}` must be a string, not {found}"), Some(format!("quote it: \"{written}\"")))
+                (format!("`{place}` must be a string, not {found}"), quoted(&written))
             }
             _ => (format!("`{place}` must be {}, not {found}", article(wanted)), None),
         };
@@ -217,6 +221,13 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
     }
     let spot = if is_there { Spot::Value } else { Spot::Key };
     subject.report("schema", Severity::Error, &problem.path, spot, problem.text.clone(), None);
+}
+
+/// What to write instead of a plain scalar that is no text; nothing for what quotes would not make one: tags, aliases, quotes.
+fn quoted(written: &str) -> Option<String> {
+    let is_plain =
+        !written.is_empty() && !written.starts_with(['!', '&', '*']) && !written.contains(['"', '\\']);
+    is_plain.then(|| format!("quote it: \"{written}\""))
 }
 
 fn schema_type(value: &Value) -> &'static str {

@@ -34,6 +34,8 @@ pub(super) struct Subject<'a> {
     pub(super) policy: String,
     /// What was found.
     pub(super) found: Vec<Finding>,
+    /// Misspelt fields that are read as others: the path as it is read, and the key as it is written.
+    pub(super) renamed: Vec<(Path, String)>,
 }
 
 /// A message that names a rule by its number, without the number.
@@ -66,7 +68,7 @@ impl Subject<'_> {
 
     /// The place of a part of the policy.
     fn place(&self, path: &[PathPart], spot: Spot) -> Option<Position> {
-        let whole: Path = self.prefix.iter().chain(path).cloned().collect();
+        let whole: Path = self.prefix.iter().cloned().chain(self.as_written(path)).collect();
         match spot {
             Spot::Key => place::key(self.text, &whole),
             Spot::Value => place::value(self.text, &whole),
@@ -74,6 +76,15 @@ impl Subject<'_> {
                 place::inside(self.text, &whole, offset, length).or_else(|| place::value(self.text, &whole))
             }
         }
+    }
+
+    /// The path with the keys that are written, where fields are read as others.
+    fn as_written(&self, path: &[PathPart]) -> Path {
+        let written = |(at, part): (usize, &PathPart)| {
+            let renamed = self.renamed.iter().find(|(read, _)| Some(&**read) == path.get(..=at));
+            renamed.map_or_else(|| part.clone(), |(_, key)| PathPart::Key(key.as_str().into()))
+        };
+        path.iter().enumerate().map(written).collect()
     }
 
     /// Adds a finding at a place of the document, or at its kind.

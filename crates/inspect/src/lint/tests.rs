@@ -409,7 +409,7 @@ fn a_finding_is_printed_with_its_line_and_carets() {
 
 #[test]
 fn every_finding_has_an_id_of_the_table() {
-    let ids: Vec<&str> = CHECKS.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<&str> = CHECKS.iter().map(|(id, ..)| *id).collect();
     for text in [
         policy("match:", "mach:"),
         policy("Pod", "Pods"),
@@ -463,4 +463,54 @@ fn what_the_policy_check_refuses_is_found_next_to_errors_of_the_schema() {
     // What depends on a refused part is not reported.
     let found = serious(&policy("kinds: [Pod]", "kinds: Pod"));
     assert_eq!(found.iter().map(|f| f.id).collect::<Vec<_>>(), ["wrong-type"], "{found:#?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_misspelt_field_is_marked_at_its_value_as_it_is_written() {
+    let of = |text: &str| {
+        let found = lint_text(text).findings;
+        let wrong = found.iter().filter(|f| f.severity == Severity::Error).collect::<Vec<_>>();
+        wrong
+            .iter()
+            .map(|f| {
+                format!(
+                    "{}:{}-{} {}; {}",
+                    f.line,
+                    f.column,
+                    f.end,
+                    f.message,
+                    f.help.as_deref().unwrap_or("-")
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n";
+    let rest = "    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {spec: {a: b}}}\n";
+    let found = of(&format!("{head}  rules:\n  - nme: y\n{rest}"));
+    assert_eq!(
+        found.first_chunk::<2>().map(|two| two.each_ref().map(String::as_str)),
+        Some([
+            "6:5-8 unknown field `nme` in `spec.rules[0]`; did you mean `name`?",
+            "6:10-11 `spec.rules[0].name` must be a string: `y` is a boolean in YAML 1.1; quote it: \"y\"",
+        ]),
+        "{found:?}"
+    );
+    // The same below a field that is misspelt, and for other scalars.
+    let found = of(&format!("{head}  ruls:\n  - name: 3\n{rest}"));
+    assert!(
+        found
+            .iter()
+            .any(|f| f == "6:11-12 `spec.rules[0].name` must be a string, not an integer; quote it: \"3\""),
+        "{found:?}"
+    );
+    let found = of(&format!("{head}  rules:\n  - name: r\n{}", rest.replace("message: m", "mesage: off")));
+    assert!(
+        found
+            .iter()
+            .any(|f| f.ends_with("must be a string: `off` is a boolean in YAML 1.1; quote it: \"off\"")),
+        "{found:?}"
+    );
+    // A tag is no part of a text.
+    let found = of(&format!("{head}  rules:\n  - name: !!int 3\n{rest}"));
+    assert!(found.iter().all(|f| !f.contains("quote it: \"!!")), "{found:?}");
 }

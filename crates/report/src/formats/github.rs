@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Level, level, message};
+use super::{Level, level, message, visible};
 use crate::run::Run;
 
 /// The annotations of a run.
@@ -13,7 +13,7 @@ pub fn write(run: &Run) -> String {
         let place = finding.place.as_ref().or(finding.decision.as_ref());
         let _ = write!(out, "::{command} ");
         if !finding.file().is_empty() {
-            let _ = write!(out, "file={},", property(finding.file()));
+            let _ = write!(out, "file={},", property(&run.roots.name(finding.file())));
         }
         match place {
             // Lines of rendered text are not those of the template.
@@ -41,25 +41,12 @@ pub(crate) fn command(level: Level) -> &'static str {
     }
 }
 
-/// The text of a command.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+/// The text of a command, without what a terminal would act on.
+pub(crate) fn data(text: &str) -> String {
+    visible(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"), &[])
 }
 
 /// The value of a property of a command.
-pub(crate) fn escaped_property(text: &str) -> String {
-    escaped(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-/// The same without what a terminal would act on: messages hold what policies and resources hold.
-fn data(text: &str) -> String {
-    visible(&escaped(text))
-}
-
-fn property(text: &str) -> String {
-    visible(&escaped_property(text))
-}
-
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+pub(crate) fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
 }

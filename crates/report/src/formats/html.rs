@@ -220,7 +220,13 @@ fn figure(out: &mut String, class: &str, what: &str, place: Option<&Place>, more
     let _ = write!(out, "<figure class=\"{class}\"><figcaption>{at}{more}</figcaption>");
     if !place.text.is_empty() {
         let part = |from: usize, n: usize| escape(&place.text.chars().skip(from).take(n).collect::<String>());
-        let _ = write!(out, "<pre><span class=\"at\">{} │ </span>", place.line);
+        // Long lines scroll, with keys too: what has the focus needs a name.
+        let _ = write!(
+            out,
+            "<pre tabindex=\"0\" role=\"group\" aria-label=\"{class} {}\"><span class=\"at\">{} │ </span>",
+            escape(&place.display()),
+            place.line
+        );
         match place.column {
             0 => out.push_str(&escape(&place.text)),
             column => {
@@ -238,7 +244,8 @@ fn figure(out: &mut String, class: &str, what: &str, place: Option<&Place>, more
     out.push_str("</figure>\n");
 }
 
-fn escape(text: &str) -> String {
+/// The text as text of a page, or as a value of an attribute in quotes.
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

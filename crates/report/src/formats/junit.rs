@@ -75,7 +75,7 @@ fn suites(out: &mut Xml, run: &Run) -> std::io::Result<()> {
         start.push_attribute(("time", "0.000"));
         out.write_event(Event::Start(start))?;
         for finding in own {
-            case(out, finding, &mut names)?;
+            case(out, run, finding, &mut names)?;
         }
         out.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
@@ -132,7 +132,7 @@ fn counts(start: &mut BytesStart<'_>, findings: &[&Finding]) {
     start.push_attribute(("errors", number(findings, Case::Error).as_str()));
 }
 
-fn case(out: &mut Xml, finding: &Finding, names: &mut Names<'_>) -> std::io::Result<()> {
+fn case(out: &mut Xml, run: &Run, finding: &Finding, names: &mut Names<'_>) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
     let class = match &finding.resource {
         Some(resource) => resource.path(),
@@ -143,7 +143,7 @@ fn case(out: &mut Xml, finding: &Finding, names: &mut Names<'_>) -> std::io::Res
     start.push_attribute(("time", "0.000"));
     let place = finding.place.as_ref().or(finding.decision.as_ref());
     if !finding.file().is_empty() {
-        attribute(&mut start, "file", finding.file());
+        attribute(&mut start, "file", &run.roots.name(finding.file()));
     }
     if let Some(place) = place.filter(|place| place.line > 0 && finding.template.is_none()) {
         start.push_attribute(("line", place.line.to_string().as_str()));
@@ -190,8 +190,5 @@ fn attribute(start: &mut BytesStart<'_>, name: &str, value: &str) {
 
 /// The text without characters that XML 1.0 does not have.
 fn visible(text: &str) -> String {
-    let is_missing = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    text.chars().map(|c| if is_missing(c) { '\u{fffd}' } else { c }).collect()
+    super::visible(text, &['\n', '\r', '\t'])
 }

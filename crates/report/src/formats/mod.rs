@@ -52,21 +52,37 @@ impl Format {
     }
 
     /// The run in this format; `colour` is for text only.
-    pub fn write(self, run: &Run, colour: bool) -> String {
+    pub fn write(self, run: &Run, colour: bool) -> Document {
         match self {
-            Format::Text => text::write(run, colour),
+            Format::Text => text::write(run, colour).into(),
             Format::Sarif => sarif::write(run),
-            Format::Junit => junit::write(run),
-            Format::Json => json::write(run),
-            Format::Markdown => markdown::write(run),
-            Format::Github => github::write(run),
-            Format::Html => html::write(run),
+            Format::Junit => junit::write(run).into(),
+            Format::Json => json::write(run).into(),
+            Format::Markdown => markdown::write(run).into(),
+            Format::Github => github::write(run).into(),
+            Format::Html => html::write(run).into(),
         }
     }
 }
 
+/// What a format writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// All of it.
+    pub text: String,
+    /// What it does not hold because its readers have limits; a sentence for the user.
+    pub left_out: Option<String>,
+}
+
+impl From<String> for Document {
+    /// A document of everything.
+    fn from(text: String) -> Document {
+        Document { text, left_out: None }
+    }
+}
+
 /// How loud a result or a finding is where a format has three levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Wrong.
     Error,
@@ -105,6 +121,14 @@ fn message(finding: &Finding) -> &str {
         ("", Status::Fail | Status::Warn) => "validation failed",
         (message, _) => message,
     }
+}
+
+/// The text without characters that a terminal or a parser would act on: control characters are replaced, but those that are `retained`.
+/// Messages hold what policies and resources hold.
+fn visible(text: &str, retained: &[char]) -> String {
+    let is_hidden =
+        |c: char| (c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) && !retained.contains(&c);
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

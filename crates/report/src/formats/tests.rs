@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::roots::Roots;
 use crate::run::{Counts, Note, Place, PolicyInfo, ResourceName};
 
 /// A run with every status, texts that need escaping, a policy without rule names, a template and a known violation.
@@ -15,6 +16,7 @@ fn run() -> Run {
         kind: "ClusterPolicy".into(),
         title: "Pin the tag".into(),
         description: "A tag that moves is no version, see https://example.com/tags.".into(),
+        help: String::new(),
         category: "Best Practices, Images".into(),
         subject: "Pod".into(),
         severity: Some(Severity::Medium),
@@ -75,7 +77,7 @@ fn run() -> Run {
         policies: 2,
         seconds: 0.25,
         notes: vec![Note { text: "bad.yaml:1: no policy".into(), is_error: true }],
-        root: None,
+        roots: Roots::default(),
     }
 }
 
@@ -100,7 +102,7 @@ fn sarif_validator() -> jsonschema::Validator {
 #[test]
 fn sarif_is_valid_by_the_schema_of_oasis() {
     for run in [run(), Run::default()] {
-        assert_eq!(sarif_errors(&Format::Sarif.write(&run, false)), [""; 0]);
+        assert_eq!(sarif_errors(&Format::Sarif.write(&run, false).text), [""; 0]);
     }
     let broken = serde_json::json!({"version": "2.1.0", "runs": [{"tool": {}}]});
     assert!(!sarif_validator().is_valid(&broken), "the schema refuses nothing");
@@ -108,10 +110,11 @@ fn sarif_is_valid_by_the_schema_of_oasis() {
 
 #[test]
 fn sarif_results_point_at_the_field_and_at_rules_with_what_code_scanning_shows() {
-    let document: serde_json::Value = serde_json::from_str(&Format::Sarif.write(&run(), false)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&Format::Sarif.write(&run(), false).text).unwrap();
     let own = &document["runs"][0];
     let results = own["results"].as_array().unwrap();
-    let first = &results[0];
+    // The error stands before the warnings.
+    let first = &results[2];
     let physical = &first["locations"][0]["physicalLocation"];
     assert_eq!(physical["artifactLocation"]["uri"], "deploy/my%20pod.yaml");
     assert_eq!(
@@ -132,22 +135,22 @@ fn sarif_results_point_at_the_field_and_at_rules_with_what_code_scanning_shows()
     assert_eq!(rule["properties"]["security-severity"], "5.5");
     assert_eq!(
         rule["properties"]["tags"],
-        serde_json::json!(["Best Practices", "Images", "Pod", "security"])
+        serde_json::json!(["security", "Best Practices", "Images", "Pod"])
     );
     assert_eq!(rules[1]["id"], "shop/no-root");
-    assert_eq!(results[1]["baselineState"], "unchanged");
-    let of_template = &results[2]["locations"][0]["physicalLocation"];
+    assert_eq!(results[3]["baselineState"], "unchanged");
+    let of_template = &results[0]["locations"][0]["physicalLocation"];
     assert_eq!(of_template["artifactLocation"]["uri"], "shop/templates/cart.yaml");
-    assert_eq!(results[2]["level"], "error");
+    assert_eq!(results[0]["level"], "error");
     // What does not change with places and messages is the same for the same violation.
-    assert_eq!(first["partialFingerprints"], results[1]["partialFingerprints"]);
-    assert_ne!(first["partialFingerprints"], results[2]["partialFingerprints"]);
+    assert_eq!(first["partialFingerprints"], results[3]["partialFingerprints"]);
+    assert_ne!(first["partialFingerprints"], results[0]["partialFingerprints"]);
     assert_eq!(own["invocations"][0]["executionSuccessful"], false);
 }
 
 #[test]
 fn junit_is_strict_xml_whose_counts_are_those_of_its_cases() {
-    let text = Format::Junit.write(&run(), false);
+    let text = Format::Junit.write(&run(), false).text;
     let document = roxmltree::Document::parse(&text).unwrap();
     let root = document.root_element();
     let children = |node: roxmltree::Node<'_, '_>, name: &str| {
@@ -176,13 +179,13 @@ fn junit_is_strict_xml_whose_counts_are_those_of_its_cases() {
     assert_eq!(failure.attribute("message"), Some("pin <tag> | \"now\" ]]> &\n100%\u{fffd}"));
     assert!(failure.text().unwrap().contains("at: deploy/my pod.yaml:7:12\npolicy: policies/pin.yaml:14:20"));
     assert_eq!(cases[4].attribute("name"), Some("shop/no-root"));
-    assert!(roxmltree::Document::parse(&Format::Junit.write(&Run::default(), false)).is_ok());
+    assert!(roxmltree::Document::parse(&Format::Junit.write(&Run::default(), false).text).is_ok());
 }
 
 #[test]
 fn no_two_cases_of_junit_have_class_and_name_in_common() {
     let of = |run: &Run| {
-        let text = Format::Junit.write(run, false);
+        let text = Format::Junit.write(run, false).text;
         let document = roxmltree::Document::parse(&text).unwrap();
         let cases = document.descendants().filter(|n| n.has_tag_name("testcase"));
         let name = |n: roxmltree::Node<'_, '_>, key| n.attribute(key).unwrap().to_owned();
@@ -198,7 +201,7 @@ fn no_two_cases_of_junit_have_class_and_name_in_common() {
 
 #[test]
 fn the_own_json_names_its_version_and_every_place() {
-    let document: serde_json::Value = serde_json::from_str(&Format::Json.write(&run(), false)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&Format::Json.write(&run(), false).text).unwrap();
     assert_eq!(document["version"], 1);
     assert_eq!(
         document["summary"],
@@ -209,26 +212,26 @@ fn the_own_json_names_its_version_and_every_place() {
 
 #[test]
 fn annotations_of_github_hold_no_line_end_and_no_separator_of_their_own() {
-    insta::assert_snapshot!(Format::Github.write(&run(), false));
+    insta::assert_snapshot!(Format::Github.write(&run(), false).text);
 }
 
 #[test]
 fn markdown_has_a_row_for_everything_that_did_not_pass() {
-    insta::assert_snapshot!(Format::Markdown.write(&run(), false));
+    insta::assert_snapshot!(Format::Markdown.write(&run(), false).text);
 }
 
 #[test]
 fn text_shows_the_line_of_the_manifest_and_the_place_of_the_policy() {
-    insta::assert_snapshot!(Format::Text.write(&run(), false));
-    let coloured = Format::Text.write(&run(), true);
+    insta::assert_snapshot!(Format::Text.write(&run(), false).text);
+    let coloured = Format::Text.write(&run(), true).text;
     assert!(coloured.contains("\u{1b}[33;1m") || coloured.contains("\u{1b}[31;1mFAIL"), "{coloured:?}");
     // Nothing of a message reaches the terminal as a control character.
-    assert!(!Format::Text.write(&run(), false).contains('\u{1b}'));
+    assert!(!Format::Text.write(&run(), false).text.contains('\u{1b}'));
 }
 
 #[test]
 fn the_page_loads_nothing_and_shows_every_violation_escaped() {
-    let page = Format::Html.write(&run(), false);
+    let page = Format::Html.write(&run(), false).text;
     assert_eq!(page.matches("<article ").count(), 4);
     assert!(page.contains("default-src 'none'"));
     for outside in ["src=\"", "href=\"", "url(", "@import", "fetch("] {
@@ -236,7 +239,21 @@ fn the_page_loads_nothing_and_shows_every_violation_escaped() {
     }
     assert!(page.contains("pin &lt;tag&gt; | &quot;now&quot; ]]&gt; &amp;"));
     assert!(page.contains("    image: <mark>x:&lt;late</mark>&gt;"), "{page}");
-    assert!(Format::Html.write(&Run::default(), false).contains("No violations."));
+    assert!(Format::Html.write(&Run::default(), false).text.contains("No violations."));
+}
+
+#[test]
+fn what_scrolls_in_the_page_has_the_focus_of_the_keyboard_and_a_name() {
+    let page = Format::Html.write(&run(), false).text;
+    let regions: Vec<&str> = page.split("<pre").skip(1).filter_map(|rest| rest.split('>').next()).collect();
+    assert!(regions.len() >= 4, "{}", regions.len());
+    for region in &regions {
+        assert!(region.contains("tabindex=\"0\" role=\"group\" aria-label=\""), "{region}");
+    }
+    assert!(
+        regions.contains(&" tabindex=\"0\" role=\"group\" aria-label=\"manifest deploy/my pod.yaml:7:12\""),
+        "{regions:?}"
+    );
 }
 
 /// The run with the first violation only, which two forms of a policy report.
@@ -254,7 +271,7 @@ fn two_forms() -> Run {
 
 #[test]
 fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() {
-    insta::assert_snapshot!(Format::Text.write(&two_forms(), false), @r"
+    insta::assert_snapshot!(Format::Text.write(&two_forms(), false).text, @r"
     Pod shop/cart (deploy/my pod.yaml)
       FAIL pin-tag (medium)
         Pin the tag.
@@ -267,16 +284,17 @@ fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() 
     1 resource, 2 policies: 2 failed, 0 errors, 0 warnings, 0 passed, 0 skipped (1 violation in 2 results)
     why: ephor explain policies/pin.yaml -r 'deploy/my pod.yaml'
     ");
-    let table = Format::Markdown.write(&two_forms(), false);
+    let table = Format::Markdown.write(&two_forms(), false).text;
     let row = "| ClusterPolicy pin-tag<br>ValidatingPolicy pin-tag | tag | shop/Pod/cart | fail | medium | deploy/my pod.yaml:7:12 | Pin the tag. |";
     assert_eq!(table.lines().nth(2), Some(row), "{table}");
     assert!(table.ends_with("\npass: 0, fail: 2, warn: 0, error: 0, skip: 0\n"), "{table}");
-    let page = Format::Html.write(&two_forms(), false);
+    let page = Format::Html.write(&two_forms(), false).text;
     assert_eq!(page.matches("<article ").count(), 1);
     assert!(page.contains("1 resource, 2 policies: 1 violation in 2 results</p>"), "{page}");
     assert!(page.contains("ClusterPolicy policies/pin.yaml:14:20"), "{page}");
     assert!(page.contains("ValidatingPolicy policies/pin.vpol.yaml:20"), "{page}");
-    assert_eq!(Format::Github.write(&two_forms(), false).lines().count(), 2);
-    let sarif: serde_json::Value = serde_json::from_str(&Format::Sarif.write(&two_forms(), false)).unwrap();
+    assert_eq!(Format::Github.write(&two_forms(), false).text.lines().count(), 2);
+    let sarif: serde_json::Value =
+        serde_json::from_str(&Format::Sarif.write(&two_forms(), false).text).unwrap();
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 2);
 }

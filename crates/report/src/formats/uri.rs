@@ -1,10 +1,9 @@
 //! Names of files as references of URIs (RFC 3986).
 
-use std::path::Path;
-
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
 
-use crate::value::file_path::normal;
+use crate::roots::Roots;
 
 /// What a path may hold as it is: unreserved characters and separators.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -22,21 +21,31 @@ const NOT_IN_URIS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A file's name as a reference: relative below `root`, else absolute; addresses stay as they are.
-pub fn reference(file: &str, root: Option<&Path>) -> String {
-    if file.contains("://") {
-        return utf8_percent_encode(file, NOT_IN_URIS).to_string();
-    }
-    if file == "-" {
-        return "stdin".into();
-    }
-    let path = Path::new(file);
-    let inside = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
-    let text = normal(inside).to_string_lossy().replace('\\', "/");
-    let encoded = encoded(&text);
-    match text.starts_with('/') {
-        true => format!("file://{encoded}"),
-        false => encoded,
+/// The name of the root of the repository in logs.
+pub const BASE: &str = "%SRCROOT%";
+
+/// Names of files of a run as references.
+#[derive(Clone, Copy, Debug)]
+pub struct Uris<'r>(pub &'r Roots);
+
+impl Uris<'_> {
+    /// A file as an artifact of SARIF: relative to the root of its repository, or to the folder of the run where there is none, else
+    /// absolute; addresses stay as they are.
+    pub fn artifact(self, file: &str) -> Value {
+        if file.contains("://") {
+            return json!({"uri": utf8_percent_encode(file, NOT_IN_URIS).to_string()});
+        }
+        if file == "-" {
+            return json!({"uri": "stdin"});
+        }
+        let located = self.0.locate(file);
+        let text = located.name.to_string_lossy().replace('\\', "/");
+        let encoded = encoded(&text);
+        match (text.starts_with('/'), located.is_in_repository) {
+            (true, _) => json!({"uri": format!("file://{encoded}")}),
+            (false, true) => json!({"uri": encoded, "uriBaseId": BASE}),
+            (false, false) => json!({"uri": encoded}),
+        }
     }
 }
 
@@ -47,16 +56,30 @@ pub fn encoded(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
-    fn files_below_the_root_are_relative_and_encoded() {
-        let of = |file: &str| reference(file, Some(Path::new("/work/shop")));
-        assert_eq!(of("./a/../b c.yaml"), "b%20c.yaml");
-        assert_eq!(of("/work/shop/deploy/ü.yaml"), "deploy/%C3%BC.yaml");
-        assert_eq!(of("/etc/a b.yaml"), "file:///etc/a%20b.yaml");
-        assert_eq!(of("../x.yaml"), "../x.yaml");
-        assert_eq!(of("https://example.com/p.yaml"), "https://example.com/p.yaml");
-        assert_eq!(of("-"), "stdin");
+    fn files_are_relative_to_the_root_of_the_repository_and_encoded() {
+        let folder = Path::new("/work/shop/eu");
+        let repository = Roots::of(folder, None, |path| path == Path::new("/work/shop"));
+        let of = |file: &str| Uris(&repository).artifact(file);
+        assert_eq!(of("./a/../b c.yaml"), json!({"uri": "eu/b%20c.yaml", "uriBaseId": "%SRCROOT%"}));
+        assert_eq!(
+            of("/work/shop/deploy/ü.yaml"),
+            json!({"uri": "deploy/%C3%BC.yaml", "uriBaseId": "%SRCROOT%"})
+        );
+        assert_eq!(of("../../x.yaml"), json!({"uri": "file:///work/x.yaml"}));
+        assert_eq!(of("/etc/a b.yaml"), json!({"uri": "file:///etc/a%20b.yaml"}));
+        assert_eq!(of("https://example.com/p.yaml"), json!({"uri": "https://example.com/p.yaml"}));
+        assert_eq!(of("-"), json!({"uri": "stdin"}));
+    }
+
+    #[test]
+    fn outside_of_a_repository_files_are_relative_to_the_folder_of_the_run() {
+        let plain = Roots::of(Path::new("/work/shop"), None, |_| false);
+        assert_eq!(Uris(&plain).artifact("/work/shop/a b.yaml"), json!({"uri": "a%20b.yaml"}));
+        assert_eq!(Uris(&plain).artifact("../x.yaml"), json!({"uri": "../x.yaml"}));
     }
 }

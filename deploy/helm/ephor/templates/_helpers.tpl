@@ -130,3 +130,46 @@ capabilities:
 {{- define "ephor.aggregate" -}}
 rbac.ephor.dev/aggregate-to-{{ include "ephor.fullname" . }}: "true"
 {{- end }}
+
+{{/* What Pods may call besides DNS, if that is limited. */}}
+{{- define "ephor.egress" -}}
+{{- with .Values.networkPolicy.egress -}}
+egress:
+- ports:
+  - port: 53
+    protocol: UDP
+  - port: 53
+    protocol: TCP
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Nothing comes in to the Pods of a hook: its name is `.name`. */}}
+{{- define "ephor.nothingComesIn" -}}
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: {{ include "ephor.name" .root }}-{{ .name }}
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+  policyTypes:
+  - Ingress
+  {{- if .root.Values.networkPolicy.egress }}
+  - Egress
+  {{- end }}
+  ingress: []
+  {{- include "ephor.egress" .root | nindent 2 }}
+{{- end }}
+
+{{/* Requests and limits of the server. Logs and files in emptyDirs count as local storage: the limit has room for all that the chart sizes. */}}
+{{- define "ephor.resources" -}}
+{{- $audit := and .Values.auditLog.enabled (not .Values.auditLog.volume) }}
+{{- $files := ternary (mul .Values.auditLog.maxSizeMegabytes (add 2 .Values.auditLog.maxBackups)) 0 $audit | int }}
+{{- $storage := dict "requests" (dict "ephemeral-storage" "64Mi") "limits" (dict "ephemeral-storage" (printf "%dMi" (add 256 $files))) }}
+{{- toYaml (mergeOverwrite $storage (deepCopy .Values.resources)) }}
+{{- end }}
+
+{{/* Findings of checkov that are on purpose, with the reasons: annotations of objects with Pods. */}}
+{{- define "ephor.checkov" -}}
+checkov.io/skip1: CKV_K8S_11=a limit of CPU slows reviews down that an API server waits for
+checkov.io/skip2: CKV_K8S_38=the program is a client of the API server
+{{- end }}

@@ -28,7 +28,7 @@
   }));
   const move = (step) => {
     const visible = articles.filter((article) => !article.hidden);
-    const at = visible.indexOf(document.activeElement);
+    const at = visible.indexOf(document.activeElement.closest("article"));
     const next = visible[at < 0 ? (step > 0 ? 0 : visible.length - 1) : at + step];
     if (next) { next.focus(); next.scrollIntoView({ block: "center" }); }
   };

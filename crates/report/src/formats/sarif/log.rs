@@ -1,0 +1,320 @@
+//! A log of SARIF as code scanning accepts it: rules with all their texts, results the gravest first, none above the limits.
+//!
+//! In: rules by their ids, and results with a rank. Out: the log in one line, as logs are read by programs, and a sentence about what was left
+//! out of it. Semantics: SARIF 2.1.0, and the limits that GitHub documents for uploads ("SARIF support for code scanning", "Troubleshooting SARIF
+//! uploads"): 25,000 results and rules a run, 20 tags a rule, 10 MB compressed. An upload above a limit is refused as a whole.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, Value, json};
+
+use super::message_text::{friendly, message_text};
+use crate::formats::uri::{BASE, Uris};
+use crate::formats::{Document, Level, visible};
+use crate::roots::Roots;
+use crate::run::{Note, Severity};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// Most results of a run.
+const MAX_RESULTS: usize = 25_000;
+/// Most tags of a rule.
+const MAX_TAGS: usize = 20;
+/// Most characters of a description.
+const MAX_DESCRIPTION: usize = 1_024;
+/// Most bytes of a log after gzip; a log of fewer bytes is not compressed to know it.
+const MAX_COMPRESSED: usize = 10_000_000;
+
+/// A rule, as code scanning shows it. Texts that are empty are replaced by those that say the same with less.
+#[derive(Debug, Default)]
+pub(crate) struct Rule {
+    /// A line; else the id.
+    pub title: String,
+    /// What it finds; else the title.
+    pub description: String,
+    /// What its results mean and what to do; else the description.
+    pub help: String,
+    /// Where more is to be read.
+    pub address: Option<String>,
+    /// The level of its results, where they say none.
+    pub level: Option<Level>,
+    /// How much a violation matters.
+    pub severity: Option<Severity>,
+    /// What it is about.
+    pub tags: Vec<String>,
+    /// The kind of its policy.
+    pub kind: String,
+}
+
+/// Where a result stands among all: the smallest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    is_known: bool,
+    level: u8,
+    severity: Reverse<Option<Severity>>,
+}
+
+impl Rank {
+    /// New ones before those of the baseline, then by level, then by severity.
+    pub fn of(is_known: bool, level: Option<Level>, severity: Option<Severity>) -> Rank {
+        let level = match level {
+            Some(Level::Error) => 0,
+            Some(Level::Warning) => 1,
+            Some(Level::Note) => 2,
+            None => 3,
+        };
+        Rank { is_known, level, severity: Reverse(severity) }
+    }
+}
+
+/// A log that is being written.
+pub(crate) struct Log<'r> {
+    /// How files are named.
+    pub uris: Uris<'r>,
+    rules: Vec<Value>,
+    indices: HashMap<String, usize>,
+    results: Vec<(Rank, Value)>,
+}
+
+impl<'r> Log<'r> {
+    /// An empty log of a run in these folders.
+    pub fn new(roots: &'r Roots) -> Log<'r> {
+        Log { uris: Uris(roots), rules: Vec::new(), indices: HashMap::new(), results: Vec::new() }
+    }
+
+    /// The index of a rule, which is described the first time.
+    pub fn rule(&mut self, id: &str, describe: impl FnOnce() -> Rule) -> usize {
+        if let Some(index) = self.indices.get(id) {
+            return *index;
+        }
+        self.rules.push(descriptor(id, describe()));
+        self.indices.insert(id.into(), self.rules.len() - 1);
+        self.rules.len() - 1
+    }
+
+    /// Adds a result.
+    pub fn result(&mut self, rank: Rank, result: Value) {
+        self.results.push((rank, result));
+    }
+
+    /// The log, with what the run could not use.
+    pub fn finish(self, notes: &[Note]) -> Document {
+        self.finish_within(notes, MAX_COMPRESSED)
+    }
+
+    /// The same, of at most this many bytes.
+    fn finish_within(mut self, notes: &[Note], most: usize) -> Document {
+        // Those of one rank stay in the order of the run.
+        self.results.sort_by_key(|(rank, _)| *rank);
+        let all = self.results.len();
+        self.results.truncate(MAX_RESULTS);
+        let mut rules = self.rules;
+        let mut results: Vec<Value> = self.results.into_iter().map(|(_, result)| result).collect();
+        retain_used(&mut rules, &mut results);
+        let mut limit = format!("{MAX_RESULTS} results of a run");
+        loop {
+            let left_out = (results.len() < all).then(|| {
+                format!(
+                    "{} of {all} results are left out of the SARIF log, the least severe ones: code scanning accepts {limit}",
+                    all - results.len()
+                )
+            });
+            let text = text(&rules, &results, notes, left_out.as_deref());
+            let size = compressed(&text, most);
+            if size <= most || results.is_empty() {
+                return Document { text, left_out };
+            }
+            limit = format!("{} MB, compressed", most / 1_000_000);
+            // Results are of about one size.
+            results.truncate(results.len().saturating_mul(most / 100 * 95) / size);
+            retain_used(&mut rules, &mut results);
+        }
+    }
+}
+
+/// Leaves out the rules of results that are left out, if there are any; rules without results stay where all results do.
+fn retain_used(rules: &mut Vec<Value>, results: &mut [Value]) {
+    if rules.len() <= MAX_RESULTS {
+        return;
+    }
+    let index = |result: &Value| result["ruleIndex"].as_u64().and_then(|i| usize::try_from(i).ok());
+    let mut used: Vec<usize> = results.iter().filter_map(index).collect();
+    used.sort_unstable();
+    used.dedup();
+    for result in results.iter_mut() {
+        let new = index(result).and_then(|old| used.binary_search(&old).ok());
+        result["ruleIndex"] = new.into();
+    }
+    *rules = used.iter().filter_map(|at| rules.get(*at).cloned()).collect();
+}
+
+fn text(rules: &[Value], results: &[Value], notes: &[Note], left_out: Option<&str>) -> String {
+    let is_successful = !notes.iter().any(|note| note.is_error);
+    let notification =
+        |level: &str, text: &str| json!({"level": level, "message": {"text": message_text(text)}});
+    let of_note = |note: &Note| notification(if note.is_error { "error" } else { "note" }, &note.text);
+    let notifications: Vec<Value> =
+        left_out.iter().map(|text| notification("warning", text)).chain(notes.iter().map(of_note)).collect();
+    let mut invocation = json!({"executionSuccessful": is_successful});
+    if !notifications.is_empty() {
+        invocation["toolExecutionNotifications"] = notifications.into();
+    }
+    let mut run = json!({
+        "tool": {"driver": {"name": "ephor", "version": env!("CARGO_PKG_VERSION"), "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+    });
+    if results.iter().any(has_base) {
+        // Without an address, so that the log is the same on every machine: who reads it knows its repository.
+        run["originalUriBaseIds"] = json!({BASE: {"description": {"text": "the root of the repository"}}});
+    }
+    run["results"] = results.into();
+    let document = json!({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]});
+    format!("{document}\n")
+}
+
+fn has_base(result: &Value) -> bool {
+    let all =
+        ["locations", "relatedLocations"].into_iter().filter_map(|key| result[key].as_array()).flatten();
+    all.into_iter().any(|location| location["physicalLocation"]["artifactLocation"]["uriBaseId"].is_string())
+}
+
+/// How many bytes a text has for an upload; those of the text, if these are few enough.
+fn compressed(text: &str, most: usize) -> usize {
+    if text.len() <= most {
+        return text.len();
+    }
+    let mut encoder = GzEncoder::new(Counter(0), Compression::default());
+    // Counting does not fail.
+    let _ = encoder.write_all(text.as_bytes());
+    encoder.finish().map_or(text.len(), |counter| counter.0)
+}
+
+/// Counts what is written.
+struct Counter(usize);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The word of a level; a result without one is no violation.
+pub(crate) fn word(level: Option<Level>) -> &'static str {
+    level.map_or("none", Level::word)
+}
+
+/// An id without what a terminal would act on.
+pub(crate) fn visible_id(id: &str) -> String {
+    visible(id, &[])
+}
+
+fn descriptor(id: &str, rule: Rule) -> Value {
+    let id = visible_id(id);
+    let title = first([&rule.title, &id]);
+    let description = first([&rule.description, title]);
+    let help = first([&rule.help, description]);
+    let mut properties = Map::new();
+    let mut tags: Vec<String> = Vec::new();
+    if let Some(severity) = rule.severity {
+        properties.insert("security-severity".into(), score(severity).into());
+        // Code scanning shows the severity of rules with this tag only, and reads the first ten tags.
+        tags.push("security".into());
+    }
+    for tag in rule.tags.iter().map(|tag| visible(tag.trim(), &[])) {
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags.truncate(MAX_TAGS);
+    properties.insert("tags".into(), tags.into());
+    if !rule.kind.is_empty() {
+        properties.insert("policyKind".into(), rule.kind.into());
+    }
+    let mut out = json!({
+        "id": id,
+        "name": friendly(&id),
+        "shortDescription": {"text": message_text(&short(title))},
+        "fullDescription": {"text": message_text(&short(description))},
+        "help": {"text": message_text(help)},
+        "defaultConfiguration": {"level": word(rule.level)},
+        "properties": properties,
+    });
+    if let Some(address) = rule.address {
+        out["helpUri"] = address.into();
+    }
+    out
+}
+
+/// The first text that says something.
+fn first<'t>(texts: [&'t str; 2]) -> &'t str {
+    texts.into_iter().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// As much of a text as a description may have.
+fn short(text: &str) -> Cow<'_, str> {
+    match text.chars().nth(MAX_DESCRIPTION) {
+        None => text.into(),
+        Some(_) => text.chars().take(MAX_DESCRIPTION - 1).chain(['…']).collect(),
+    }
+}
+
+/// What code scanning reads as critical (over 9), high (over 7), medium (over 4) and low.
+fn score(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "9.5",
+        Severity::High => "8.0",
+        Severity::Medium => "5.5",
+        Severity::Low => "3.0",
+        _ => "1.0",
+    }
+}
+
+/// The part of a file that a result is about.
+pub(crate) struct Region<'a> {
+    /// The line, from 1; 0 = the whole file.
+    pub line: usize,
+    /// The column, from 1 in characters; 0 = the whole line.
+    pub column: usize,
+    /// The column behind it.
+    pub end: usize,
+    /// The text of the line, if it is to be shown.
+    pub text: &'a str,
+}
+
+impl Region<'_> {
+    /// The first line.
+    pub fn top() -> Region<'static> {
+        Region { line: 1, column: 0, end: 0, text: "" }
+    }
+}
+
+/// A part of a file.
+pub(crate) fn physical(uris: &Uris<'_>, file: &str, at: &Region<'_>) -> Value {
+    let mut out = json!({"artifactLocation": uris.artifact(file)});
+    if at.line > 0 {
+        let mut region = Map::from_iter([("startLine".to_string(), Value::from(at.line))]);
+        if at.column > 0 {
+            region.insert("startColumn".into(), at.column.into());
+            region.insert("endColumn".into(), at.end.max(at.column + 1).into());
+        }
+        if !at.text.is_empty() {
+            region.insert("snippet".into(), json!({"text": at.text}));
+        }
+        out["region"] = Value::Object(region);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
