@@ -254,7 +254,7 @@ struct Logs {
     /// objects of requests in the audit log, so that `apply -r FILE` runs policies on them; none of Secrets
     #[arg(long, requires = "audit_log")]
     audit_log_objects: bool,
-    /// URL of the OpenTelemetry collector: http://HOST:4318
+    /// URL of the OpenTelemetry collector: http://HOST:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     otlp_endpoint: Option<String>,
 }
