@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 
-use ephor_api::schema::definitions::{GROUPS, definitions};
+use ephor_api::schema::definitions::{GROUPS, definitions, own_definitions};
 use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
@@ -13,7 +13,8 @@ use super::{Error, given};
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
 /// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that has definitions of
-/// these names needs none of them.
+/// these names needs none of them. With --own-group they are those of ephor.dev and policies.ephor.dev: the same kinds in
+/// groups that no webhook of Kyverno is about.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all of them, written to a cluster
@@ -22,12 +23,18 @@ use super::{Error, given};
   # those of one group
   ephor crds wgpolicyk8s.io
 
+  # those of our own groups, for a cluster in which Kyverno denies changes to its own
+  ephor crds --own-group | kubectl apply --server-side -f -
+
   # a file for each, as the Helm chart has them
   ephor crds --directory crds/")]
 pub struct Args {
     /// groups whose definitions are printed (default all)
     #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
     groups: Vec<String>,
+    /// definitions of ephor.dev and policies.ephor.dev
+    #[arg(long, conflicts_with = "groups")]
+    own_group: bool,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
     output: Output,
@@ -50,7 +57,10 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let chosen = |object: &Value| {
         args.groups.is_empty() || args.groups.iter().any(|g| g == object.text_at(&["spec", "group"]))
     };
-    let all: Vec<Value> = definitions().into_iter().filter(chosen).collect();
+    let all: Vec<Value> = match args.own_group {
+        true => own_definitions(),
+        false => definitions().into_iter().filter(chosen).collect(),
+    };
     if let Some(directory) = given(&args.directory) {
         for object in &all {
             let name = object.text_at(&["metadata", "name"]);

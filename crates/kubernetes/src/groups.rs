@@ -2,7 +2,7 @@
 //!
 //! In: names of groups, objects. Out: the same in the other group. Objects of both are the same policies, with one schema; what
 //! reads them sees Kyverno's names alone. They exist because a webhook of Kyverno may refuse writes to its own
-//! groups. Semantics: `docs/own-group.md`.
+//! groups. Semantics: `docs/guides/own-group.md`.
 
 use ephor_value::{Map, Str, Value};
 
