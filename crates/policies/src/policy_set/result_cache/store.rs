@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use highway::{HighwayHash, HighwayHasher, Key};
-use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, Weighter};
 
 use super::{Cached, Plan};
