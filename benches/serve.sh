@@ -14,7 +14,9 @@ data=${EPHOR_CONFORMANCE:-../shared/conformance}
 ephor=${EPHOR_BIN:-target/dist/ephor}
 [ -x "$ephor" ] || cargo build --profile dist --locked
 dir=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
+# Not beside the policies: a change there would be read as one of their folder.
+logs=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir" "$logs"' EXIT
 seconds=${SECONDS_EACH:-10}
 rounds=${ROUNDS:-3}
 
@@ -22,10 +24,10 @@ python3 benches/pool.py "$data" "$dir"
 
 serve() { # POLICIES
     "$ephor" serve --policies "$1" --tls-self-signed "$dir/tls" --listen 127.0.0.1:0 --metrics-listen none \
-        --shutdown-delay 0s --baseline --log-format json 2> "$dir/log" &
+        --shutdown-delay 0s --baseline --log-format json 2> "$logs/log" &
     pid=$!
-    until grep -q '"serving"' "$dir/log"; do kill -0 $pid; done
-    address=$(grep -o '"reviews":"[^"]*"' "$dir/log" | head -1 | cut -d'"' -f4)
+    until grep -q '"serving"' "$logs/log"; do kill -0 $pid; done
+    address=$(grep -o '"reviews":"[^"]*"' "$logs/log" | head -1 | cut -d'"' -f4)
 }
 memory() { awk '/VmRSS/ {print $2 / 1024}' "/proc/$pid/status"; }
 run() { # PATH: requests a second and the 99th percentile in milliseconds

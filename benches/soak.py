@@ -144,22 +144,23 @@ def main():
     args = arguments()
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    dir = pathlib.Path(tempfile.mkdtemp())
+    # What changes beside the policies would be read as a change of their folder.
+    dir, logs = (pathlib.Path(tempfile.mkdtemp()) for _ in range(2))
     server = None
     ends = threading.Event()
     try:
         subprocess.run([sys.executable, str(HERE / "pool.py"), args.data, str(dir)], check=True, stdout=subprocess.DEVNULL)
         policies = dir / "hundred"
         load = Load([varied(line) for line in open(dir / "pool.jsonl")])
-        log = open(dir / "log", "w+")
+        log = open(logs / "log", "w+")
         server = subprocess.Popen([args.ephor, "serve", "--policies", str(policies), "--tls-self-signed", str(dir / "tls"),
             "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--shutdown-delay", "0s", "--log-format", "json",
             "--result-cache-megabytes", str(args.cache), *args.serve.split()], stderr=log)
-        while not (found := re.search(r'"reviews":"([^"]*)"', (dir / "log").read_text())):
+        while not (found := re.search(r'"reviews":"([^"]*)"', (logs / "log").read_text())):
             if server.poll() is not None:
-                sys.exit((dir / "log").read_text())
+                sys.exit((logs / "log").read_text())
             time.sleep(0.05)
-        operation = re.search(r'"operation":"([^"]*)"', (dir / "log").read_text())[1]
+        operation = re.search(r'"operation":"([^"]*)"', (logs / "log").read_text())[1]
         first, failures = memory(server.pid)[0], []
         pace = args.connections / args.rate
         for _ in range(args.connections):
@@ -196,7 +197,8 @@ def main():
         if server:
             server.terminate()
             server.wait(30)
-        shutil.rmtree(dir, ignore_errors=True)
+        for folder in (dir, logs):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 main()
