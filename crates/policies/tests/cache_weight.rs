@@ -65,7 +65,7 @@ spec:
   rules:
   - name: cel
     match: {any: [{resources: {kinds: [Pod]}}]}
-    validate: {cel: {expressions: [{expression: "object.spec.containers.all(c, c.image == 'x')", messageExpression: "object.spec.containers[0].image"}]}}
+    validate: {cel: {expressions: [{expression: "object.spec.containers.all(c, c.image == 'x')", messageExpression: "string(object.spec.containers[0].image)"}]}}
 ---
 apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
@@ -73,7 +73,7 @@ metadata: {name: reviews}
 spec:
   validationActions: [Deny]
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  validations: [{expression: "object.spec.containers.all(c, c.image == 'x')", messageExpression: "object.metadata.annotations.note"}]
+  validations: [{expression: "object.spec.containers.all(c, c.image == 'x')", messageExpression: "string(object.metadata.annotations.note)"}]
 "#;
 
 fn engine(limit: u64) -> Engine {
@@ -102,7 +102,16 @@ fn evaluate(engine: &Engine, requests: std::ops::Range<usize>) -> usize {
         stops: &|_, _| false,
         name: Some("all"),
     };
-    let of = |n| engine.verdicts(&engine.prepare(request(n)), &limits).outcomes.results().count();
+    let of = |n| {
+        let outcomes = engine.verdicts(&engine.prepare(request(n)), &limits).outcomes;
+        // As a server keeps counters of results that requests share: an address for each, and five words.
+        for share in outcomes.shares().iter().filter(|share| share.is_cached) {
+            let results = share.bundle.parts.iter().map(|part| part.results()).sum::<u64>();
+            let counters = vec![0usize; results.try_into().unwrap()].into_boxed_slice();
+            let _ = share.bundle.derived.set(Box::new(([0usize; 3], counters)));
+        }
+        outcomes.results().count()
+    };
     requests.map(of).sum()
 }
 

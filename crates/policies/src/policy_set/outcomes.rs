@@ -13,8 +13,8 @@ use crate::value::footprint;
 
 use super::results::{Outcome, PolicyOutcome};
 
-/// What a caller may derive from each result, and once: an address, and the lists of them.
-const DERIVED: (usize, usize) = (size_of::<usize>(), 96);
+/// What a caller may derive from each result, and once: an address, and what holds them.
+const DERIVED: (usize, usize) = (size_of::<usize>(), 40);
 
 /// Bytes that count as long as they are alive.
 #[derive(Debug)]
