@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Webhooks in front of a real API server.
 
-usage: run.py EPHOR BIN_DIR [fixed|simulator|deploy|serve|live|migrate]...
+usage: run.py EPHOR BIN_DIR [fixed|simulator|deploy|serve|live|migrate|own]...
 
 `fixed` sends requests to a server with fixed answers, which tests the harness itself; `simulator` compares
 `ephor webhook-config --simulate` with the API server on random configurations; `deploy` hands it the manifests of
 `deploy/` and, where there is helm, what the chart makes; `serve` registers `ephor serve` with `ephor webhook-config
 --apply` and sends requests that its policies decide; `live` has a server that takes data of rules from the cluster
-and writes to it; `migrate` migrates what the cluster has, with shadows that `ephor serve` compares. Without a name all are run; `serve` is left out, with a line that says so, by a program that has no
+and writes to it; `migrate` migrates what the cluster has, with shadows that `ephor serve` compares; `own` has policies in groups of our own, where a
+webhook denies changes to Kyverno's. Without a name all are run; `serve` is left out, with a line that says so, by a program that has no
 such command.
 """
 
@@ -28,6 +29,7 @@ from cluster import Cluster  # noqa: E402
 from hooks import Hooks  # noqa: E402
 from live import live  # noqa: E402
 from migrating import migrate as migrated  # noqa: E402
+from own_group import own_group  # noqa: E402
 from policies import POLICIES, SLOW  # noqa: E402
 from serving import Checks, Serve, SlowService, config_map, deployment, pod  # noqa: E402
 
@@ -345,7 +347,7 @@ PATHS = {
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/ephor/horizontalpodautoscalers",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/ephor/networkpolicies",
 }
-PARTS = {"fixed": fixed, "simulator": compare, "deploy": deploy, "serve": serve, "live": live, "migrate": migrated}
+PARTS = {"fixed": fixed, "simulator": compare, "deploy": deploy, "serve": serve, "live": live, "migrate": migrated, "own": own_group}
 
 
 def main():
@@ -363,7 +365,7 @@ def main():
             except Exception:  # the other parts still run
                 traceback.print_exc()
                 checks.failed.append("ended early")
-                if name in ("serve", "live", "migrate"):
+                if name in ("serve", "live", "migrate", "own"):
                     print(cluster.log("serve") if os.path.exists(cluster.path("serve.log")) else "")
             failed |= bool(checks.failed)
             print(f"  {checks.requests} checks, {len(checks.failed)} wrong, {time.monotonic() - begin:.1f} s", flush=True)

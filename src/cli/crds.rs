@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 
-use ephor_api::schema::definitions::{GROUPS, definitions};
+use ephor_api::schema::definitions::{GROUPS, definitions, own_definitions};
 use ephor_api::schema::json_schema::json_schemas;
 use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
@@ -17,7 +17,8 @@ use super::{Error, given};
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
 /// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that has definitions of
-/// these names needs none of them. As JSON schemas they refuse the fields that a cluster drops.
+/// these names needs none of them. As JSON schemas they refuse the fields that a cluster drops. With --own-group they are those of
+/// ephor.dev and policies.ephor.dev: the same kinds in groups that no webhook of Kyverno is about.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all of them, written to a cluster
@@ -25,6 +26,9 @@ use super::{Error, given};
 
   # those of one group
   ephor crds wgpolicyk8s.io
+
+  # those of our own groups, for a cluster in which Kyverno denies changes to its own
+  ephor crds --own-group | kubectl apply --server-side -f -
 
   # a file for each, as the Helm chart has them
   ephor crds --directory crds/
@@ -36,6 +40,9 @@ pub struct Args {
     /// groups whose definitions are printed (default all)
     #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
     groups: Vec<String>,
+    /// definitions of ephor.dev and policies.ephor.dev
+    #[arg(long, conflicts_with = "groups")]
+    own_group: bool,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
     output: Output,
@@ -60,17 +67,19 @@ enum Output {
 pub fn run(args: &Args) -> Result<i32, Error> {
     let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
     if let Some(directory) = given(&args.json_schema) {
+        let mut files = Outputs::default();
         for (file, schema) in json_schemas(is_chosen) {
-            let path = std::path::Path::new(directory).join(file);
-            let named = path.display().to_string();
-            let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            folder.map_err(|cause| Error::Write { path: named.clone(), cause })?;
-            super::write_whole(&named, serde_json::to_string_pretty(&to_serde(&schema))? + "\n")?;
+            let text = serde_json::to_string_pretty(&to_serde(&schema))? + "\n";
+            files.add(&Path::new(directory).join(&file), &file, text)?;
         }
+        files.write()?;
         return Ok(0);
     }
     let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
-    let all: Vec<Value> = definitions().into_iter().filter(chosen).collect();
+    let all: Vec<Value> = match args.own_group {
+        true => own_definitions(),
+        false => definitions().into_iter().filter(chosen).collect(),
+    };
     if let Some(directory) = given(&args.directory) {
         let mut files = Outputs::default();
         for object in &all {

@@ -15,7 +15,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test"]),
     ("Write policies", &["lint", "create", "fix", "migrate", "jp", "cel"]),
     ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
-    ("Operate in a cluster", &["serve", "webhook-config", "crds", "cluster-check"]),
+    ("Operate in a cluster", &["serve", "webhook-config", "crds", "convert", "cluster-check"]),
     ("About the program", &["conformance", "completion", "docs", "help", "version"]),
 ];
 

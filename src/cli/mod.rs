@@ -12,6 +12,7 @@ pub mod cel;
 pub mod cluster_check;
 pub mod completion;
 pub mod conformance;
+pub mod convert;
 pub mod crds;
 pub mod create;
 pub mod diff;
@@ -91,6 +92,7 @@ enum Top {
     ClusterCheck(cluster_check::Args),
     Completion(completion::Args),
     Conformance(conformance::Args),
+    Convert(convert::Args),
     Crds(crds::Args),
     Create(create::Args),
     Diff(Box<diff::Args>),
@@ -186,6 +188,7 @@ fn run(cli: Cli) -> Result<i32, Error> {
         Top::ClusterCheck(args) => cluster_check::run(&args, &global),
         Top::Completion(args) => completion::run(&args),
         Top::Conformance(args) => conformance::run(&args),
+        Top::Convert(args) => convert::run(&args, &global),
         Top::Crds(args) => crds::run(&args),
         Top::Diff(args) => diff::run(&args),
         Top::Create(args) => create::run(args),
@@ -207,7 +210,8 @@ fn run(cli: Cli) -> Result<i32, Error> {
 /// The cluster that the flags mean.
 fn cluster_choice(context: Option<&str>, global: &Global) -> ephor_cluster::Choice {
     let kubeconfig = global.kubeconfig.clone().unwrap_or_default();
-    ephor_cluster::Choice { kubeconfig, context: context.unwrap_or_default().to_string() }
+    let context = context.unwrap_or_default().to_string();
+    ephor_cluster::Choice { kubeconfig, context, ..ephor_cluster::Choice::default() }
 }
 
 /// The only argument of a command.

@@ -16,6 +16,7 @@ use ephor_controllers::reports::{Form, ReportOptions, Subject};
 use ephor_controllers::scan::{self, native::Reported};
 use ephor_controllers::webhooks::Plan;
 use ephor_engine::Status;
+use ephor_kubernetes::groups::Names;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
@@ -104,6 +105,9 @@ struct ClusterOptions {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// policies of the cluster in ephor.dev and policies.ephor.dev instead of kyverno.io and policies.kyverno.io
+    #[arg(long, requires = "kinds")]
+    own_group: bool,
     /// ConfigMap of settings in the cluster
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "kyverno/kyverno", value_parser = namespaced)]
     config_map_name: Namespaced,
@@ -254,7 +258,7 @@ struct Logs {
     /// objects of requests in the audit log, so that `apply -r FILE` runs policies on them; none of Secrets
     #[arg(long, requires = "audit_log")]
     audit_log_objects: bool,
-    /// URL of the OpenTelemetry collector: http://HOST:4318
+    /// URL of the OpenTelemetry collector: http://HOST:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     otlp_endpoint: Option<String>,
 }
@@ -483,11 +487,16 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
     })
 }
 
+/// The names of the groups in which the cluster stores policies.
+fn names(args: &Args) -> Names {
+    if args.cluster.own_group { Names::Own } else { Names::Kyverno }
+}
+
 /// The cluster that the flags select, if any.
 fn cluster(args: &Args, global: &Global) -> Option<Choice> {
     let choice = super::cluster_choice(given(&args.cluster.context), global);
     let is_selected = args.cluster.cluster || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
-    is_selected.then_some(choice)
+    is_selected.then_some(Choice { names: names(args), ..choice })
 }
 
 /// The policies of the cluster that are served.
@@ -529,7 +538,7 @@ fn leading(args: &Args, stored: &Chosen, written: &Wanted) -> Leading {
     let identity = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
     let identity = identity.unwrap_or_else(|_| "ephor".into());
     let account = |flag: &Option<String>| {
-        given(flag).map(|path| Choice { kubeconfig: path.into(), ..Choice::default() })
+        given(flag).map(|path| Choice { kubeconfig: path.into(), names: names(args), ..Choice::default() })
     };
     let (reports, cleanup) =
         (account(&args.stored.reports_kubeconfig), account(&args.stored.cleanup_kubeconfig));

@@ -37,7 +37,13 @@ pub fn start(policies: &Path, more: &[&str]) -> Server {
 
 /// Starts a server on free ports.
 pub fn start_with(policies: &Path, more: &[&str]) -> Server {
+    start_in(policies, more, &[])
+}
+
+/// Starts a server on free ports with variables of the environment.
+pub fn start_in(policies: &Path, more: &[&str], variables: &[(&str, &str)]) -> Server {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ephor"))
+        .envs(variables.iter().copied())
         .args(["serve", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--log-format", "json"])
         .arg("--policies")
         .arg(policies)

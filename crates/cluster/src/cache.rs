@@ -19,9 +19,10 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::document::json::from_serde;
 use crate::kubernetes::Resource;
+use crate::kubernetes::groups::Names;
 use crate::value::Value;
 
-use crate::client::{Cluster, Failure, api_resource, named, path_of};
+use crate::client::{Cluster, Failure, api_resource, named, path_of, stored};
 
 /// The pauses before a watch that breaks is restarted: those of Kubernetes' clients, which grow to 30 s, but 5 s at most, so
 /// that changes are in force soon after an API server is back.
@@ -45,6 +46,7 @@ impl Backoff for Pauses {
 /// The watched objects of a kind.
 struct Watched {
     resource: ApiResource,
+    names: Names,
     store: Store<DynamicObject>,
     /// How often something has changed.
     changes: Arc<AtomicU64>,
@@ -103,7 +105,8 @@ impl Cache {
         let resource = api_resource(r);
         let writer = reflector::store::Writer::<DynamicObject>::new(resource.clone());
         let store = writer.as_reader();
-        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+        let api: Api<DynamicObject> =
+            Api::all_with(cluster.client.clone(), &stored(&resource, cluster.names));
         let events = watcher(api, watcher::Config::default()).backoff(Pauses::default());
         let changes = Arc::new(AtomicU64::new(0));
         let (count, on_change, kind) = (changes.clone(), self.on_change.clone(), resource.clone());
@@ -136,7 +139,7 @@ impl Cache {
             tokio::time::timeout(patience, async { first.wait_until_ready().await.is_ok() }).await
         })?;
         let key = (r.group.to_string(), r.kind.to_string());
-        let watched = Watched { resource, store, changes, task };
+        let watched = Watched { resource, names: cluster.names, store, changes, task };
         if !matches!(listed, Ok(true)) {
             return Err(Failure::other(format!("the {} to watch were not listed in time", r.plural)));
         }
@@ -166,7 +169,7 @@ impl Cache {
             if !namespace.is_empty() {
                 key = key.within(namespace);
             }
-            watched.store.get(&key).map(|object| value(&object, &watched.resource))
+            watched.store.get(&key).map(|object| value(&object, &watched.resource, watched.names))
         })?
     }
 
@@ -189,7 +192,7 @@ impl Cache {
             objects.sort_by(|a, b| {
                 (&a.metadata.namespace, &a.metadata.name).cmp(&(&b.metadata.namespace, &b.metadata.name))
             });
-            objects.iter().map(|object| value(object, &watched.resource)).collect()
+            objects.iter().map(|object| value(object, &watched.resource, watched.names)).collect()
         };
         self.of(group, kind, sorted).unwrap_or_default()
     }
@@ -206,7 +209,8 @@ fn fingerprint(store: &Store<DynamicObject>) -> u64 {
 }
 
 /// An object as rules see it.
-pub(crate) fn value(object: &DynamicObject, resource: &ApiResource) -> Value {
+pub(crate) fn value(object: &DynamicObject, resource: &ApiResource, names: Names) -> Value {
     let found = serde_json::to_value(object).map(from_serde).unwrap_or_default();
+    let found = if names == Names::Own { Names::Kyverno.of_object(&found) } else { found };
     named(&found, &resource.api_version, &resource.kind)
 }

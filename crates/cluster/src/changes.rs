@@ -12,7 +12,7 @@ use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::cache::Pauses;
-use crate::client::{Cluster, Failure, api_resource};
+use crate::client::{Cluster, Failure, api_resource, stored};
 use crate::kubernetes::Resource;
 
 /// An object that has changed.
@@ -74,7 +74,8 @@ impl Changes {
             return Ok(());
         }
         let resource = api_resource(r);
-        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(cluster.client.clone(), &resource);
+        let api: Api<PartialObjectMeta<DynamicObject>> =
+            Api::all_with(cluster.client.clone(), &stored(&resource, cluster.names));
         let mut seen = Seen { resource, on_each: self.on_each.clone(), known: HashMap::new(), listed: None };
         let events = watcher(api, Config::default()).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {

@@ -15,6 +15,7 @@ use kube::{Client, Config};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::document::json;
+use crate::kubernetes::groups::Names;
 use crate::kubernetes::{Kinds, Resource};
 use crate::value::{Map, Value, print};
 
@@ -34,6 +35,8 @@ pub struct Choice {
     pub kubeconfig: String,
     /// A context of it; empty = the current one.
     pub context: String,
+    /// The names under which the cluster stores policies. Callers know them under Kyverno's in any case.
+    pub names: Names,
 }
 
 /// Why a request to the API failed.
@@ -122,6 +125,7 @@ pub struct Cluster {
     /// `None` once it is about to go.
     runtime: Option<tokio::runtime::Runtime>,
     pub(crate) client: Client,
+    pub(crate) names: Names,
     served: Arc<Mutex<Option<Arc<Kinds>>>>,
 }
 
@@ -167,7 +171,7 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
         config.connect_timeout = Some(Duration::from_secs(10));
         Client::try_from(config).map_err(Failure::from)
     })?;
-    Ok(Cluster { runtime: Some(runtime), client, served: Arc::default() })
+    Ok(Cluster { runtime: Some(runtime), client, names: choice.names, served: Arc::default() })
 }
 
 impl Cluster {
@@ -204,10 +208,14 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let text = body.map(print::json).unwrap_or_default();
+        let is_own = self.names == Names::Own;
+        let renamed = is_own.then(|| Names::Own.of_path(path)).flatten();
+        let body = body
+            .map(|body| if is_own { print::json(&Names::Own.of_object(body)) } else { print::json(body) });
+        let text = body.unwrap_or_default();
         let request = Request::builder()
             .method(method)
-            .uri(path)
+            .uri(renamed.as_deref().unwrap_or(path))
             .header("Content-Type", content_type)
             .header("Accept", "application/json")
             .body(text.into_bytes())
@@ -223,7 +231,8 @@ impl Cluster {
             return Ok(Value::Null);
         }
         // What is no JSON, such as `ok`, is text.
-        Ok(json::parse(&text).unwrap_or_else(|_| text.into()))
+        let answer = json::parse(&text).unwrap_or_else(|_| text.into());
+        Ok(if is_own { Names::Kyverno.of_object(&answer) } else { answer })
     }
 
     /// The name of the user of this client.
@@ -494,6 +503,16 @@ pub(crate) fn api_resource(resource: &Resource) -> ApiResource {
         kind: resource.kind.to_string(),
         plural: resource.plural.to_string(),
     }
+}
+
+/// The same as the API server knows it.
+pub(crate) fn stored(resource: &ApiResource, names: Names) -> ApiResource {
+    let mut resource = resource.clone();
+    if let Some(group) = names.of_group(&resource.group) {
+        resource.group = group.into();
+        resource.api_version = format!("{group}/{}", resource.version);
+    }
+    resource
 }
 
 /// The path of objects or of one.

@@ -3,6 +3,7 @@
 //! The preferred version of a group comes first. A group whose server does not answer is skipped.
 
 use crate::kubernetes::Resource;
+use crate::kubernetes::groups::Names;
 use crate::kubernetes::kinds::Subresource;
 use crate::value::{Str, Value};
 
@@ -18,6 +19,12 @@ pub(crate) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
     }
     for group in list(&groups, "groups") {
         let name = group.text_at(&["name"]);
+        let name = match cluster.names {
+            // What Kyverno stores under its own names is not seen.
+            Names::Own if Names::Own.of_group(name).is_some() => continue,
+            Names::Own => Names::Kyverno.of_group(name).unwrap_or(name),
+            Names::Kyverno => name,
+        };
         let preferred = group.text_at(&["preferredVersion", "version"]);
         let others =
             list(group, "versions").iter().map(|v| v.text_at(&["version"])).filter(|v| *v != preferred);

@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use percent_encoding::utf8_percent_encode;
 
 use crate::cache::{Pauses, value};
-use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of};
+use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of, stored};
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
@@ -51,7 +51,8 @@ impl Follower {
     ) -> Result<Follower, Failure> {
         // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
-        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &api_resource(r));
+        let api: Api<DynamicObject> =
+            Api::all_with(cluster.client.clone(), &stored(&api_resource(r), cluster.names));
         Follower::of(cluster, r, api, watcher::Config::default(), see)
     }
 
@@ -70,7 +71,7 @@ impl Follower {
         let selector = format!("metadata.name={name}");
         let escaped = utf8_percent_encode(&selector, SEGMENT);
         cluster.get(&format!("{}?limit=1&fieldSelector={escaped}", path_of(r, namespace, "")))?;
-        let resource = api_resource(r);
+        let resource = stored(&api_resource(r), cluster.names);
         let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), namespace, &resource);
         Follower::of(cluster, r, api, watcher::Config::default().fields(&selector), see)
     }
@@ -82,16 +83,16 @@ impl Follower {
         config: watcher::Config,
         mut see: impl FnMut(Change) + Send + 'static,
     ) -> Result<Follower, Failure> {
-        let resource = api_resource(r);
+        let (resource, names) = (api_resource(r), cluster.names);
         let events = watcher(api, config).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {
             match event {
                 Ok(Event::Init) => see(Change::Begins),
                 Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                    see(Change::Present(value(&object, &resource)));
+                    see(Change::Present(value(&object, &resource, names)));
                 }
                 Ok(Event::InitDone) => see(Change::Complete),
-                Ok(Event::Delete(object)) => see(Change::Gone(value(&object, &resource))),
+                Ok(Event::Delete(object)) => see(Change::Gone(value(&object, &resource, names))),
                 Err(error) => tracing::debug!(kind = resource.kind, %error, "a watch is restarted"),
             }
             std::future::ready(())

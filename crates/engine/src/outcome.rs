@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 
+use crate::admission::BindingResult;
 use crate::ir::rule::RuleKind;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, footprint};
 
 /// The status of a rule's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,6 +91,47 @@ pub(super) fn stock(text: &'static str) -> Str {
 }
 
 impl RuleOutcome {
+    /// Copies what the result shares with the request, and takes spare room from its lists, so that a cache that keeps it keeps
+    /// nothing else alive. Names, and texts of rules that are satisfied or skipped, belong to the policy.
+    pub fn detach(&mut self) {
+        if !matches!(self.status, Status::Pass | Status::Skip) {
+            footprint::detach(&mut self.message);
+        }
+        self.properties.iter_mut().for_each(|(_, value)| footprint::detach(value));
+        footprint::fit(&mut self.properties);
+        footprint::fit(&mut self.exceptions);
+        self.pod_security = self.pod_security.as_ref().map(Value::detached);
+        if let Some(Effect::Bindings(all)) = self.effect.as_deref_mut() {
+            all.iter_mut().for_each(BindingResult::detach);
+            footprint::fit(all);
+        }
+    }
+
+    /// How many bytes it keeps alive on the heap, once it is detached.
+    pub fn footprint(&self) -> usize {
+        let properties = self.properties.iter().map(|(k, v)| footprint::of_own(k) + footprint::of_own(v));
+        let effect = self.effect.as_deref().map_or(0, |effect| {
+            let below = match effect {
+                Effect::Bindings(all) => {
+                    footprint::of_vec(all) + all.iter().map(BindingResult::footprint).sum::<usize>()
+                }
+                Effect::VerifiedImages(images) => images.footprint(),
+                Effect::Patched(value) | Effect::Target(value) => value.footprint(),
+                Effect::Generated(all) => {
+                    footprint::of_vec(all) + all.iter().map(Value::footprint).sum::<usize>()
+                }
+            };
+            size_of::<Effect>() + below
+        });
+        footprint::of_own(&self.rule)
+            + footprint::of_own(&self.message)
+            + footprint::of_vec(&self.properties)
+            + properties.sum::<usize>()
+            + footprint::of_vec(&self.exceptions)
+            + self.pod_security.as_ref().map_or(0, Value::footprint)
+            + effect
+    }
+
     /// A result without properties.
     pub fn new(rule: &Str, kind: RuleKind, status: Status, message: impl Into<Str>) -> RuleOutcome {
         RuleOutcome {

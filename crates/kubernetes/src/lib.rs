@@ -10,6 +10,7 @@ mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod go;
+pub mod groups;
 mod id;
 pub mod kinds;
 pub mod prune;

@@ -25,4 +25,4 @@ pub mod violation;
 
 pub use crate::ir::facts::Severity;
 pub use engine::{Profile, Request, RuleOutcome, Status};
-pub use policy_set::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};
+pub use policy_set::{CacheFigures, Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};

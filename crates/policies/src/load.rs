@@ -19,7 +19,7 @@ use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy, json};
-use crate::kubernetes::Kinds;
+use crate::kubernetes::{Kinds, groups};
 use crate::lower;
 use crate::lower::admission::{Judge, Place};
 use crate::sources::files::SourceText;
@@ -266,13 +266,13 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
                 out.policies.push(*p);
             }
             Item::Exception(e, deprecation) => {
-                out.deprecations.push(deprecation);
+                out.deprecations.extend(Some(deprecation).filter(|d| !d.is_empty()));
                 out.exceptions.push(*e);
             }
             Item::CelException(e) => out.cel_exceptions.push(*e),
             Item::Binding(b) => out.bindings.push(*b),
             Item::Cleanup(c, deprecation) => {
-                out.deprecations.push(deprecation);
+                out.deprecations.extend(Some(deprecation).filter(|d| !d.is_empty()));
                 out.cleanups.push(*c);
             }
             Item::Lowered(all) => out.extend(*all),
@@ -393,7 +393,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
         Ok(documents) => documents
             .into_iter()
             .flat_map(|d| match d {
-                Ok(d) => one(&d, reader),
+                Ok(d) => named(d, reader),
                 Err(e) => vec![Item::Left(Problem {
                     source: e.source.clone(),
                     line: e.line + inner_line(&e).map_or(0, |line| line - 1),
@@ -409,6 +409,19 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
             })
             .collect(),
     }
+}
+
+/// The items of a document; one of our own groups is read as Kyverno's, and is not deprecated.
+fn named(mut d: Document, reader: Reader) -> Vec<Item> {
+    let Some(read) = groups::read(&d.value) else { return one(&d, reader) };
+    d.value = read;
+    let current = |item| match item {
+        Item::Policy(policy, _) => Item::Policy(policy, String::new()),
+        Item::Exception(exception, _) => Item::Exception(exception, String::new()),
+        Item::Cleanup(cleanup, _) => Item::Cleanup(cleanup, String::new()),
+        other => other,
+    };
+    one(&d, reader).into_iter().map(current).collect()
 }
 
 fn one(d: &Document, reader: Reader) -> Vec<Item> {

@@ -15,5 +15,6 @@ mod stages;
 pub mod verdicts;
 
 pub use engine::{Engine, RuleValues};
+pub use result_cache::CacheFigures;
 pub use results::{Outcome, PolicyOutcome};
 pub use set::{PolicyError, PolicySet};

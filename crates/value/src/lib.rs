@@ -19,6 +19,7 @@ mod encoding;
 pub mod environment;
 pub mod fault;
 pub mod file_path;
+pub mod footprint;
 mod identity;
 pub mod image;
 pub mod list;

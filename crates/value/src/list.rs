@@ -58,6 +58,9 @@ fn plain(values: Vec<Value>) -> Arc<Items> {
 }
 
 impl List {
+    /// The bytes of a list besides its items.
+    pub(super) const OWN: usize = super::footprint::shared(size_of::<Items>());
+
     /// A list that array functions do not take for an array.
     pub fn opaque(items: Vec<Value>) -> Self {
         List { items: plain(items), opaque: true }

@@ -28,6 +28,9 @@ impl Clone for Entries {
 }
 
 impl Map {
+    /// The bytes of an object besides its entries. An index, which large objects get at their first lookup, is not in it.
+    pub(super) const OWN: usize = super::footprint::shared(size_of::<Entries>());
+
     /// An empty object.
     pub fn new() -> Self {
         Map::default()

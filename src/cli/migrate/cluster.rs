@@ -47,7 +47,7 @@ pub fn read(choice: &Choice) -> Result<Read, Error> {
 }
 
 /// The objects of a kind; none, where the cluster does not have it.
-fn list(cluster: &Cluster, kinds: &Kinds, group: &str, kind: &str) -> Result<Vec<Value>, Error> {
+pub fn list(cluster: &Cluster, kinds: &Kinds, group: &str, kind: &str) -> Result<Vec<Value>, Error> {
     match kinds.named(kind).find(|resource| &*resource.group == group) {
         Some(resource) => Ok(cluster.list(resource, "")?),
         None => Ok(Vec::new()),
@@ -55,7 +55,7 @@ fn list(cluster: &Cluster, kinds: &Kinds, group: &str, kind: &str) -> Result<Vec
 }
 
 /// Kind, namespace and name as a path.
-fn place(object: &Value) -> String {
+pub fn place(object: &Value) -> String {
     let namespace = object.text_at(&["metadata", "namespace"]);
     let parts = [&object.text_at(&["kind"]).to_lowercase(), namespace, object.text_at(&["metadata", "name"])];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -68,7 +68,7 @@ fn source(object: &Value) -> SourceText {
 }
 
 /// An object as its author wrote it, as far as that is known.
-fn as_written(object: &Value) -> Value {
+pub fn as_written(object: &Value) -> Value {
     let mut out = Map::new();
     for key in ["apiVersion", "kind"] {
         out.insert(key, object.get(key).cloned().unwrap_or_default());

@@ -5,7 +5,7 @@
 
 mod boundary;
 mod carried;
-mod cluster;
+pub mod cluster;
 mod html;
 mod out;
 mod rows;

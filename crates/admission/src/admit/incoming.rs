@@ -4,6 +4,7 @@
 //! of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
 
 use crate::document::json;
+use crate::kubernetes::groups::Names;
 use crate::value::{Map, Str, Value};
 
 /// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has them below others.
@@ -87,9 +88,22 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
             return Err(wrong(key, v));
         }
     }
+    let request = in_kyvernos_group(request);
     let of_review = |key: &str| review.get(key).and_then(Value::as_str).unwrap_or_default().into();
     let uid = request.get("uid").and_then(Value::as_str).unwrap_or_default().into();
     Ok(Incoming { api_version: of_review("apiVersion"), kind: of_review("kind"), uid, request })
+}
+
+/// A request about a policy of our own groups as one about Kyverno's: policies in both are the same to all that reads them.
+fn in_kyvernos_group(request: Map) -> Map {
+    let is_own = ["kind", "requestKind"].into_iter().any(|key| {
+        let group = request.get(key).and_then(|kind| kind.get("group")).and_then(Value::as_str);
+        group.is_some_and(|group| Names::Kyverno.of_group(group).is_some())
+    });
+    if !is_own {
+        return request;
+    }
+    Names::Kyverno.of_object(&Value::Map(request)).as_map().cloned().unwrap_or_default()
 }
 
 /// What JSON calls a value.
@@ -130,6 +144,21 @@ mod tests {
     fn refused(content_type: &str, body: &str) -> (u16, String) {
         let refusal = decode(content_type, body.as_bytes()).unwrap_err();
         (refusal.status, refusal.text)
+    }
+
+    #[test]
+    fn a_request_about_a_policy_of_our_own_group_is_one_about_kyvernos() {
+        let review = |group: &str| {
+            format!(
+                r#"{{"request":{{"uid":"u","kind":{{"group":"{group}","version":"v1","kind":"Policy"}},"object":{{"apiVersion":"{group}/v1","kind":"Policy"}}}}}}"#
+            )
+        };
+        let read = |group: &str| decode("application/json", review(group).as_bytes()).unwrap();
+        let of = read("ephor.dev");
+        assert_eq!(of.text(&["kind", "group"]), "kyverno.io");
+        assert_eq!(of.object("object").text_at(&["apiVersion"]), "kyverno.io/v1");
+        assert_eq!(read("ephor.dev").request, read("kyverno.io").request);
+        assert_eq!(read("example.com").text(&["kind", "group"]), "example.com");
     }
 
     #[test]

@@ -141,6 +141,26 @@ impl Route {
         self.kinds == Kinds::All
     }
 
+    /// The path with placeholders in the place of names: of all paths there are few of these.
+    pub fn template(&self) -> Cow<'static, str> {
+        let phase = match self.phase {
+            Phase::Validate => "/validate",
+            Phase::Mutate => "/mutate",
+        };
+        let fails = match self.fails {
+            Some(true) => "/fail",
+            Some(false) => "/ignore",
+            None => "",
+        };
+        match (&self.kinds, &self.names, &self.namespace) {
+            (Kinds::Named(api), ..) => Cow::Owned(format!("{}/{{names}}", api.prefix)),
+            (_, None, _) if fails.is_empty() => Cow::Borrowed(phase),
+            (_, None, _) => Cow::Owned(format!("{phase}{fails}")),
+            (_, Some(_), None) => Cow::Owned(format!("{phase}{fails}/finegrained/{{name}}")),
+            (_, Some(_), Some(_)) => Cow::Owned(format!("{phase}{fails}/finegrained/{{namespace}}/{{name}}")),
+        }
+    }
+
     /// The one policy with rules that it names: its namespace, if any, and its name.
     pub fn single(&self) -> Option<(Option<&str>, &str)> {
         match (&self.kinds, self.names.as_deref()) {
@@ -184,6 +204,16 @@ mod tests {
         let several = Route::parse("/vpol/b/a/b").and_then(|r| r.names);
         assert_eq!(several, Some(vec!["a".to_string(), "b".to_string()]));
         assert_eq!(Route::parse("/ivpol/mutate/a").map(|r| r.phase), Some(Phase::Mutate));
+        for (path, template) in [
+            ("/validate", "/validate"),
+            ("/mutate/ignore", "/mutate/ignore"),
+            ("/validate/fail/finegrained/a", "/validate/fail/finegrained/{name}"),
+            ("/mutate/fail/finegrained/shop/a", "/mutate/fail/finegrained/{namespace}/{name}"),
+            ("/vpol/a/b", "/vpol/{names}"),
+            ("/ivpol/mutate/a", "/ivpol/mutate/{names}"),
+        ] {
+            assert_eq!(Route::parse(path).map(|r| r.template().into_owned()).as_deref(), Some(template));
+        }
         for nothing in ["/", "/validates", "/validate/", "/validate/maybe", "/mutate/fail/x", "/vpolx/a"] {
             assert_eq!(Route::parse(nothing), None, "{nothing}");
         }

@@ -8,6 +8,7 @@ use super::records;
 use super::reports;
 use super::shape::Object;
 use super::{deprecation, openapi};
+use crate::kubernetes::groups::Names;
 use crate::value::{Map, Value};
 
 /// A kind of objects in a cluster.
@@ -270,6 +271,32 @@ pub fn definitions() -> Vec<Value> {
     DEFINITIONS.iter().map(object).collect()
 }
 
+/// The definitions of our own groups: the same kinds and schemas. Short names begin with `e`, since those of Kyverno may be
+/// in the cluster too, and nothing is deprecated.
+pub fn own_definitions() -> Vec<Value> {
+    let own = DEFINITIONS.iter().filter_map(|d| Some((d, Names::Own.of_group(d.group)?)));
+    own.map(|(definition, group)| {
+        let of = object(definition);
+        let texts_at = |path: &[&str]| of.at(path).and_then(Value::as_list).unwrap_or_default().to_vec();
+        let short = texts_at(&["spec", "names", "shortNames"]);
+        let short = short.iter().filter_map(Value::as_str).map(|name| format!("e{name}").into()).collect();
+        let names = of.at(&["spec", "names"]).cloned().unwrap_or_default();
+        let names = names.with("shortNames", Value::list(short)).with("categories", texts(&["ephor"]));
+        let current = |version: &Value| {
+            let mut members = version.as_map().cloned().unwrap_or_default();
+            ["deprecated", "deprecationWarning"].iter().for_each(|key| drop(members.remove(key)));
+            Value::Map(members)
+        };
+        let versions = texts_at(&["spec", "versions"]).iter().map(current).collect();
+        let spec = of.get("spec").cloned().unwrap_or_default();
+        let spec =
+            spec.with("group", group.into()).with("names", names).with("versions", Value::list(versions));
+        let name = format!("{}.{group}", definition.plural);
+        of.with("metadata", Value::map([("name", Value::from(name))])).with("spec", spec)
+    })
+    .collect()
+}
+
 fn object(definition: &Definition) -> Value {
     let name = format!("{}.{}", definition.plural, definition.group);
     let mut names = vec![
@@ -350,4 +377,29 @@ fn columns(columns: Columns) -> Value {
 
 fn texts(texts: &[&str]) -> Value {
     Value::list(texts.iter().map(|text| Value::from(*text)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn our_own_groups_have_kyvernos_kinds_with_its_schemas_and_nothing_deprecated() {
+        let (all, own) = (definitions(), own_definitions());
+        let of_policies = all.iter().filter(|d| d.text_at(&["spec", "group"]).ends_with("kyverno.io"));
+        assert_eq!(of_policies.clone().count(), own.len());
+        for (kyverno, own) in of_policies.zip(&own) {
+            let at = |d: &Value, path: &[&str]| d.text_at(path).to_string();
+            let name = at(kyverno, &["metadata", "name"]).replace("kyverno.io", "ephor.dev");
+            assert_eq!(at(own, &["metadata", "name"]), name);
+            assert_eq!(at(own, &["spec", "names", "kind"]), at(kyverno, &["spec", "names", "kind"]));
+            let versions = |d: &Value| d.at(&["spec", "versions"]).unwrap().as_list().unwrap().to_vec();
+            for (kyverno, own) in versions(kyverno).iter().zip(&versions(own)) {
+                assert_eq!(own.get("schema"), kyverno.get("schema"), "{name}");
+                assert_eq!(own.get("deprecated"), None, "{name}");
+            }
+        }
+    }
 }

@@ -51,6 +51,14 @@ impl Form {
         }
     }
 
+    /// The form that reports had before they were switched to this one.
+    fn other(self) -> Form {
+        match self {
+            Form::PolicyReports => Form::OpenReports,
+            Form::OpenReports => Form::PolicyReports,
+        }
+    }
+
     fn kind(self, namespace: &str) -> &'static str {
         let [namespaced, whole] = self.kinds();
         if namespace.is_empty() { whole } else { namespaced }
@@ -245,10 +253,45 @@ impl Reports {
         }
         Ok(())
     }
+
+    /// Deletes the reports that this program has written in the other form, which nobody updates any more: programs that
+    /// read both would show old results. Those that another program has written to as well stay. Returns how many it deleted.
+    ///
+    /// # Errors
+    /// Reports cannot be listed, or one cannot be deleted; the others are.
+    pub fn remove_other_form(&self) -> Result<usize, Error> {
+        let kinds = self.cluster.kinds()?;
+        let (group, version) = self.form.other().api();
+        let (mut failed, mut count) = (None, 0);
+        for kind in self.form.other().kinds() {
+            let Some(resource) = kinds.kind(group, version, kind) else { continue };
+            self.cluster.pages(resource, "", &format!("{}={}", OWN.0, OWN.1), &mut |page| {
+                let Page::Next(reports) = page else { return };
+                for report in reports.iter().filter(|report| is_written_here_alone(report)) {
+                    match self.cluster.delete(report) {
+                        Ok(()) => count += 1,
+                        // It is gone, or another program writes it after all.
+                        Err(e) if e.is_not_found() || e.is_conflict() => {}
+                        Err(e) => failed = Some(e),
+                    }
+                }
+            })?;
+        }
+        failed.map_or(Ok(count), |error| Err(error.into()))
+    }
 }
 
 fn is_own(report: &Value) -> bool {
     report.text_at(&["metadata", "labels", OWN.0]) == OWN.1
+}
+
+/// Whether a report about an object was written by this program, and by no other.
+fn is_written_here_alone(report: &Value) -> bool {
+    let managed = report.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
+    is_own(report)
+        && report.text_at(&["scope", "uid"]) == report.text_at(&["metadata", "name"])
+        && !managed.is_empty()
+        && managed.iter().all(|entry| entry.text_at(&["manager"]) == MANAGER)
 }
 
 fn results_of(report: &Value) -> Vec<Value> {
@@ -333,6 +376,26 @@ mod tests {
         let made = written(Form::OpenReports, &scope(), vec![result("a", "pass")]);
         assert_eq!(made.text_at(&["apiVersion"]), "openreports.io/v1alpha1");
         assert_eq!((made.text_at(&["kind"]), made.get("source")), ("Report", Some(&Value::from(""))));
+    }
+
+    #[test]
+    fn a_report_that_another_program_has_written_to_is_not_written_here_alone() {
+        let of = |label: &str, name: &str, managers: &[&str]| {
+            let managers = managers.iter().map(|m| object([("manager", (*m).into())])).collect();
+            let report = written(Form::PolicyReports, &scope(), vec![result("a", "pass")]);
+            let metadata = object([
+                ("name", name.into()),
+                ("labels", object([(OWN.0, label.into())])),
+                ("managedFields", Value::list(managers)),
+            ]);
+            is_written_here_alone(&report.with("metadata", metadata))
+        };
+        assert!(of("kyverno", "u1", &[MANAGER]));
+        assert!(!of("kyverno", "u1", &[MANAGER, "kyverno"]));
+        assert!(!of("kyverno", "u1", &["trivy-operator"]));
+        assert!(!of("kyverno", "u1", &[]));
+        assert!(!of("trivy", "u1", &[MANAGER]));
+        assert!(!of("kyverno", "cluster-summary", &[MANAGER]));
     }
 
     #[test]

@@ -262,6 +262,19 @@ impl Scanner {
         let Some(plan) = self.plan() else { return Ok(Next::Done) };
         let (policies, kinds) = (&plan.policies, self.cluster.kinds()?);
         let mut failed = None;
+        match self.reports.remove_other_form() {
+            Ok(0) => {}
+            Ok(count) => {
+                let (group, _) = self.setup.reports.form.api();
+                tracing::info!(
+                    count,
+                    group,
+                    "reports of the other group, which this program had written, are deleted"
+                );
+            }
+            // Results of now matter more.
+            Err(error) => tracing::warn!(%error, "reports of the other group stay"),
+        }
         self.reports.each(&mut |scope, results| {
             let api_version = scope.text_at(&["apiVersion"]);
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -8,7 +8,7 @@ use crate::native::State;
 use crate::value::{Map, Value};
 
 use super::rights::Rights;
-use super::{Condition, members};
+use super::{Condition, Observed, members};
 
 /// The status of a policy.
 pub(super) fn status(
@@ -16,7 +16,7 @@ pub(super) fn status(
     is_carried: bool,
     native: Option<&State>,
     rights: &Rights,
-    now: &str,
+    at: Observed<'_>,
 ) -> Value {
     let document = &policy.document;
     let spec = document.get("spec").cloned().unwrap_or_default();
@@ -41,7 +41,7 @@ pub(super) fn status(
     conditions.push(Condition { kind: "RBACPermissionsGranted", holds, message });
     let old = document.at(&["status", "conditionStatus"]).cloned().unwrap_or_default();
     let before = old.get("conditions").and_then(Value::as_list).unwrap_or_default();
-    let written = conditions.iter().map(|c| c.written(before, now)).collect();
+    let written = conditions.iter().map(|c| c.written(before, at)).collect();
     let all = Value::map([
         ("conditions", Value::list(written)),
         ("message", "".into()),
@@ -85,4 +85,23 @@ fn targets(variant: &Value) -> Vec<Value> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn each_condition_says_which_generation_of_the_policy_it_is_about() {
+        let written = |at| {
+            let condition = Condition { kind: "WebhookConfigured", holds: true, message: String::new() };
+            condition.written(&[], at)
+        };
+        let known = written(Observed { now: "now", generation: Some(3) });
+        assert_eq!(known.get("observedGeneration"), Some(&Value::Int(3)));
+        assert_eq!(known.get("lastTransitionTime"), Some(&"now".into()));
+        assert_eq!(written(Observed { now: "now", generation: None }).get("observedGeneration"), None);
+    }
 }

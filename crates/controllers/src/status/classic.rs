@@ -6,10 +6,15 @@ use crate::in_use::StoredPolicy;
 use crate::native::State;
 use crate::value::Value;
 
-use super::{Condition, members};
+use super::{Condition, Observed, members};
 
 /// The status of a policy.
-pub(super) fn status(policy: &StoredPolicy, is_carried: bool, native: Option<&State>, now: &str) -> Value {
+pub(super) fn status(
+    policy: &StoredPolicy,
+    is_carried: bool,
+    native: Option<&State>,
+    at: Observed<'_>,
+) -> Value {
     let mut status = members(policy);
     let message = match &policy.problem {
         _ if is_carried => "Ready".to_string(),
@@ -18,7 +23,7 @@ pub(super) fn status(policy: &StoredPolicy, is_carried: bool, native: Option<&St
     };
     let ready = Condition { kind: "Ready", holds: is_carried, message };
     let before = status.get("conditions").and_then(Value::as_list).unwrap_or_default().to_vec();
-    status.insert("conditions", Value::list(vec![ready.written(&before, now)]));
+    status.insert("conditions", Value::list(vec![ready.written(&before, at)]));
     status.remove("ready");
     let computed = computed_rules(&policy.document, Selection::All);
     let is_generated = |rule: &&Value| rule.text_at(&["name"]).starts_with("autogen-");
@@ -54,10 +59,14 @@ mod tests {
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: a}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {spec: {hostNetwork: false}}}}]}}";
 
+    fn at(now: &str, generation: i64) -> Observed<'_> {
+        Observed { now, generation: Some(generation) }
+    }
+
     #[test]
     fn a_policy_is_ready_when_the_webhooks_carry_it_and_counts_its_own_rules() {
         let policy = StoredPolicy { document: yaml_value(POLICY).unwrap(), problem: None };
-        let status = status(&policy, true, None, "2026-01-01T00:00:00Z");
+        let status = status(&policy, true, None, at("2026-01-01T00:00:00Z", 1));
         let [ready] = status.get("conditions").and_then(Value::as_list).unwrap() else { unreachable!() };
         assert_eq!(
             (ready.text_at(&["status"]), ready.text_at(&["reason"]), ready.text_at(&["message"])),
@@ -72,13 +81,30 @@ mod tests {
     #[test]
     fn the_time_of_a_condition_changes_with_its_status_alone() {
         let fresh = StoredPolicy { document: yaml_value(POLICY).unwrap(), problem: None };
-        let first = status(&fresh, true, None, "first");
+        let first = status(&fresh, true, None, at("first", 1));
         let later = StoredPolicy { document: fresh.document.with("status", first.clone()), problem: None };
-        assert_eq!(status(&later, true, None, "second"), first);
+        assert_eq!(status(&later, true, None, at("second", 1)), first);
         let broken = StoredPolicy { problem: Some("a rule does not compile".into()), ..later };
-        let conditions = status(&broken, false, None, "third");
+        let conditions = status(&broken, false, None, at("third", 1));
         let [ready] = conditions.get("conditions").and_then(Value::as_list).unwrap() else { unreachable!() };
         assert_eq!(ready.text_at(&["message"]), "Not Ready: a rule does not compile");
         assert_eq!(ready.text_at(&["lastTransitionTime"]), "third");
+    }
+
+    #[test]
+    fn a_condition_says_which_generation_of_the_policy_it_is_about() {
+        let fresh = StoredPolicy { document: yaml_value(POLICY).unwrap(), problem: None };
+        let of = |status: &Value| {
+            let [ready] = status.get("conditions").and_then(Value::as_list).unwrap() else { unreachable!() };
+            (ready.get("observedGeneration").cloned(), ready.text_at(&["lastTransitionTime"]).to_string())
+        };
+        let first = status(&fresh, true, None, at("first", 1));
+        assert_eq!(of(&first), (Some(Value::Int(1)), "first".to_string()));
+        // A changed policy that is as ready as before has been so since then.
+        let later = StoredPolicy { document: fresh.document.with("status", first), problem: None };
+        let second = status(&later, true, None, at("second", 2));
+        assert_eq!(of(&second), (Some(Value::Int(2)), "first".to_string()));
+        let unknown = status(&fresh, true, None, Observed { now: "first", generation: None });
+        assert_eq!(of(&unknown).0, None);
     }
 }

@@ -11,10 +11,19 @@ mod rights;
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::StoredPolicy;
 use crate::native::State;
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 use crate::webhooks::MANAGER;
 
 pub use rights::Rights;
+
+/// When a status is written, and of which form of the policy.
+#[derive(Clone, Copy, Debug)]
+struct Observed<'o> {
+    /// The moment.
+    now: &'o str,
+    /// `metadata.generation`: clients compare it with `observedGeneration` to see whether the status is of the latest change.
+    generation: Option<i64>,
+}
 
 /// A condition of a status.
 struct Condition {
@@ -25,20 +34,23 @@ struct Condition {
 
 impl Condition {
     /// As it is written; the time is that of the condition before, if that said the same.
-    fn written(&self, before: &[Value], now: &str) -> Value {
+    fn written(&self, before: &[Value], at: Observed<'_>) -> Value {
         let status = if self.holds { "True" } else { "False" };
         let before = before.iter().find(|c| c.text_at(&["type"]) == self.kind);
         let since = before
             .filter(|c| c.text_at(&["status"]) == status)
             .map(|c| c.text_at(&["lastTransitionTime"]))
             .filter(|time| !time.is_empty());
-        Value::map([
-            ("lastTransitionTime", since.unwrap_or(now).into()),
-            ("message", (&*self.message).into()),
-            ("reason", if self.holds { "Succeeded" } else { "Failed" }.into()),
-            ("status", status.into()),
-            ("type", self.kind.into()),
-        ])
+        let generation = at.generation.map(|generation| ("observedGeneration", Value::Int(generation)));
+        let members = [
+            Some(("lastTransitionTime", since.unwrap_or(at.now).into())),
+            Some(("message", (&*self.message).into())),
+            generation,
+            Some(("reason", if self.holds { "Succeeded" } else { "Failed" }.into())),
+            Some(("status", status.into())),
+            Some(("type", self.kind.into())),
+        ];
+        Value::Map(members.into_iter().flatten().map(|(key, value)| (Str::from(key), value)).collect())
     }
 }
 
@@ -56,10 +68,12 @@ pub fn write(
 ) -> Result<(), Failure> {
     let document = &policy.document;
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let generation = document.at(&["metadata", "generation"]).and_then(Value::as_int);
+    let at = Observed { now: &now, generation };
     let status = match document.text_at(&["kind"]) {
-        "ClusterPolicy" | "Policy" => classic::status(policy, is_carried, native, &now),
+        "ClusterPolicy" | "Policy" => classic::status(policy, is_carried, native, at),
         kind if kind.ends_with("Policy") && !policy.is_scheduled() => {
-            cel::status(policy, is_carried, native, rights, &now)
+            cel::status(policy, is_carried, native, rights, at)
         }
         _ => return Ok(()),
     };

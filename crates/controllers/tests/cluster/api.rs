@@ -55,7 +55,7 @@ const CORE: [Resource; 4] = [
     ("namespaces", "Namespace", false),
 ];
 
-const RESOURCES: [(&str, &[Resource]); 7] = [
+const RESOURCES: [(&str, &[Resource]); 8] = [
     (
         "/apis/admissionregistration.k8s.io/v1",
         &[
@@ -71,6 +71,10 @@ const RESOURCES: [(&str, &[Resource]); 7] = [
     (
         "/apis/wgpolicyk8s.io/v1alpha2",
         &[("policyreports", "PolicyReport", true), ("clusterpolicyreports", "ClusterPolicyReport", false)],
+    ),
+    (
+        "/apis/openreports.io/v1alpha1",
+        &[("reports", "Report", true), ("clusterreports", "ClusterReport", false)],
     ),
     ("/apis/coordination.k8s.io/v1", &[("leases", "Lease", true)]),
     ("/apis/kyverno.io/v1", &[("clusterpolicies", "ClusterPolicy", false)]),

@@ -51,6 +51,10 @@ struct Replica {
 
 impl Replica {
     fn start(cluster: &Arc<Cluster>, policies: &str, reported: Reported) -> Replica {
+        Replica::writing(Form::PolicyReports, cluster, policies, reported)
+    }
+
+    fn writing(form: Form, cluster: &Arc<Cluster>, policies: &str, reported: Reported) -> Replica {
         let in_use = Arc::new(Mutex::new(state(policies)));
         let of = in_use.clone();
         let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.lock().unwrap().clone() });
@@ -58,7 +62,7 @@ impl Replica {
         let setup = Setup {
             interval: Duration::from_secs(3600),
             native: reported,
-            reports: Form::PolicyReports.into(),
+            reports: form.into(),
             journal: Some(journal),
         };
         let queue = Arc::new(ephor_controllers::scan::queue());
@@ -228,6 +232,28 @@ fn results_that_differ_in_time_alone_are_not_written() {
     assert!(reports.update(&scope, &|_| at(2, "fail")).unwrap());
     assert!(reports.update(&scope, &|_| Vec::new()).unwrap());
     assert_eq!(api.below("/apis/wgpolicyk8s.io/"), Vec::<Value>::new());
+}
+
+#[test]
+fn reports_of_the_other_group_go_when_this_program_alone_has_written_them() {
+    let api = Api::start();
+    let map = config_map(&api, "{}");
+    let uid = map.text_at(&["metadata", "uid"]);
+    let path = |name: &str| format!("/apis/wgpolicyk8s.io/v1alpha2/namespaces/shop/policyreports/{name}");
+    let put = |name: &str, managers: &str| {
+        let report = format!(
+            "{{apiVersion: wgpolicyk8s.io/v1alpha2, kind: PolicyReport, metadata: {{name: {name}, namespace: shop, labels: {{app.kubernetes.io/managed-by: kyverno}}, managedFields: {managers}}}, scope: {{apiVersion: v1, kind: ConfigMap, namespace: shop, name: cart, uid: {name}}}, results: [{{source: kyverno, policy: p, rule: team, result: pass}}]}}"
+        );
+        api.put(&path(name), &yaml_value(&report).unwrap());
+    };
+    put(uid, "[{manager: ephor}]");
+    put("shared", "[{manager: ephor}, {manager: reports-controller}]");
+    put("foreign", "[{manager: reports-controller}]");
+    let _replica = Replica::writing(Form::OpenReports, &api.cluster, &policy("p", "team", ""), NONE);
+    until("the old one is gone", || api.object(&path(uid)).is_none());
+    let new = format!("/apis/openreports.io/v1alpha1/namespaces/shop/reports/{uid}");
+    until("the new one is there", || entries(&api, &new) == ["p team fail"]);
+    assert!(["shared", "foreign"].into_iter().all(|name| api.object(&path(name)).is_some()));
 }
 
 #[test]

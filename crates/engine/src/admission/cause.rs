@@ -1,6 +1,6 @@
 //! Causes of a denial, as `status.details.causes` of an answer has them.
 
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Str, Value, footprint};
 
 /// A cause. What is empty is not sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,18 @@ impl Cause {
     pub fn of(v: &Value) -> Cause {
         let text = |key: &str| v.text_at(&[key]);
         Cause { reason: text("reason").into(), message: text("message").into(), field: text("field").into() }
+    }
+
+    /// Copies what the cause shares with others, and takes spare room from its text.
+    pub(super) fn detach(&mut self) {
+        footprint::detach(&mut self.reason);
+        footprint::detach(&mut self.field);
+        footprint::fit_text(&mut self.message);
+    }
+
+    /// How many bytes it keeps alive on the heap, once it is detached.
+    pub(super) fn footprint(&self) -> usize {
+        footprint::of_own(&self.reason) + footprint::of_own(&self.field) + self.message.capacity()
     }
 
     /// The cause as JSON.

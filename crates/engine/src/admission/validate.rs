@@ -12,10 +12,10 @@ use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::{kind_object, resource_object};
 use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value, budget};
+use crate::value::{Map, Str, Value, budget, footprint};
 
 use super::bound::{BoundPolicy, Run, Step, steps};
-use super::{Answer, ClusterView, Denial, Review, converted};
+use super::{Answer, Cause, ClusterView, Denial, Review, converted};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
@@ -56,17 +56,56 @@ pub struct Evaluated {
 }
 
 impl BindingResult {
-    /// How many bytes it needs besides itself, roughly.
-    pub fn bytes(&self) -> usize {
+    /// Copies what the result shares with the request, and takes spare room from its lists and texts.
+    pub fn detach(&mut self) {
         match self {
-            BindingResult::Misconfigured(_, text) => text.len(),
-            BindingResult::Denied(denial) => size_of::<Denial>() + 2 * denial.message.len(),
+            BindingResult::Misconfigured(_, text) => footprint::fit_text(text),
+            BindingResult::Denied(denial) => {
+                footprint::fit_text(&mut denial.message);
+                denial.details = denial.details.detached();
+                denial.causes.iter_mut().for_each(Cause::detach);
+                footprint::fit(&mut denial.causes);
+            }
+            BindingResult::Evaluated(_, of) => {
+                of.annotations.iter_mut().for_each(|(_, text)| footprint::fit_text(text));
+                of.broken_annotations.iter_mut().for_each(footprint::fit_text);
+                of.decisions.iter_mut().for_each(|(_, decision)| match decision {
+                    Decision::Fail(text) | Decision::Deny(text, _) => footprint::fit_text(text),
+                });
+                footprint::fit(&mut of.annotations);
+                footprint::fit(&mut of.broken_annotations);
+                footprint::fit(&mut of.decisions);
+            }
+        }
+    }
+
+    /// How many bytes it keeps alive on the heap, once it is detached.
+    pub fn footprint(&self) -> usize {
+        match self {
+            BindingResult::Misconfigured(_, text) => text.capacity(),
+            BindingResult::Denied(denial) => {
+                let Denial { reason, message, details, causes, .. } = &**denial;
+                let texts = causes.iter().map(Cause::footprint).sum::<usize>();
+                size_of::<Denial>()
+                    + footprint::of_own(reason)
+                    + message.capacity()
+                    + details.footprint()
+                    + footprint::of_vec(causes)
+                    + texts
+            }
             BindingResult::Evaluated(_, of) => {
                 let texts = of.annotations.iter().map(|(_, text)| text).chain(&of.broken_annotations);
                 let decisions = of.decisions.iter().map(|(_, decision)| match decision {
-                    Decision::Fail(text) | Decision::Deny(text, _) => size_of::<Decision>() + text.len(),
+                    Decision::Fail(text) => text.capacity(),
+                    Decision::Deny(text, reason) => text.capacity() + footprint::of_own(reason),
                 });
-                texts.map(|text| text.len() + 2 * size_of::<Str>()).sum::<usize>() + decisions.sum::<usize>()
+                let keys = of.annotations.iter().map(|(key, _)| footprint::of_own(key)).sum::<usize>();
+                footprint::of_vec(&of.annotations)
+                    + footprint::of_vec(&of.broken_annotations)
+                    + footprint::of_vec(&of.decisions)
+                    + keys
+                    + texts.map(String::capacity).sum::<usize>()
+                    + decisions.sum::<usize>()
             }
         }
     }

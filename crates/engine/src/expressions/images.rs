@@ -18,7 +18,7 @@ use crate::ir::image_validation::ImageValidation;
 use crate::ir::pod_security::pod_spec_path;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::run::MatchedRule;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, footprint};
 
 use super::inquiry::{AttestorValue, Inquiry, matches};
 use super::{
@@ -33,6 +33,15 @@ pub struct VerifiedImages {
     pub required: Vec<String>,
     /// Images that it checked, and whether an attestor verified them.
     pub images: BTreeMap<String, bool>,
+}
+
+impl VerifiedImages {
+    /// How many bytes it keeps alive on the heap; nodes of its map are estimated.
+    pub fn footprint(&self) -> usize {
+        let names = self.required.iter().map(String::capacity).sum::<usize>();
+        let images = self.images.keys().map(|image| image.capacity() + 2 * size_of::<(String, bool)>());
+        footprint::of_vec(&self.required) + names + images.sum::<usize>()
+    }
 }
 
 /// What is evaluated.

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use crate::api::schema::{is_served, kinds as policy_kinds};
 use crate::document::{self, Document, Duplicates, LoadError, split};
 use crate::ir::json;
-use crate::kubernetes::{Kinds, Types};
+use crate::kubernetes::{Kinds, Types, groups};
 use crate::load::{Reader, argument_for, is_about_policies};
 use crate::sources::files::SourceText;
 use crate::sources::kustomize::Patches;
@@ -111,7 +111,11 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
         Ok(documents) => {
             for document in documents {
                 match document {
-                    Ok(document) => of_document(cx, &file, &document, &mut out),
+                    Ok(mut document) => {
+                        // Policies of our own groups are Kyverno's to all checks.
+                        document.value = groups::read(&document.value).unwrap_or(document.value);
+                        of_document(cx, &file, &document, &mut out);
+                    }
                     Err(error) => {
                         let parts = split::split(&source.text).unwrap_or_default();
                         let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);

@@ -347,3 +347,29 @@ fn a_server_knows_which_targets_of_generate_rules_have_namespaces() {
         )
     );
 }
+
+#[test]
+fn policies_of_our_own_groups_are_kyvernos_and_not_deprecated() {
+    let own = |text: &str| text.replace("kyverno.io/", "ephor.dev/");
+    let cel = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: v}\nspec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}, validations: [{expression: 'true'}]}\n";
+    let exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: shop}\nspec: {exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Pod]}}]}}\n";
+    let cleanup = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec: {schedule: '* * * * *', match: {any: [{resources: {kinds: [Pod]}}]}}\n";
+    let all = [&policy("p"), cel, exception, cleanup].join("---\n");
+    assert!(own(&all).contains("policies.ephor.dev/v1"));
+    for reader in [Reader::Command, Reader::Server] {
+        let (kyverno, own) = (load(reader, &[&all]), load(reader, &[&own(&all)]));
+        assert_eq!(problems(&own), Vec::<String>::new());
+        assert_eq!(names(&own), ["p", "v"]);
+        assert_eq!((own.exceptions.len(), own.cleanups.len()), (1, 1));
+        let lowered = |of: &Policies| -> Vec<_> { of.policies.iter().map(|p| p.policy.clone()).collect() };
+        assert_eq!(lowered(&own), lowered(&kyverno));
+        assert!(!kyverno.deprecations.is_empty());
+        assert_eq!(own.deprecations, Vec::<String>::new());
+    }
+    let listed = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {}",
+        own(&policy("p")).trim_end().replace('\n', "\n  ")
+    );
+    assert_eq!(names(&command(&listed)), ["p"]);
+    assert_eq!(names(&server(&listed)), ["p"]);
+}

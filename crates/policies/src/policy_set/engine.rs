@@ -18,7 +18,7 @@ use crate::matching::index::Slot;
 use crate::value::{Str, Value};
 use crate::{document, functions};
 
-use super::result_cache::ResultCache;
+use super::result_cache::{CacheFigures, ResultCache};
 use super::results::Outcome;
 use super::set::{PolicyError, PolicySet};
 
@@ -106,7 +106,7 @@ impl Engine {
         self
     }
 
-    /// With a result cache for verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none.
+    /// With a result cache for verdicts on requests that a server has sent, of at most so many bytes; 0 = none.
     /// Requests must be built with the engine's profile and functions. Nothing is cached with values for rules.
     #[must_use]
     pub fn with_result_cache(mut self, bytes: u64) -> Engine {
@@ -139,6 +139,11 @@ impl Engine {
             is_valued: self.is_valued,
             result_cache: None,
         }
+    }
+
+    /// What the result cache holds and what became of it; `None` = there is none.
+    pub fn cache_figures(&self) -> Option<CacheFigures> {
+        self.result_cache.as_ref().map(ResultCache::figures)
     }
 
     /// What rules look up.

@@ -1,16 +1,41 @@
 //! Results of policies in parts that may be shared with other requests.
+//!
+//! What the result cache keeps shares nothing with a request ([`Part::detach`]), and is charged to the cache as long as anything
+//! holds it ([`Charge`]).
 
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::RuleOutcome;
-use crate::engine::outcome::Effect;
 use crate::ir::Policy;
+use crate::value::footprint;
 
 use super::results::{Outcome, PolicyOutcome};
 
-/// What an allocation costs besides its contents, and an entry that leads to it.
-const ALLOCATION: usize = 32;
+/// What a caller may derive from each result, and once: an address, and what holds them.
+const DERIVED: (usize, usize) = (size_of::<usize>(), 40);
+
+/// Bytes that count as long as they are alive.
+#[derive(Debug)]
+pub struct Charge {
+    alive: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Charge {
+    fn new(alive: &Arc<AtomicU64>, bytes: usize) -> Charge {
+        let bytes = bytes as u64;
+        alive.fetch_add(bytes, Ordering::Relaxed);
+        Charge { alive: alive.clone(), bytes }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
 
 /// Results of some policies, each with its position among all.
 #[derive(Debug, Default)]
@@ -19,6 +44,8 @@ pub struct Part {
     pub policies: Vec<(u32, PolicyOutcome)>,
     /// Whether rules that may match were skipped.
     pub is_partial: bool,
+    /// What it costs the result cache, once that has it.
+    charge: OnceLock<Charge>,
 }
 
 impl Part {
@@ -27,23 +54,33 @@ impl Part {
         self.policies.iter().map(|(_, p)| p.rules.len() as u64).sum()
     }
 
-    /// How many bytes it needs, roughly.
-    pub(super) fn bytes(&self) -> usize {
-        let of_result = |r: &RuleOutcome| {
-            let properties: usize =
-                r.properties.iter().map(|(k, v)| k.len() + v.len() + 2 * ALLOCATION).sum();
-            // What Pod Security found repeats the message in parts.
-            let found = if r.pod_security.is_some() { 8 * r.message.len() } else { 0 };
-            let bindings = match r.effect.as_deref() {
-                Some(Effect::Bindings(all)) => all.iter().map(|b| size_of_val(b) + b.bytes()).sum::<usize>(),
-                _ => 0,
-            };
-            size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found + bindings
-        };
+    /// Copies what the results share with the request, and takes spare room from all lists.
+    pub(super) fn detach(&mut self) {
+        for (_, policy) in &mut self.policies {
+            policy.rules.iter_mut().for_each(RuleOutcome::detach);
+            footprint::fit(&mut policy.rules);
+            policy.object = policy.object.as_ref().map(crate::value::Value::detached);
+            policy.failure.iter_mut().for_each(footprint::fit_text);
+        }
+        footprint::fit(&mut self.policies);
+    }
+
+    /// How many bytes it keeps alive on the heap, once it is detached and shared.
+    pub(super) fn footprint(&self) -> usize {
         let of_policy = |(_, p): &(u32, PolicyOutcome)| {
-            size_of::<(u32, PolicyOutcome)>() + ALLOCATION + p.rules.iter().map(of_result).sum::<usize>()
+            footprint::of_vec(&p.rules)
+                + p.rules.iter().map(RuleOutcome::footprint).sum::<usize>()
+                + p.object.as_ref().map_or(0, crate::value::Value::footprint)
+                + p.failure.as_ref().map_or(0, String::capacity)
         };
-        size_of::<Part>() + 4 * ALLOCATION + self.policies.iter().map(of_policy).sum::<usize>()
+        footprint::shared(size_of::<Part>())
+            + footprint::of_vec(&self.policies)
+            + self.policies.iter().map(of_policy).sum::<usize>()
+    }
+
+    /// What it costs, which is charged from now on.
+    pub(super) fn charge(&self, alive: &Arc<AtomicU64>) -> u64 {
+        self.charge.get_or_init(|| Charge::new(alive, self.footprint())).bytes
     }
 }
 
@@ -56,6 +93,8 @@ pub struct Bundle {
     pub cached: u64,
     /// What a caller has derived from them, for requests that share them.
     pub derived: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// What it costs the result cache besides its parts, once that has it.
+    charge: OnceLock<Charge>,
 }
 
 impl Bundle {
@@ -64,11 +103,21 @@ impl Bundle {
         Bundle { parts: vec![Arc::new(part)], ..Bundle::default() }
     }
 
-    /// How many bytes it needs besides its parts, roughly, with what is derived from it.
-    pub(super) fn bytes(&self) -> usize {
+    /// How many bytes it keeps alive on the heap besides its parts, with what may be derived from it.
+    pub(super) fn footprint(&self) -> usize {
         let results: u64 = self.parts.iter().map(|part| part.results()).sum();
-        let derived = usize::try_from(results).unwrap_or_default() * size_of::<usize>();
-        size_of::<Bundle>() + 6 * ALLOCATION + self.parts.len() * size_of::<usize>() + derived
+        let derived = usize::try_from(results).unwrap_or_default() * DERIVED.0 + DERIVED.1;
+        footprint::shared(size_of::<Bundle>()) + footprint::of_vec(&self.parts) + derived
+    }
+
+    /// What it costs besides its parts, which is charged from now on.
+    pub(super) fn charge(&self, alive: &Arc<AtomicU64>) -> u64 {
+        self.charge.get_or_init(|| Charge::new(alive, self.footprint())).bytes
+    }
+
+    /// Takes spare room from its list.
+    pub(super) fn fit(&mut self) {
+        footprint::fit(&mut self.parts);
     }
 
     /// Adds results, unless there is nothing in them.
@@ -140,7 +189,7 @@ impl From<Outcome> for Outcomes {
     fn from(outcome: Outcome) -> Outcomes {
         let mut all = Outcomes::default();
         let policies = (0..).zip(outcome.policies).collect();
-        all.push(Arc::new(Bundle::of(Part { policies, is_partial: false })), false);
+        all.push(Arc::new(Bundle::of(Part { policies, ..Part::default() })), false);
         all
     }
 }

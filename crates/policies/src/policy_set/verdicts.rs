@@ -137,11 +137,14 @@ impl Engine {
                 continue;
             }
             let left = out.left.len();
-            let make = || Arc::new(self.bundle(&group.members, digests, evaluation, &mut out.left));
+            let is_kept = place.is_some();
+            let make = || Arc::new(self.bundle(&group.members, digests, evaluation, is_kept, &mut out.left));
             let (bundle, is_untracked) = untracked::during(make);
             if let Some((result_cache, place)) = place {
                 let is_cacheable = !is_untracked && out.left.len() == left;
                 group.needs.missed(is_cacheable);
+                let results = bundle.parts.iter().map(|part| part.results()).sum::<u64>();
+                result_cache.missed(results.saturating_sub(bundle.cached));
                 if is_cacheable {
                     result_cache.store_bundle(place, &bundle);
                 }
@@ -161,12 +164,14 @@ impl Engine {
         Some((result_cache, result_cache.place(digest, name)?))
     }
 
-    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already.
+    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already. `is_kept`: all of
+    /// them together may be stored.
     fn bundle(
         &self,
         members: &[Member],
         digests: &Digests,
         evaluation: &Evaluation<'_>,
+        is_kept: bool,
         left: &mut Vec<Arc<Policy>>,
     ) -> Bundle {
         let mut out = Bundle::default();
@@ -182,8 +187,11 @@ impl Engine {
                 continue;
             }
             let before = left.len();
-            let make = || Arc::new((evaluation.part)(&member.slots, left));
-            let (part, is_untracked) = untracked::during(make);
+            let (mut part, is_untracked) = untracked::during(|| (evaluation.part)(&member.slots, left));
+            if is_kept || place.is_some() {
+                part.detach();
+            }
+            let part = Arc::new(part);
             if let Some((result_cache, place)) = place {
                 let is_cacheable = !is_untracked && left.len() == before;
                 member.needs.missed(is_cacheable);
@@ -193,6 +201,7 @@ impl Engine {
             }
             out.push(part);
         }
+        out.fit();
         out
     }
 

@@ -25,7 +25,7 @@ use super::intake::Taken;
 use super::policies::Snapshot;
 use super::shadows;
 use super::threads::Done;
-use super::traces::Parent;
+use super::traces::{Failed, Parent, Requested};
 
 /// How long results that no answer waits for may take.
 const LATER: Duration = Duration::from_secs(30);
@@ -42,8 +42,6 @@ pub struct Job {
     pub path: String,
     /// `Content-Type`.
     pub content_type: String,
-    /// The trace that it belongs to.
-    pub parent: Option<Parent>,
     /// When it came.
     pub began: Instant,
     /// When its answer is due.
@@ -95,12 +93,12 @@ struct Review {
     outcome: AtomicU8,
 }
 
-/// Answers a review.
+/// Answers a review; `parent` = the trace that it belongs to, if spans are recorded.
 ///
 /// # Errors
 /// It is none, or nothing could be answered in time.
-pub async fn answer(state: &Arc<State>, job: Job) -> Result<Response, Undecodable> {
-    let Job { route, path, content_type, parent, began, due, body, running } = job;
+pub async fn answer(state: &Arc<State>, job: Job, parent: Option<Parent>) -> Result<Response, Undecodable> {
+    let Job { route, path, content_type, began, due, body, running } = job;
     let snapshot = state.store.current();
     let slow = snapshot.pace.is_slow() || body.bytes.len() > LARGE;
     let review = Arc::new(Review {
@@ -138,7 +136,7 @@ async fn late(state: &State, review: Option<Arc<Review>>) -> Result<Response, Un
     };
     let written = move || {
         let decision = review.snapshot.gate.late(&review.route);
-        review.finish(&incoming, decision)
+        review.finish(&incoming, decision, Some(Failed::Late))
     };
     // Also what only writes may wait for a disk.
     match state.threads.run(true, Instant::now() + WRITING, written).await {
@@ -154,15 +152,15 @@ impl Review {
         if Instant::now() >= self.due && self.outcome.load(Ordering::Acquire) == LATE {
             return Err(late());
         }
-        let mut decision = self.decide(&incoming);
+        let (mut decision, failed) = self.decide(&incoming);
         self.take_work(&incoming, &mut decision);
         if self.outcome.swap(DECIDED, Ordering::AcqRel) == LATE {
             return Err(late());
         }
-        Ok(self.finish(&incoming, decision))
+        Ok(self.finish(&incoming, decision, failed))
     }
 
-    fn decide(&self, incoming: &Incoming) -> Decision {
+    fn decide(&self, incoming: &Incoming) -> (Decision, Option<Failed>) {
         let Review { snapshot, route, due, .. } = self;
         let began = Instant::now();
         let is_own = self.state.work.get().is_some_and(|intake| intake.is_own(incoming));
@@ -170,6 +168,7 @@ impl Review {
         let answer = AssertUnwindSafe(answer);
         let decision = catch_unwind(answer);
         snapshot.pace.note(began.elapsed());
+        let failed = decision.is_err().then_some(Failed::Fault);
         let decision = decision.unwrap_or_else(|_| Decision {
             answer: Answer::denied("internal error: the evaluation ended in a fault of the program"),
             ..Decision::default()
@@ -177,7 +176,7 @@ impl Review {
         if let Some(unknown) = &decision.unknown {
             self.state.note_unknown(&self.path, route, unknown);
         }
-        decision
+        (decision, failed)
     }
 
     /// Writes down the work that an allowed request causes; one that must not go through without it is refused.
@@ -196,7 +195,7 @@ impl Review {
     }
 
     /// Writes down a decision, and answers.
-    fn finish(&self, incoming: &Arc<Incoming>, decision: Decision) -> Response {
+    fn finish(&self, incoming: &Arc<Incoming>, decision: Decision, failed: Option<Failed>) -> Response {
         let Review { state, snapshot, route, path, began, .. } = self;
         let took = began.elapsed().as_secs_f64();
         let webhook = match route.phase {
@@ -212,7 +211,10 @@ impl Review {
         denials::log(path, incoming, &decision);
         tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
         if let (Some(tracer), Some(parent)) = (&state.tracer, &self.parent) {
-            tracer.offer(path, parent, *began, incoming, &decision);
+            let template = route.template();
+            let route = Some(template.as_ref());
+            let requested = Requested { path, route, method: "POST", parent, began: *began };
+            tracer.decided(&requested, incoming, &decision, failed);
         }
         if let Some(reporter) = &state.reporter {
             reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());

@@ -19,8 +19,8 @@ use super::metrics::{Metrics, operation, origin, policy_type, rule_type};
 /// The counters of results that requests share.
 struct Counted {
     families: Arc<Families>,
-    /// One for each result that is counted.
-    counters: Vec<IntCounter>,
+    /// One for each result that is counted, without spare room: the result cache has counted an address for each result.
+    counters: Box<[IntCounter]>,
     results: u64,
 }
 
@@ -42,7 +42,9 @@ impl Metrics {
             }
             let results = bundle.parts.iter().map(|part| part.results()).sum();
             self.cache_hits.inc_by(results);
-            let _ = bundle.derived.set(Box::new(Counted { families: families.clone(), counters, results }));
+            let counted =
+                Counted { families: families.clone(), counters: counters.into_boxed_slice(), results };
+            let _ = bundle.derived.set(Box::new(counted));
         }
     }
 }

@@ -51,6 +51,9 @@ pub enum Error {
     /// There is a Secret and no cluster.
     #[error("the certificate is in a Secret, and there is no cluster")]
     NoCluster,
+    /// Traces have no address that can be used.
+    #[error(transparent)]
+    Traces(#[from] super::traces::BuildError),
     /// The cluster does not answer, or discovery fails.
     #[error(transparent)]
     Cluster(#[from] crate::cluster::Failure),

@@ -33,7 +33,7 @@ use super::refusals::{self, Refusals};
 use super::reports::Reporter;
 use super::threads::Threads;
 use super::tls::Certificates;
-use super::traces::{self, Tracer};
+use super::traces::{self, Requested, Tracer};
 
 /// The timeout of an API server that sends none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -198,6 +198,7 @@ async fn metrics(Shared(state): Shared<App>) -> Response {
     let (arriving, bytes) = state.intake.now();
     state.metrics.arriving.set(i64::try_from(arriving).unwrap_or(i64::MAX));
     state.metrics.buffered.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    state.metrics.memory(&state.store.current());
     ([(header::CONTENT_TYPE, kind)], state.metrics.text()).into_response()
 }
 
@@ -236,8 +237,10 @@ async fn review(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let answered = match accepted(&state, &method, &uri, &headers, body).await {
-        Ok(job) => answering::answer(&state, job).await,
+    let began = Instant::now();
+    let parent = state.tracer.as_ref().map(|_| traces::parent(&headers));
+    let answered = match accepted(&state, &method, &uri, &headers, body, began).await {
+        Ok(job) => answering::answer(&state, job, parent.clone()).await,
         Err(refusal) => Err(refusal),
     };
     let mut response = answered.unwrap_or_else(|refusal| {
@@ -246,6 +249,12 @@ async fn review(
             state.metrics.shed.inc();
         }
         state.refusals.note(refusals::reason(&refusal), *status, text, uri.path());
+        if let (Some(tracer), Some(parent)) = (&state.tracer, &parent) {
+            let route = Route::parse(uri.path()).map(|route| route.template());
+            let (path, method) = (uri.path(), method.as_str());
+            let requested = Requested { path, route: route.as_deref(), method, parent, began };
+            tracer.refused(&requested, &refusal);
+        }
         plain(*status, text)
     });
     if state.shutting_down.load(Ordering::Relaxed) {
@@ -262,6 +271,7 @@ async fn accepted(
     uri: &Uri,
     headers: &HeaderMap,
     body: Body,
+    began: Instant,
 ) -> Result<Job, Undecodable> {
     let route = Route::parse(uri.path()).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
     let is_known = state.store.current().gate.unknown(&route).is_none();
@@ -269,7 +279,6 @@ async fn accepted(
     if *method != Method::POST {
         return Err(Undecodable::new(405, "reviews are sent with POST"));
     }
-    let began = Instant::now();
     let due = began + timeout(uri).saturating_sub(state.limits.margin);
     let body = state.intake.read(headers, body, due).await?;
     let place = state.running.clone().try_acquire_owned();
@@ -280,7 +289,6 @@ async fn accepted(
         route,
         path: uri.path().to_string(),
         content_type: content_type(headers).to_string(),
-        parent: state.tracer.as_ref().map(|_| traces::parent(headers)),
         began,
         due,
         body,

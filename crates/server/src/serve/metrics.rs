@@ -10,17 +10,30 @@ use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Regi
 use crate::admit::{Decision, Incoming, Route};
 use crate::engine::RuleOutcome;
 use crate::ir::Policy;
+use crate::policy_set::CacheFigures;
 
 use crate::settings::metrics::Exposure;
 
 use super::catalog::{Catalog, Description};
 use super::families::{Families, OTHER};
+use super::memory;
 use super::policies::Snapshot;
 use super::reports::Counters;
 
 /// How many paths that name policies may be labels, and how long they may be.
 const MOST_PATHS: usize = 256;
 const LONGEST_PATH: usize = 1024;
+
+/// What the result cache holds, and what became of it.
+struct CacheMetrics {
+    entries: IntGauge,
+    bytes: IntGauge,
+    limit: IntGauge,
+    misses: IntCounter,
+    evictions: IntCounter,
+    /// The snapshot and the figures of its cache that were counted last: a cache begins with its policies.
+    counted: Mutex<(u64, CacheFigures)>,
+}
 
 /// All metrics.
 pub struct Metrics {
@@ -51,6 +64,8 @@ pub struct Metrics {
     pub spans_dropped: IntCounter,
     /// Results that came from the result cache.
     pub(super) cache_hits: IntCounter,
+    cache: CacheMetrics,
+    resident: IntGauge,
     /// Decisions of policies with shadows.
     pub(super) shadows: IntCounterVec,
     reloads: IntCounterVec,
@@ -115,6 +130,30 @@ impl Metrics {
         )?;
         let cache_hits =
             all.counter("ephor_result_cache_hits_total", "Rule results found in the result cache.")?;
+        let cache = CacheMetrics {
+            entries: all.gauge("ephor_result_cache_entries", "Entries of the result cache.")?,
+            bytes: all.gauge(
+                "ephor_result_cache_bytes",
+                "Bytes that the entries of the result cache keep alive, with their table.",
+            )?,
+            limit: all.gauge(
+                "ephor_result_cache_limit_bytes",
+                "The limit of these bytes, set by --result-cache-megabytes.",
+            )?,
+            misses: all.counter(
+                "ephor_result_cache_misses_total",
+                "Rule results that were looked up in the result cache and evaluated because they were not there.",
+            )?,
+            evictions: all.counter(
+                "ephor_result_cache_evictions_total",
+                "Entries that the result cache has removed to stay within its limit.",
+            )?,
+            counted: Mutex::default(),
+        };
+        let resident = all.gauge(
+            "ephor_process_resident_memory_bytes",
+            "Resident memory of the process; 0 where the system does not say.",
+        )?;
         let shadows = all.counters(
             "ephor_shadow_decisions_total",
             "Requests for which a policy and its shadow in audit mode were compared: `same`, `weaker` when only the policy is violated, `stricter` when only the shadow is.",
@@ -151,6 +190,8 @@ impl Metrics {
             reporting,
             spans_dropped,
             cache_hits,
+            cache,
+            resident,
             shadows,
             reloads,
             problems,
@@ -226,6 +267,22 @@ impl Metrics {
                 families.rules.set(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"], 1);
             }
         }
+    }
+
+    /// Sets the metrics about memory, those of the result cache from a snapshot.
+    pub fn memory(&self, snapshot: &Snapshot) {
+        let gauge = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.resident.set(gauge(memory::resident().unwrap_or_default()));
+        let now = snapshot.gate.engine().cache_figures().unwrap_or_default();
+        let cache = &self.cache;
+        cache.entries.set(gauge(now.entries));
+        cache.bytes.set(gauge(now.bytes));
+        cache.limit.set(gauge(now.limit));
+        let mut counted = cache.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = if counted.0 == snapshot.generation { counted.1 } else { CacheFigures::default() };
+        cache.misses.inc_by(now.misses.saturating_sub(before.misses));
+        cache.evictions.inc_by(now.evictions.saturating_sub(before.evictions));
+        *counted = (snapshot.generation, now);
     }
 
     /// All metrics as text.

@@ -17,6 +17,7 @@ mod intake;
 pub mod listener;
 pub mod live;
 pub mod loaded;
+mod memory;
 pub mod metrics;
 mod operation;
 pub mod pace;
@@ -147,7 +148,7 @@ pub struct Settings {
     pub pull_secrets: Vec<String>,
     /// The size of the result cache in bytes, roughly; 0 = no cache.
     pub result_cache: u64,
-    /// The address of an OpenTelemetry collector.
+    /// The address of an OpenTelemetry collector; `None` = that of the environment, if any.
     pub collector: Option<String>,
     /// Certificates.
     pub tls: Tls,
@@ -179,6 +180,7 @@ pub struct Addresses {
 /// # Errors
 /// An address is in use, or certificates cannot be read.
 pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), Error> {
+    memory::without_huge_pages();
     let runtime = threads::reading()?;
     let done = runtime.block_on(async {
         let (end, ends) = channel::channel(false);
@@ -257,7 +259,7 @@ pub async fn until(
     let writes = wanted.reports || wanted.events;
     let reporter = scanner.as_ref().filter(|_| writes);
     let reporter = reporter.map(|of| Reporter::start(of.clone(), &wanted, metrics.reporting.clone()));
-    let tracer = settings.collector.as_ref().map(|url| Tracer::start(url, metrics.spans_dropped.clone()));
+    let tracer = Tracer::start(settings.collector.as_deref(), &metrics.spans_dropped)?;
     let others = Others { audit, reporter, tracer, certificates: certificates.clone() };
     let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
     let state = Arc::new(state);

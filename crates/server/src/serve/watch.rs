@@ -3,7 +3,7 @@
 //! The operating system reports changes; as not every file system does, everything is also checked from time to
 //! time. Many changes in a row are read once, when they pause.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -32,8 +32,10 @@ fn changes<'p>(
     paths: impl Iterator<Item = &'p Path>,
 ) -> (mpsc::Receiver<()>, Option<notify::RecommendedWatcher>) {
     let (sender, receiver) = mpsc::channel(1);
+    let paths: Vec<&Path> = paths.collect();
+    let concerned = Concerned::by(&paths);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        if event.is_ok_and(|e| !e.kind.is_access()) {
+        if event.is_ok_and(|e| !e.kind.is_access() && concerned.with(&e)) {
             // One that is not received yet stands for this one too.
             let _ = sender.try_send(());
         }
@@ -48,6 +50,34 @@ fn changes<'p>(
         let _ = watcher.watch(above, RecursiveMode::NonRecursive);
     }
     (receiver, Some(watcher))
+}
+
+/// Which changes are about the watched paths: the folder above one is watched too, and has more in it.
+struct Concerned {
+    /// Watched folders.
+    folders: Vec<PathBuf>,
+    /// Folders with a watched file, or with one that does not exist yet: links in them may lead to it.
+    around: Vec<PathBuf>,
+}
+
+impl Concerned {
+    fn by(paths: &[&Path]) -> Concerned {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let (folders, files): (Vec<&Path>, Vec<&Path>) = paths.iter().partition(|path| path.is_dir());
+        let above = |path: &&Path| whole(path).parent().map(Path::to_owned);
+        Concerned {
+            folders: folders.into_iter().map(whole).collect(),
+            around: files.iter().filter_map(above).collect(),
+        }
+    }
+
+    fn with(&self, event: &notify::Event) -> bool {
+        let is_about = |path: &PathBuf| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            self.folders.iter().chain(&self.around).any(|of| path.starts_with(of) || of.starts_with(&path))
+        };
+        event.paths.is_empty() || event.paths.iter().any(is_about)
+    }
 }
 
 /// Waits for a change and until changes pause, or for the time after which everything is checked.
@@ -177,4 +207,22 @@ pub fn certificates(certificates: Arc<Certificates>, tls: Tls, pair: Pair) -> Jo
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('|')).collect();
     lines.join(" ").replace("[<nil>: Internal error: ", "").trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_beside_a_folder_of_policies_is_no_change_of_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (folder, file) = (dir.path().join("policies"), dir.path().join("tls").join("tls.crt"));
+        std::fs::create_dir(&folder).expect("a folder");
+        let concerned = Concerned::by(&[&folder, &file]);
+        let of = |path: &Path| concerned.with(&notify::Event::default().add_path(path.to_owned()));
+        assert!(of(&folder.join("a.yaml")) && of(&folder) && of(dir.path()));
+        assert!(!of(&dir.path().join("log")));
+        // A Secret is mounted as links: what they lead to changes.
+        assert!(of(&dir.path().join("tls").join("..data")));
+    }
 }

@@ -6,6 +6,7 @@ use crate::document;
 use crate::inputs::ReadError;
 use crate::ir::cel_exception::CelException;
 use crate::ir::{Exception, Policy};
+use crate::kubernetes::groups;
 use crate::load;
 use crate::policy_set::PolicySet;
 use crate::sources::files::SourceText;
@@ -87,7 +88,7 @@ pub fn read(path: &str) -> Result<Exceptions, ExceptionsError> {
         .flatten()
         .flatten()
         .filter(|d| !d.value.is_null())
-        .find_map(|d| load::unserved(&d.value))
+        .find_map(|d| load::unserved(&groups::read(&d.value).unwrap_or_else(|| d.value.clone())))
     {
         return Err(ExceptionsError::Load(text));
     }

@@ -36,14 +36,30 @@ use store::Store;
 pub struct ResultCache {
     store: Store,
     ids: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// What a result cache holds now, and what became of it so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheFigures {
+    /// How many entries there are.
+    pub entries: u64,
+    /// The bytes that they keep alive, with their table.
+    pub bytes: u64,
+    /// The limit of these.
+    pub limit: u64,
+    /// How many entries had to go.
+    pub evictions: u64,
+    /// How many results were looked up and had to be computed.
+    pub misses: u64,
 }
 
 /// Cached results.
 #[derive(Clone)]
 enum Cached {
-    /// With the bytes that it needs besides what is cached by itself.
+    /// With what it weighs.
     Bundle(Arc<Bundle>, #[cfg_attr(not(feature = "result-cache"), expect(dead_code))] u64),
-    Part(Arc<Part>),
+    Part(Arc<Part>, #[cfg_attr(not(feature = "result-cache"), expect(dead_code))] u64),
 }
 
 /// What the results of all groups of a plan depend on.
@@ -60,9 +76,13 @@ thread_local! {
 }
 
 impl ResultCache {
-    /// A cache for results of at most so many bytes, roughly; none in a build without the feature `result-cache`.
+    /// A cache for results of at most so many bytes; none in a build without the feature `result-cache`.
     pub fn new(bytes: u64) -> Option<ResultCache> {
-        Store::new(bytes).map(|store| ResultCache { store, ids: AtomicU64::new(1) })
+        Store::new(bytes).map(|store| ResultCache {
+            store,
+            ids: AtomicU64::new(1),
+            misses: AtomicU64::new(0),
+        })
     }
 
     /// Removes all results.
@@ -144,23 +164,39 @@ impl ResultCache {
 
     /// Stores the results of a group.
     pub(super) fn store_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
-        // The size of a shared part is divided among all holders but the cache, which may drop it at any time.
-        let own = |part: &Arc<Part>| part.bytes() / Arc::strong_count(part).saturating_sub(1).max(1);
-        let bytes = bundle.bytes() + bundle.parts.iter().map(own).sum::<usize>();
-        self.store.insert(place, Cached::Bundle(bundle.clone(), bytes as u64));
+        let alive = self.store.alive();
+        // What a shared part weighs is divided among all holders but the cache, which may drop it at any time.
+        let own = |part: &Arc<Part>| {
+            let holders = Arc::strong_count(part).saturating_sub(1).max(1);
+            part.charge(alive) / holders as u64
+        };
+        let bytes = bundle.charge(alive) + bundle.parts.iter().map(own).sum::<u64>();
+        self.store.insert(place, Cached::Bundle(bundle.clone(), bytes));
     }
 
     /// The results of a policy at a place.
     pub(super) fn part(&self, place: u128) -> Option<Arc<Part>> {
         match self.store.get(place) {
-            Some(Cached::Part(part)) => Some(part),
+            Some(Cached::Part(part, _)) => Some(part),
             _ => None,
         }
     }
 
     /// Stores the results of a policy.
     pub(super) fn store_part(&self, place: u128, part: &Arc<Part>) {
-        self.store.insert(place, Cached::Part(part.clone()));
+        let bytes = part.charge(self.store.alive());
+        self.store.insert(place, Cached::Part(part.clone(), bytes));
+    }
+
+    /// Counts results that were looked up and had to be computed.
+    pub(super) fn missed(&self, results: u64) {
+        self.misses.fetch_add(results, Ordering::Relaxed);
+    }
+
+    /// What the cache holds now, and what became of it so far.
+    pub(super) fn figures(&self) -> CacheFigures {
+        let [entries, bytes, limit, evictions] = self.store.figures();
+        CacheFigures { entries, bytes, limit, evictions, misses: self.misses.load(Ordering::Relaxed) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store of a build without the feature `result-cache`: there is none.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::{Cached, Plan};
 use crate::kubernetes::Kinds;
@@ -33,6 +34,14 @@ impl Store {
     }
 
     pub fn insert(&self, _: u128, _: Cached) {
+        match *self {}
+    }
+
+    pub fn alive(&self) -> &Arc<AtomicU64> {
+        match *self {}
+    }
+
+    pub fn figures(&self) -> [u64; 4] {
         match *self {}
     }
 

@@ -1,14 +1,17 @@
 //! The entries of the result cache, shared by threads.
 //!
 //! In: keys that are hashes, and entries. Out: the entries that fit into the limit; which one goes first is up to `quick_cache`.
+//! Entries share parts, so what the cache keeps alive is not the sum of what each entry weighs: it is counted apart, part
+//! by part ([`Store::alive`]), and the cache's own capacity follows it ([`Store::balance`]).
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use highway::{HighwayHash, HighwayHasher, Key};
-use quick_cache::Weighter;
-use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, Weighter};
 
 use super::{Cached, Plan};
 use crate::kubernetes::Kinds;
@@ -18,15 +21,24 @@ use crate::value::Str;
 /// How many lists of rules are prepared at a time.
 const PLANS: usize = 256;
 
-/// The estimated size of an entry in bytes, which sets the initial capacity.
-const EACH: u64 = 1024;
+/// The estimated size of an entry in bytes, which sets how many entries there is room for at first.
+const EACH: u64 = 4096;
+
+/// After so many new entries the capacity is looked at again.
+const OFTEN: u64 = 32;
 
 /// See the module page.
 pub struct Store {
     key: Key,
     /// By kind, since positions of rules are among those for a kind.
     plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
-    known: Cache<u128, Cached, Weight, BuildHasherDefault<Identity>, DefaultLifecycle<u128, Cached>>,
+    known: Cache<u128, Cached, Weight, BuildHasherDefault<Identity>, Evictions>,
+    /// The limit of what entries keep alive, with the table of entries.
+    limit: u64,
+    /// The bytes that they keep alive.
+    alive: Arc<AtomicU64>,
+    stored: AtomicU64,
+    evicted: Arc<AtomicU64>,
     /// The kinds of the cluster that results were computed with.
     kinds: ArcSwapOption<(Arc<Kinds>, u64)>,
 }
@@ -38,13 +50,56 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// A store for entries of at most so many bytes, roughly.
+    /// A store for entries of at most so many bytes.
     pub fn new(bytes: u64) -> Option<Store> {
         let key = Key([(); 4].map(|()| rand::random()));
         let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
-        let known =
-            Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), DefaultLifecycle::default());
-        Some(Store { key, plans: Cache::new(PLANS), known, kinds: ArcSwapOption::empty() })
+        let evicted: Arc<AtomicU64> = Arc::default();
+        let counts = Evictions(evicted.clone());
+        let known = Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), counts);
+        Some(Store {
+            key,
+            plans: Cache::new(PLANS),
+            known,
+            limit: bytes,
+            alive: Arc::default(),
+            stored: AtomicU64::new(0),
+            evicted,
+            kinds: ArcSwapOption::empty(),
+        })
+    }
+
+    /// The bytes that entries keep alive: whoever holds a part that has been stored is in it.
+    pub fn alive(&self) -> &Arc<AtomicU64> {
+        &self.alive
+    }
+
+    /// Entries, the bytes that they keep alive with their table, the limit of these, and how many entries had to go.
+    pub fn figures(&self) -> [u64; 4] {
+        let entries = self.known.len() as u64;
+        [entries, self.bytes(), self.limit, self.evicted.load(Ordering::Relaxed)]
+    }
+
+    fn bytes(&self) -> u64 {
+        self.alive.load(Ordering::Relaxed).saturating_add(self.known.memory_used().total() as u64)
+    }
+
+    /// Lets the capacity follow what is alive: entries weigh what they share by the number of those that share it, which is
+    /// wrong once some of them are gone.
+    fn balance(&self) {
+        let (bytes, capacity) = (self.bytes(), self.known.capacity());
+        let weight = self.known.weight();
+        let wanted = if bytes > self.limit {
+            // As much less as there is too much, of what the entries weigh now.
+            scaled(weight.min(capacity), self.limit, bytes)
+        } else if bytes < self.limit / 16 * 15 && weight > capacity / 16 * 15 {
+            capacity.saturating_add(self.limit / 64).min(self.limit)
+        } else {
+            return;
+        };
+        if wanted != capacity {
+            self.known.set_capacity(wanted.max(1));
+        }
     }
 
     /// The hash of bytes under the store's random key.
@@ -71,6 +126,9 @@ impl Store {
     /// Stores an entry.
     pub fn insert(&self, key: u128, entry: Cached) {
         self.known.insert(key, entry);
+        if self.stored.fetch_add(1, Ordering::Relaxed) % OFTEN == OFTEN - 1 {
+            self.balance();
+        }
     }
 
     /// Removes all entries.
@@ -87,6 +145,26 @@ impl Store {
     /// Notes that results are computed with these kinds from now on.
     pub fn begin_era(&self, kinds: &Arc<Kinds>, era: u64) {
         self.kinds.store(Some(Arc::new((kinds.clone(), era))));
+    }
+}
+
+/// `n` of so many parts in the whole.
+fn scaled(n: u64, parts: u64, whole: u64) -> u64 {
+    let scaled = u128::from(n) * u128::from(parts) / u128::from(whole.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Counts the entries that had to go.
+#[derive(Clone)]
+struct Evictions(Arc<AtomicU64>);
+
+impl Lifecycle<u128, Cached> for Evictions {
+    /// What has gone is freed when the cache is not locked any more.
+    type RequestState = Vec<Cached>;
+
+    fn on_evict(&self, gone: &mut Vec<Cached>, _: u128, entry: Cached) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        gone.push(entry);
     }
 }
 
@@ -114,8 +192,7 @@ struct Weight;
 impl Weighter<u128, Cached> for Weight {
     fn weight(&self, _: &u128, cached: &Cached) -> u64 {
         match cached {
-            Cached::Bundle(_, bytes) => *bytes,
-            Cached::Part(part) => part.bytes() as u64,
+            Cached::Bundle(_, bytes) | Cached::Part(_, bytes) => *bytes,
         }
     }
 }
