@@ -14,7 +14,7 @@ data=${EPHOR_CONFORMANCE:-../shared/conformance}
 ephor=${EPHOR_BIN:-target/dist/ephor}
 [ -x "$ephor" ] || cargo build --profile dist --locked
 dir=$(mktemp -d)
-# Not beside the policies: a change there would be read as one of their folder.
+# Not next to the policies: a change there would be read as one of their folder.
 logs=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir" "$logs"' EXIT
 seconds=${SECONDS_EACH:-10}

@@ -144,7 +144,7 @@ def main():
     args = arguments()
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    # What changes beside the policies would be read as a change of their folder.
+    # What changes next to the policies would be read as a change of their folder.
     dir, logs = (pathlib.Path(tempfile.mkdtemp()) for _ in range(2))
     server = None
     ends = threading.Event()

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 32;
 /// How many names are shown of what a patch removed.
 const SHOWN: usize = 5;
 
-/// What mutations of a policy did to an object that nobody asked for: items that a merge removed, and patches without effect.
+/// What mutations of a policy did to an object that their policy does not say: items that a merge removed, and patches without effect.
 pub fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let mut current = before;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_variants_are_told_from_others() {
+    fn errors_of_variants_differ_from_others() {
         let text = "type mismatch: unexpected type name \"Object.metadata\", expected \"Object.spec.template.metadata\"";
         assert!(of_error(text).is_some());
         assert!(of_error("unexpected type name \"Object.spec\", expected \"Object\"").is_none());

@@ -254,7 +254,7 @@ impl Reports {
         Ok(())
     }
 
-    /// Deletes the reports that this program has written in the other form, which nobody updates any more: programs that
+    /// Deletes the reports that this program has written in the other form, which are updated no more: programs that
     /// read both would show old results. Those that another program has written to as well stay. Returns how many it deleted.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Results of policies in parts that may be shared with other requests.
 //!
-//! What the result cache keeps shares nothing with a request ([`Part::detach`]), and is charged to the cache as long as anything
+//! What the result cache keeps shares nothing with a request ([`Part::detach`]), and counts in the cache as long as anything
 //! holds it ([`Charge`]).
 
 use std::any::Any;
@@ -78,7 +78,7 @@ impl Part {
             + self.policies.iter().map(of_policy).sum::<usize>()
     }
 
-    /// What it costs, which is charged from now on.
+    /// What it costs, which counts from now on.
     pub(super) fn charge(&self, alive: &Arc<AtomicU64>) -> u64 {
         self.charge.get_or_init(|| Charge::new(alive, self.footprint())).bytes
     }
@@ -110,7 +110,7 @@ impl Bundle {
         footprint::shared(size_of::<Bundle>()) + footprint::of_vec(&self.parts) + derived
     }
 
-    /// What it costs besides its parts, which is charged from now on.
+    /// What it costs in addition to its parts, which counts from now on.
     pub(super) fn charge(&self, alive: &Arc<AtomicU64>) -> u64 {
         self.charge.get_or_init(|| Charge::new(alive, self.footprint())).bytes
     }

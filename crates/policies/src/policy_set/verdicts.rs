@@ -137,8 +137,9 @@ impl Engine {
                 continue;
             }
             let left = out.left.len();
-            let is_kept = place.is_some();
-            let make = || Arc::new(self.bundle(&group.members, digests, evaluation, is_kept, &mut out.left));
+            let is_retained = place.is_some();
+            let make =
+                || Arc::new(self.bundle(&group.members, digests, evaluation, is_retained, &mut out.left));
             let (bundle, is_untracked) = untracked::during(make);
             if let Some((result_cache, place)) = place {
                 let is_cacheable = !is_untracked && out.left.len() == left;
@@ -164,14 +165,14 @@ impl Engine {
         Some((result_cache, result_cache.place(digest, name)?))
     }
 
-    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already. `is_kept`: all of
+    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already. `is_retained`: all of
     /// them together may be stored.
     fn bundle(
         &self,
         members: &[Member],
         digests: &Digests,
         evaluation: &Evaluation<'_>,
-        is_kept: bool,
+        is_retained: bool,
         left: &mut Vec<Arc<Policy>>,
     ) -> Bundle {
         let mut out = Bundle::default();
@@ -188,7 +189,7 @@ impl Engine {
             }
             let before = left.len();
             let (mut part, is_untracked) = untracked::during(|| (evaluation.part)(&member.slots, left));
-            if is_kept || place.is_some() {
+            if is_retained || place.is_some() {
                 part.detach();
             }
             let part = Arc::new(part);

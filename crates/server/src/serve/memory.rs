@@ -1,4 +1,4 @@
-//! The memory of the process: what it holds, and what it asks the system for.
+//! The memory of the process: what it holds, and what it requests from the system.
 //!
 //! In: nothing. Out: the resident memory as the system counts it. Semantics: `docs/serve.md`, "Memory".
 

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_beside_a_folder_of_policies_is_no_change_of_it() {
+    fn what_changes_next_to_a_folder_of_policies_is_no_change_of_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let (folder, file) = (dir.path().join("policies"), dir.path().join("tls").join("tls.crt"));
         std::fs::create_dir(&folder).expect("a folder");

@@ -69,7 +69,7 @@ impl Store {
         })
     }
 
-    /// The bytes that entries keep alive: whoever holds a part that has been stored is in it.
+    /// The bytes that entries keep alive: every holder of a part that has been stored is in it.
     pub fn alive(&self) -> &Arc<AtomicU64> {
         &self.alive
     }

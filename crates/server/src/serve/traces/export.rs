@@ -101,7 +101,7 @@ impl Environment {
     }
 }
 
-/// What takes spans; `None` = nobody wants them.
+/// What takes spans; `None` = none are exported.
 ///
 /// # Errors
 /// The address is none.
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_wants_spans_without_an_address_or_when_the_environment_disables_them() {
+    fn no_spans_are_exported_without_an_address_or_when_the_environment_disables_them() {
         let dropped = IntCounter::new("dropped", "d").expect("a counter");
         let is_wanted = |endpoint, all: &[(&str, &str)]| {
             processor(endpoint, &environment(all), &dropped).expect("an address").is_some()
