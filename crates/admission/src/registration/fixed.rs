@@ -1,8 +1,9 @@
 //! The webhook configurations that do not depend on which policies there are: for policies themselves, exceptions, global
 //! context entries, and labels that say how long objects live.
 //!
-//! In: the options, and which kinds are served. Out: validating configurations. Names, rules and failure policies are Kyverno's
-//! (`docs/cluster.md`, "Webhook configurations"); its webhooks that change nothing are not registered.
+//! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure policies are Kyverno's
+//! (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks, which change nothing, are there under Kyverno's names
+//! alone: tools that look for all that a Kyverno installation has find them.
 
 use crate::value::{Map, Value};
 
@@ -29,6 +30,7 @@ const CEL_GROUP: &str = "policies.kyverno.io";
 
 /// A configuration with one webhook.
 struct Fixed {
+    mutating: bool,
     /// What stands between the prefix and `-webhook-cfg`.
     name: &'static str,
     /// The webhook's name; `None` = that of the service.
@@ -55,10 +57,28 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
         true => vec![rule(group, versions, plural)],
         false => Vec::new(),
     };
+    // The Lease of Kyverno's own health check; nothing else has that label.
+    let own_leases = labelled("matchLabels", Value::map([("app.kubernetes.io/name", "kyverno".into())]));
+    let has_ttl = Value::map([("key", "cleanup.kyverno.io/ttl".into()), ("operator", "Exists".into())]);
+    let has_ttl = labelled("matchExpressions", Value::list(vec![has_ttl]));
     let cleanups = resources(GROUP, &CLEANUP);
+    let of_classic = of_policies.first().cloned().filter(|_| !classic.is_empty());
+    let of_leases = update("coordination.k8s.io", "v1", "leases");
     let classic_exceptions = is_served(GROUP, "PolicyException");
     let cel_exceptions = is_served(CEL_GROUP, "PolicyException");
     let all = [
+        Fixed {
+            mutating: true,
+            webhook: Some("mutate-policy.kyverno.svc"),
+            ..Fixed::new("policy-mutating", "/policymutate", of_classic.into_iter().collect())
+        },
+        Fixed {
+            mutating: true,
+            webhook: Some("monitor-webhooks.kyverno.svc"),
+            fail: false,
+            selector: Some(own_leases),
+            ..Fixed::new("verify-mutating", "/verifymutate", vec![of_leases])
+        },
         Fixed {
             webhook: Some("validate-policy.kyverno.svc"),
             fail: true,
@@ -86,17 +106,13 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
         ),
         Fixed {
             fail: false,
-            selector: Some(Value::map([(
-                "matchExpressions",
-                Value::list(vec![Value::map([
-                    ("key", "cleanup.kyverno.io/ttl".into()),
-                    ("operator", "Exists".into()),
-                ])]),
-            )])),
+            selector: Some(has_ttl),
             ..Fixed::new("ttl-validating", "/verifyttl", rules_of(!cleanups.is_empty(), "*", &["*"], &["*"]))
         },
     ];
-    all.into_iter().filter(|fixed| !fixed.rules.is_empty()).map(|fixed| fixed.written(options)).collect()
+    let is_wanted =
+        |fixed: &Fixed| !fixed.rules.is_empty() && (!fixed.mutating || options.names == Names::Kyverno);
+    all.into_iter().filter(is_wanted).map(|fixed| fixed.written(options)).collect()
 }
 
 fn rule(group: &str, versions: &[&str], resources: &[&str]) -> Value {
@@ -109,9 +125,18 @@ fn rule(group: &str, versions: &[&str], resources: &[&str]) -> Value {
     ])
 }
 
+fn update(group: &str, version: &str, resource: &str) -> Value {
+    rule(group, &[version], &[resource]).with("operations", texts(["UPDATE"]))
+}
+
+fn labelled(key: &str, requirements: Value) -> Value {
+    Value::map([(key, requirements)])
+}
+
 impl Fixed {
     fn new(name: &'static str, path: &'static str, rules: Vec<Value>) -> Fixed {
-        Fixed { name, webhook: None, path, rules, fail: true, selector: None, conditions: true }
+        let (mutating, fail, conditions) = (false, true, true);
+        Fixed { mutating, name, webhook: None, path, rules, fail, selector: None, conditions }
     }
 
     fn written(self, options: &Options) -> Value {
@@ -132,10 +157,15 @@ impl Fixed {
             webhook.insert("objectSelector", selector);
         }
         webhook.insert("rules", Value::list(self.rules));
-        webhook.insert("sideEffects", "None".into());
+        if self.mutating {
+            webhook.insert("reinvocationPolicy", "IfNeeded".into());
+        }
+        webhook.insert("sideEffects", if self.mutating { "NoneOnDryRun" } else { "None" }.into());
         webhook.insert("timeoutSeconds", Value::Int(options.timeout));
         let name = format!("{prefix}-{}-webhook-cfg", self.name);
-        configuration("ValidatingWebhookConfiguration", &name, vec![Value::Map(webhook)], options)
+        let [mutating, validating] = super::KINDS;
+        let kind = if self.mutating { mutating } else { validating };
+        configuration(kind, &name, vec![Value::Map(webhook)], options)
     }
 
     fn webhook_name(&self, options: &Options) -> String {
@@ -169,4 +199,48 @@ pub(super) fn configuration(kind: &str, name: &str, webhooks: Vec<Value>, option
         ("metadata", Value::Map(metadata)),
         ("webhooks", Value::list(webhooks)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::Address;
+    use super::*;
+
+    fn written(names: Names) -> Vec<Value> {
+        let service = Address::Service { namespace: "kyverno".into(), name: "kyverno-svc".into(), port: 443 };
+        fixed(&Options { names, ..Options::of(service) }, &|_, _| true)
+    }
+
+    #[test]
+    fn under_kyvernos_names_there_is_all_that_a_kyverno_installation_has() {
+        let named: Vec<(String, String)> = written(Names::Kyverno)
+            .iter()
+            .map(|c| (c.text_at(&["kind"]).to_string(), c.text_at(&["metadata", "name"]).to_string()))
+            .collect();
+        let kinds = named.iter().filter(|(kind, _)| kind.starts_with("Mutating"));
+        let mutating: Vec<&str> = kinds.map(|(_, name)| &**name).collect();
+        assert_eq!(mutating, ["kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg"]);
+        assert_eq!(named.len(), 8, "{named:?}");
+    }
+
+    #[test]
+    fn webhooks_that_change_nothing_are_not_registered_under_names_of_our_own() {
+        assert!(written(Names::Ephor).iter().all(|c| c.text_at(&["kind"]).starts_with("Validating")));
+    }
+
+    #[test]
+    fn the_webhook_of_the_health_check_is_about_one_lease_and_never_blocks() {
+        let all = written(Names::Kyverno);
+        let name = |c: &&Value| c.text_at(&["metadata", "name"]) == "kyverno-verify-mutating-webhook-cfg";
+        let webhooks = all.iter().find(name).unwrap().get("webhooks").and_then(Value::as_list).unwrap();
+        let [webhook] = webhooks else { unreachable!() };
+        assert_eq!(webhook.text_at(&["failurePolicy"]), "Ignore");
+        assert_eq!(webhook.text_at(&["objectSelector", "matchLabels", "app.kubernetes.io/name"]), "kyverno");
+        assert_eq!(
+            crate::value::print::json(webhook.get("rules").unwrap()),
+            r#"[{"apiGroups":["coordination.k8s.io"],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["leases"],"scope":"*"}]"#
+        );
+    }
 }

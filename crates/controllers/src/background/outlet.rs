@@ -30,6 +30,9 @@ struct Action {
     property: &'static str,
 }
 
+/// The action of events about the generated object itself, and of those about failures.
+const NO_ACTION: &str = "None";
+
 const GENERATION: Action = Action {
     generates: true,
     action: "Resource Generated",
@@ -191,15 +194,13 @@ fn events(
     if matches!(result.status, Status::Error | Status::Fail) {
         let note = format!("policy {key}{rule} error: {}", result.message);
         let (regarding, related) = (about_policy(policy), trigger.clone());
-        return vec![Event { regarding, related, action, reason: "PolicyError", note }];
+        return vec![Event { regarding, related, action: NO_ACTION, reason: "PolicyError", note }];
     }
-    if !settings.is_some_and(|settings| wants(settings, action)) {
-        return Vec::new();
-    }
+    let is_wanted = |event: &Event| settings.is_some_and(|settings| wants(settings, event.action));
     let mut all = Vec::new();
     for done in done {
         let target = scope(done.object());
-        let event = |regarding: &Value, related: &Value, note: String| Event {
+        let event = |action: &'static str, regarding: &Value, related: &Value, note: String| Event {
             regarding: regarding.clone(),
             related: related.clone(),
             action,
@@ -210,10 +211,11 @@ fn events(
             let at = |key: &str| target.text_at(&[key]);
             let (kind, name) = (at("kind"), at("name"));
             let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
-            all.push(event(&target, &Value::Null, note));
+            all.push(event(NO_ACTION, &target, &Value::Null, note));
         }
-        all.push(event(&about_policy(policy), &target, of.success.into()));
+        all.push(event(action, &about_policy(policy), &target, of.success.into()));
     }
+    all.retain(is_wanted);
     all
 }
 
@@ -239,20 +241,28 @@ mod tests {
             yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
         let done = [Done::Created(made)];
         let all = events(&GENERATION, policy, Some(&settings), &trigger, &result, &done);
-        let shown = |e: &Event| format!("{} {} {}", e.regarding.text_at(&["kind"]), e.reason, e.note);
+        let shown =
+            |e: &Event| format!("{} {} {}: {}", e.regarding.text_at(&["kind"]), e.reason, e.action, e.note);
         all.iter().map(shown).collect()
     }
 
     #[test]
     fn failures_are_noted_always_and_successes_when_operators_want_them() {
-        assert_eq!(noted(Status::Error, "{}"), ["ClusterPolicy PolicyError policy p/r error: no quota"]);
+        assert_eq!(
+            noted(Status::Error, "{}"),
+            ["ClusterPolicy PolicyError None: policy p/r error: no quota"]
+        );
         assert!(noted(Status::Pass, "{}").is_empty());
         assert_eq!(
             noted(Status::Pass, "{generateSuccessEvents: 'true'}"),
             [
-                "ConfigMap PolicyApplied Created ConfigMap a as a result of applying policy p/r",
-                "ClusterPolicy PolicyApplied resource generated"
+                "ConfigMap PolicyApplied None: Created ConfigMap a as a result of applying policy p/r",
+                "ClusterPolicy PolicyApplied Resource Generated: resource generated"
             ]
+        );
+        assert_eq!(
+            noted(Status::Pass, "{generateSuccessEvents: 'true', successEventActions: Resource Generated}"),
+            ["ClusterPolicy PolicyApplied Resource Generated: resource generated"]
         );
     }
 

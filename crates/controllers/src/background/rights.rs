@@ -93,6 +93,9 @@ fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option
     let is_known =
         resource.namespaced && !variables::is_variable(namespace) && !namespace.contains(['*', '?']);
     let namespace = if is_known { namespace } else { "" };
+    // A rule of RBAC with `resourceNames` is enough where the name is written.
+    let name = object.text_at(&["name"]);
+    let name = if variables::is_variable(name) || name.contains(['*', '?']) { "" } else { name };
     let mut refused = Vec::new();
     for verb in verbs {
         let right = Right {
@@ -102,6 +105,7 @@ fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option
             resource: &resource.plural,
             subresource: part,
             namespace,
+            name,
         };
         if !cluster.may(&right)? {
             refused.push(*verb);
