@@ -385,7 +385,7 @@ mod tests {
     fn deprecated_kinds_and_words_give_warnings() {
         let lower = policy("a", "Enforce").replace("{rules:", "{validationFailureAction: enforce, rules:");
         let warnings = reviewed(About::Policy, &lower).warnings;
-        let [kind, action] = &warnings[..] else { unreachable!("{warnings:?}") };
+        let [action, kind] = &warnings[..] else { unreachable!("{warnings:?}") };
         assert!(kind.starts_with("kyverno.io/v1 ClusterPolicy is deprecated"), "{kind}");
         assert!(action.starts_with("spec.validationFailureAction: Validation failure actions"));
     }

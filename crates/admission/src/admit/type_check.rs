@@ -26,9 +26,10 @@ pub(super) fn warnings(policy: &Value, served: &Served<'_>) -> Vec<String> {
     let validate = rule.get("validate").cloned().unwrap_or_default().with("cel", wanted);
     let rules = Value::list(vec![rule.with("validate", validate)]);
     let spec = policy.get("spec").cloned().unwrap_or_default().with("rules", rules);
-    let known = Known { exceptions: &[], kinds: served.kinds, now: Time::from_unix_nanos(0) };
+    let now = Time::from_unix_nanos(0);
+    let known = Known { exceptions: &[], kinds: served.kinds, now, keeps_variants: true };
     let Ok(converted) = native(&policy.with("spec", spec), &known) else { return Vec::new() };
     let shown = |field: &str| field.replacen(FIELDS.0, FIELDS.1, 1);
     let found = of_native(&converted.policy, &(served.definitions)());
-    found.iter().map(|w| format!("{}: {}", shown(&w.field), w.text.replace('\n', ";"))).collect()
+    found.iter().map(|w| format!("{}:{}", shown(&w.field), w.text.replace('\n', ";"))).collect()
 }

@@ -11,7 +11,7 @@ use super::{Names, OWNER, Options, client, texts};
 
 /// Kinds of policies, as rules name them.
 const CLASSIC: [(&str, &str); 2] = [("ClusterPolicy", "clusterpolicies"), ("Policy", "policies")];
-const CEL: [(&str, &str); 10] = [
+const CEL: [(&str, &str); 9] = [
     ("ValidatingPolicy", "validatingpolicies"),
     ("NamespacedValidatingPolicy", "namespacedvalidatingpolicies"),
     ("ImageValidatingPolicy", "imagevalidatingpolicies"),
@@ -21,8 +21,9 @@ const CEL: [(&str, &str); 10] = [
     ("MutatingPolicy", "mutatingpolicies"),
     ("NamespacedMutatingPolicy", "namespacedmutatingpolicies"),
     ("DeletingPolicy", "deletingpolicies"),
-    ("NamespacedDeletingPolicy", "namespaceddeletingpolicies"),
 ];
+/// Kyverno registers no webhook for these; they have a configuration of their own, so that its own ones are as Kyverno writes them.
+const UNREGISTERED: [(&str, &str); 1] = [("NamespacedDeletingPolicy", "namespaceddeletingpolicies")];
 const CLEANUP: [(&str, &str); 2] =
     [("CleanupPolicy", "cleanuppolicies/*"), ("ClusterCleanupPolicy", "clustercleanuppolicies/*")];
 const GROUP: &str = "kyverno.io";
@@ -52,7 +53,14 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
     if !classic.is_empty() {
         of_policies.push(rule(GROUP, &["v1", "v2beta1"], &classic));
     }
-    of_policies.extend(cel.iter().map(|plural| rule(CEL_GROUP, &["v1alpha1", "v1beta1", "v1"], &[plural])));
+    // The kinds of namespaces have no first version.
+    let versions = |plural: &str| match plural.starts_with("namespaced") {
+        true => &["v1beta1", "v1"][..],
+        false => &["v1alpha1", "v1beta1", "v1"],
+    };
+    of_policies.extend(cel.iter().map(|plural| rule(CEL_GROUP, versions(plural), &[plural])));
+    let unregistered = resources(CEL_GROUP, &UNREGISTERED);
+    let unregistered = unregistered.iter().map(|plural| rule(CEL_GROUP, versions(plural), &[plural]));
     let rules_of = |served: bool, group: &str, versions: &[&str], plural: &[&str]| match served {
         true => vec![rule(group, versions, plural)],
         false => Vec::new(),
@@ -83,6 +91,10 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
             webhook: Some("validate-policy.kyverno.svc"),
             fail: true,
             ..Fixed::new("policy-validating", "/policyvalidate", of_policies)
+        },
+        Fixed {
+            webhook: Some("validate-deleting-policy.kyverno.svc"),
+            ..Fixed::new("deleting-policy-validating", "/policyvalidate", unregistered.collect())
         },
         Fixed::new(
             "exception-validating",
@@ -174,7 +186,15 @@ impl Fixed {
                 Names::Ephor => name.replacen(".kyverno.svc", ".ephor.svc", 1),
                 Names::Kyverno => name.into(),
             },
-            (None, super::Address::Service { namespace, name, .. }) => format!("{name}.{namespace}.svc"),
+            (None, super::Address::Service { namespace, name, .. }) => {
+                // Kyverno serves these elsewhere; the Service is ours, the name its.
+                let is_elsewhere = ["cleanup-validating", "ttl-validating"].contains(&self.name);
+                let name = match options.names {
+                    Names::Kyverno if is_elsewhere => "kyverno-cleanup-controller",
+                    _ => name,
+                };
+                format!("{name}.{namespace}.svc")
+            }
             (None, super::Address::Url(_)) => format!("{}.ephor.svc", self.name),
         }
     }
@@ -222,7 +242,30 @@ mod tests {
         let kinds = named.iter().filter(|(kind, _)| kind.starts_with("Mutating"));
         let mutating: Vec<&str> = kinds.map(|(_, name)| &**name).collect();
         assert_eq!(mutating, ["kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg"]);
-        assert_eq!(named.len(), 8, "{named:?}");
+        assert_eq!(named.len(), 9, "{named:?}");
+    }
+
+    #[test]
+    fn webhooks_that_kyverno_serves_elsewhere_have_its_names_and_lead_to_this_server() {
+        let all = written(Names::Kyverno);
+        let webhook = |name: &str| {
+            let named =
+                |c: &&Value| c.text_at(&["metadata", "name"]) == format!("kyverno-{name}-webhook-cfg");
+            all.iter().find(named).and_then(|c| c.get("webhooks")?.as_list()?.first().cloned()).unwrap()
+        };
+        for name in ["cleanup-validating", "ttl-validating"] {
+            assert_eq!(webhook(name).text_at(&["name"]), "kyverno-cleanup-controller.kyverno.svc");
+            assert_eq!(webhook(name).text_at(&["clientConfig", "service", "name"]), "kyverno-svc");
+        }
+        assert_eq!(webhook("exception-validating").text_at(&["name"]), "kyverno-svc.kyverno.svc");
+        let rules = webhook("policy-validating").get("rules").and_then(Value::as_list).unwrap().to_vec();
+        let versions = |plural: &str| {
+            let is_of = |rule: &&Value| rule.get("resources").is_some_and(|r| r.json_eq(&texts([plural])));
+            rules.iter().find(is_of).and_then(|rule| rule.get("apiVersions").cloned()).unwrap()
+        };
+        assert!(versions("validatingpolicies").json_eq(&texts(["v1alpha1", "v1beta1", "v1"])));
+        assert!(versions("namespacedvalidatingpolicies").json_eq(&texts(["v1beta1", "v1"])));
+        assert_eq!(rules.len(), 10);
     }
 
     #[test]

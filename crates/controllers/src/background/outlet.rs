@@ -46,6 +46,17 @@ const CHANGE: Action = Action {
     property: "patched-target",
 };
 
+/// What a rule has changed of objects that exist.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed<'c> {
+    /// The result that the report has.
+    pub result: &'c RuleOutcome,
+    /// The objects as they are now.
+    pub objects: &'c [Value],
+    /// What could not be changed, in the words of events.
+    pub failure: Option<&'c str>,
+}
+
 /// Where it is written.
 #[derive(Clone, Debug)]
 pub struct Outlet {
@@ -76,21 +87,19 @@ impl Outlet {
         result: &RuleOutcome,
         done: &[Done],
     ) {
-        self.say(&GENERATION, policy, settings, trigger, result, done);
+        self.say(&GENERATION, policy, settings, trigger, result, done, None);
     }
 
-    /// Says what a rule has changed, with the objects as they are now: of a rule with targets in the report of its trigger, else in
-    /// that of the object.
+    /// Says what a rule has changed: of a rule with targets in the report of its trigger, else in that of the object.
     pub fn changed(
         &self,
         policy: &Policy,
         settings: Option<&Settings>,
         subject: &Value,
-        result: &RuleOutcome,
-        changed: &[Value],
+        changed: &Changed<'_>,
     ) {
-        let done: Vec<Done> = changed.iter().cloned().map(Done::Updated).collect();
-        self.say(&CHANGE, policy, settings, subject, result, &done);
+        let done: Vec<Done> = changed.objects.iter().cloned().map(Done::Updated).collect();
+        self.say(&CHANGE, policy, settings, subject, changed.result, &done, changed.failure);
     }
 
     fn say(
@@ -101,25 +110,29 @@ impl Outlet {
         subject: &Value,
         result: &RuleOutcome,
         done: &[Done],
+        failure: Option<&str>,
     ) {
         let scope = scope(subject);
         if scope.text_at(&["uid"]).is_empty() || scope.text_at(&["name"]).is_empty() {
             return;
         }
-        let mut result = match Redactor::of_object(subject) {
+        let redacted = |result: &RuleOutcome| match Redactor::of_object(subject) {
             Some(redactor) => redactor.result(result),
             None => result.clone(),
         };
+        let mut result = redacted(result);
+        let noted = failure.map(|text| redacted(&RuleOutcome { message: text.into(), ..result.clone() }));
         let [generation, change] = &self.journals;
         if let Some(journal) = if of.generates { generation } else { change } {
-            for event in events(of, policy, settings, &scope, &result, done) {
+            for event in events(of, policy, settings, &scope, noted.as_ref().unwrap_or(&result), done) {
                 if let Err(error) = journal.write(&self.cluster, &event) {
                     tracing::warn!(%error, "an event cannot be written");
                 }
             }
         }
-        let others: Vec<String> =
-            done.iter().map(Done::object).filter(|o| !is_same(o, subject)).map(named).collect();
+        // A rule with targets names them all, also its own trigger.
+        let is_named = |object: &&Value| policy.report.names_rules || !is_same(object, subject);
+        let others: Vec<String> = done.iter().map(Done::object).filter(is_named).map(named).collect();
         if !others.is_empty() {
             result.properties.push((of.property.into(), others.join("; ").into()));
         }
@@ -210,7 +223,9 @@ fn events(
         if matches!(done, Done::Created(_)) {
             let at = |key: &str| target.text_at(&[key]);
             let (kind, name) = (at("kind"), at("name"));
-            let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
+            // The one rule of a policy of expressions has its name.
+            let rule = if policy.report.names_rules { &result.rule } else { &policy.name };
+            let note = format!("Created {kind} {name} as a result of applying policy {key}/{rule}");
             all.push(event(NO_ACTION, &target, &Value::Null, note));
         }
         all.push(event(action, &about_policy(policy), &target, of.success.into()));

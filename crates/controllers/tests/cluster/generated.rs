@@ -23,7 +23,7 @@ const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
 const COPIES: &str = "variables: [{name: sources, expression: 'resource.List(\"v1\", \"secrets\", \"vault\")'}], \
                       generate: [{expression: 'generator.Apply(\"shop\", [variables.sources])'}]";
 /// An object with data for each of these Secrets, named after the trigger too.
-const DATA: &str = "variables: [{name: made, expression: 'resource.List(\"v1\", \"secrets\", \"vault\").items.map(s, \
+const DATA: &str = "variables: [{name: made, expression: 'dyn(resource.List(\"v1\", \"secrets\", \"vault\").items).map(s, \
                     {\"apiVersion\": dyn(\"v1\"), \"kind\": dyn(\"Secret\"), \"metadata\": dyn({\"name\": object.metadata.name + \"-\" + \
                     s.metadata.name, \"namespace\": \"shop\"})})'}], generate: [{expression: 'generator.Apply(\"shop\", variables.made)'}]";
 

@@ -58,10 +58,15 @@ async fn decided(
         let definitions = || definitions().unwrap_or_default();
         let served = kinds.as_deref().map(|kinds| Served { kinds, definitions: &definitions });
         let mut answer = review(about, &incoming, exceptions.as_deref(), served);
-        let is_changed =
-            about == About::Policy && answer.denial.is_none() && incoming.text(&["operation"]) != "DELETE";
+        let is_changed = matches!(about, About::Policy | About::Cleanup)
+            && answer.denial.is_none()
+            && incoming.text(&["operation"]) != "DELETE";
         if let Some(work) = of.work.get().filter(|_| is_changed) {
-            answer = work.refuses(&incoming.object("object")).map_or(answer, Answer::denied);
+            let policy = incoming.object("object");
+            match work.refuses(&policy) {
+                Some(text) => answer = Answer::denied(text),
+                None => answer.warnings.extend(work.warnings(&policy)),
+            }
         }
         if let Some(denial) = &answer.denial {
             let (kind, name) = (incoming.text(&["kind", "kind"]), incoming.text(&["name"]));
