@@ -57,6 +57,13 @@ pub struct Changed<'c> {
     pub failure: Option<&'c str>,
 }
 
+/// What is said: a result, what was done to objects, and what is in its place in events.
+struct Said<'s> {
+    result: &'s RuleOutcome,
+    done: &'s [Done],
+    failure: Option<&'s str>,
+}
+
 /// Where it is written.
 #[derive(Clone, Debug)]
 pub struct Outlet {
@@ -87,7 +94,7 @@ impl Outlet {
         result: &RuleOutcome,
         done: &[Done],
     ) {
-        self.say(&GENERATION, policy, settings, trigger, result, done, None);
+        self.say(&GENERATION, policy, settings, trigger, &Said { result, done, failure: None });
     }
 
     /// Says what a rule has changed: of a rule with targets in the report of its trigger, else in that of the object.
@@ -99,7 +106,8 @@ impl Outlet {
         changed: &Changed<'_>,
     ) {
         let done: Vec<Done> = changed.objects.iter().cloned().map(Done::Updated).collect();
-        self.say(&CHANGE, policy, settings, subject, changed.result, &done, changed.failure);
+        let said = Said { result: changed.result, done: &done, failure: changed.failure };
+        self.say(&CHANGE, policy, settings, subject, &said);
     }
 
     fn say(
@@ -108,10 +116,9 @@ impl Outlet {
         policy: &Policy,
         settings: Option<&Settings>,
         subject: &Value,
-        result: &RuleOutcome,
-        done: &[Done],
-        failure: Option<&str>,
+        said: &Said<'_>,
     ) {
+        let Said { result, done, failure } = *said;
         let scope = scope(subject);
         if scope.text_at(&["uid"]).is_empty() || scope.text_at(&["name"]).is_empty() {
             return;

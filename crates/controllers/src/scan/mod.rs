@@ -333,10 +333,10 @@ impl Scanner {
             let done: Vec<Key> = before.iter().filter(|e| is_done(e)).map(key_of).collect();
             let new = new.iter().filter(|e| !done.contains(&key_of(e)) || e.text_at(&["result"]) != "skip");
             let new: Vec<Value> = new.cloned().collect();
-            let is_kept = |e: &Value| {
+            let is_retained = |e: &Value| {
                 !policies.answer_for(e) || is_done(e) && !new.iter().any(|other| key_of(other) == key_of(e))
             };
-            let others = before.into_iter().filter(|e| is_kept(e) && policies.alive.has(e));
+            let others = before.into_iter().filter(|e| is_retained(e) && policies.alive.has(e));
             others.chain(new.iter().cloned()).collect()
         })?;
         let noted = self.note(&plan, &known, &scope, &findings);

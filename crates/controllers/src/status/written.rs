@@ -47,8 +47,8 @@ fn with(value: &Value, path: &[&str], field: &str, empty: Empty) -> Value {
         (Some((&"*", rest)), Value::List(items)) => {
             Value::list(items.iter().map(|item| with(item, rest, field, empty)).collect())
         }
-        (Some((key, rest)), Value::Map(members)) => match members.get(*key) {
-            Some(part) => value.with(*key, with(part, rest, field, empty)),
+        (Some((key, rest)), Value::Map(members)) => match members.get(key) {
+            Some(part) => value.with(key, with(part, rest, field, empty)),
             None => value.clone(),
         },
         _ => value.clone(),
