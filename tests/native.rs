@@ -187,7 +187,12 @@ spec:
   match: {any: [{resources: {kinds: [ConfigMap], selector: {matchLabels: {a: b}}}}]}
 ",
     );
-    let known = Known { exceptions: &exceptions, kinds: Kinds::built_in(), now: Time::from_unix(0) };
+    let known = Known {
+        exceptions: &exceptions,
+        kinds: Kinds::built_in(),
+        now: Time::from_unix(0),
+        keeps_variants: true,
+    };
     native(&document, &known).map_or_else(|error| error.to_string(), |made| json(&made.policy))
 }
 
@@ -294,10 +299,38 @@ fn what_kubernetes_cannot_say_is_refused_with_the_reason() {
 
 /// What becomes of a policy, as JSON, or why nothing does.
 fn native_of(text: &str, exceptions: &str) -> String {
-    let known =
-        Known { exceptions: &documents(exceptions), kinds: Kinds::built_in(), now: Time::from_unix(0) };
+    let known = Known {
+        exceptions: &documents(exceptions),
+        kinds: Kinds::built_in(),
+        now: Time::from_unix(0),
+        keeps_variants: true,
+    };
     native(&documents(text).remove(0), &known)
         .map_or_else(|error| error.to_string(), |made| json(&made.policy))
+}
+
+#[test]
+fn a_server_hands_a_policy_on_pods_over_unless_it_names_controllers() {
+    let policy = |kind: &str, key: &str, more: &str| {
+        format!(
+            "{{apiVersion: policies.kyverno.io/v1, kind: {kind}, metadata: {{name: p}}, spec: {{autogen: {{{key}: {{enabled: true}}{more}}}, \
+             matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}}}}}"
+        )
+    };
+    let made = |text: &str, keeps_variants: bool| {
+        let (exceptions, now) = (Vec::new(), Time::from_unix(0));
+        let known = Known { exceptions: &exceptions, kinds: Kinds::built_in(), now, keeps_variants };
+        native(&documents(text).remove(0), &known).map_err(|error| error.to_string())
+    };
+    for (kind, key) in
+        [("ValidatingPolicy", "validatingAdmissionPolicy"), ("MutatingPolicy", "mutatingAdmissionPolicy")]
+    {
+        let plain = policy(kind, key, "");
+        assert!(made(&plain, false).is_ok() && made(&plain, true).is_err(), "{kind}");
+        let named = policy(kind, key, ", podControllers: {controllers: [deployments]}");
+        let why = made(&named, false).unwrap_err();
+        assert!(why.ends_with("pod controllers autogen is enabled."), "{why}");
+    }
 }
 
 #[test]
@@ -454,7 +487,8 @@ fn a_policy_and_what_it_becomes_give_the_same_verdicts() {
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: none, namespace: default}, spec: {}}
 ",
     );
-    let known = Known { exceptions: &[], kinds: Kinds::built_in(), now: Time::from_unix(0) };
+    let known =
+        Known { exceptions: &[], kinds: Kinds::built_in(), now: Time::from_unix(0), keeps_variants: true };
     let mut compared = 0;
     for source in SOURCES {
         let made = native(&documents(source).remove(0), &known).unwrap();

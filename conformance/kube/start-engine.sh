@@ -29,6 +29,10 @@ for kind in "${native[@]:-none}"; do flags+=(--native-policies "$kind"); done
 if [ "$(given forceFailurePolicyIgnore)" = true ]; then flags+=(--force-failure-policy-ignore); fi
 if [ "$(given mutatingAdmissionPolicyReports reports)" = true ]; then flags+=(--native-reports mutating --native-reports validating); fi
 if [ "$(given openreportsEnabled reports)" = true ]; then flags+=(--openreports); fi
+results=$(given allowedResults reports)
+if [ -n "$results" ]; then flags+=(--report-results "$results"); fi
+rules=$(given enableReporting reports)
+if [ -n "$rules" ]; then flags+=(--report-rules "$rules"); fi
 
 interval=$(given ttlReconciliationInterval cleanup)
 if [ -n "$interval" ]; then flags+=(--ttl-interval "$interval"); fi

@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let kinds = Kinds::with(&definitions);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = Time::from_unix(i64::try_from(now).unwrap_or(i64::MAX));
-    let known = Known { exceptions: &exceptions, kinds: &kinds, now };
+    let known = Known { exceptions: &exceptions, kinds: &kinds, now, keeps_variants: true };
     let loaded = files::policies(arguments);
     let (mut found, mut printed_any) = (false, false);
     for source in &loaded.sources {

@@ -32,6 +32,8 @@ pub struct Right<'r> {
     pub subresource: &'r str,
     /// The namespace; empty = all.
     pub namespace: &'r str,
+    /// The name of the object; empty = all.
+    pub name: &'r str,
 }
 
 impl Cluster {
@@ -47,6 +49,7 @@ impl Cluster {
             ("resource", right.resource.into()),
             ("subresource", right.subresource.into()),
             ("namespace", right.namespace.into()),
+            ("name", right.name.into()),
         ]);
         let review = Value::map([
             ("apiVersion", "authorization.k8s.io/v1".into()),

@@ -170,13 +170,13 @@ impl Occasion<'_> {
             note: format!("{}: {named}{status}{blocked}{message}", self.named()),
         });
         if !self.blocked {
-            let name = if rule.rule.is_empty() { String::new() } else { format!("/{}", rule.rule) };
             all.push(Event {
                 regarding: self.object.clone(),
                 related: Value::Null,
                 action: "Resource Passed",
                 reason: "PolicyViolation",
-                note: format!("policy {}{name} {status}: {}", policy.key(), rule.message),
+                // Rules of policies of expressions have no name.
+                note: format!("policy {}/{} {status}: {}", policy.key(), rule.rule, rule.message),
             });
         }
     }

@@ -97,6 +97,7 @@ pub fn reconcile(
         exceptions,
         kinds: &kinds,
         now: Time::from_unix_nanos(jiff::Timestamp::now().as_nanosecond()),
+        keeps_variants: false,
     };
     Ok(Some(match native(&as_owner(document, &kinds), &known) {
         Ok(Native { policy, binding }) => {

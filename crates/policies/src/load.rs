@@ -158,7 +158,7 @@ const SERVER_CHECKS: lint::Checks = lint::Checks {
 
 impl Reader {
     /// The languages and kinds that the policy check of a reader knows.
-    const fn checks(self) -> &'static lint::Checks {
+    pub const fn checks(self) -> &'static lint::Checks {
         match self {
             Reader::Command => &CHECKS,
             Reader::Server | Reader::Scan => &SERVER_CHECKS,

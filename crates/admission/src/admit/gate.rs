@@ -325,12 +325,14 @@ impl Gate {
         let Some(facts) = facts.first().filter(|facts| !(is_own && facts.skips_own_requests)) else {
             return Vec::new();
         };
-        if !self.engine.concerns(policy, request) {
-            return Vec::new();
-        }
         let is_deletion = incoming.text(&["operation"]) == "DELETE" && !facts.on_deletion;
-        let deletes = is_deletion && facts.kind == WorkKind::CelGenerate;
-        if deletes && !facts.synchronize {
+        let deletes = is_deletion && facts.kind == WorkKind::CelGenerate && facts.synchronize;
+        // A trigger that goes takes along what it generated, whichever operations the policy is about.
+        let concerns = match deletes {
+            true => self.engine.concerned(policy, request),
+            false => self.engine.concerns(policy, request),
+        };
+        if !concerns || (is_deletion && facts.kind == WorkKind::CelGenerate && !deletes) {
             return Vec::new();
         }
         let (rule, synchronize) = (policy.key().into(), facts.synchronize);

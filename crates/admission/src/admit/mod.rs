@@ -17,6 +17,7 @@ pub mod policies;
 pub mod route;
 pub mod shadow;
 mod subject;
+mod type_check;
 mod verdict;
 
 pub use answer::Answer;

@@ -89,9 +89,8 @@ fn subresources(
                     ));
                 }
                 if !is_part && wanted.kind != "*" && served(&wanted, kinds).next().is_none() {
-                    let part = if below.contains("all") { "all" } else { "any" };
                     let text = format!(
-                        "the kind defined in the {part} {block} resource is invalid: unable to convert GVK to GVR for kinds {kind}"
+                        "the kind defined in the all match resource is invalid: unable to convert GVK to GVR for kinds {kind}, err: resource not found"
                     );
                     warnings.extend((!warnings.contains(&text)).then_some(text));
                 }
@@ -159,7 +158,7 @@ mod tests {
         assert_eq!(
             found.warnings,
             [
-                "the kind defined in the any match resource is invalid: unable to convert GVK to GVR for kinds Foo"
+                "the kind defined in the all match resource is invalid: unable to convert GVK to GVR for kinds Foo, err: resource not found"
             ]
         );
     }

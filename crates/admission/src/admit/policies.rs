@@ -4,10 +4,12 @@
 //! lives; the path it came on. Out: the answer. A policy passes when it passes the checks with which it is loaded, so what is
 //! stored can be used. Paths and texts are Kyverno's (`docs/cluster.md`, "Admission of policies").
 
-use crate::api::lint::{Findings, cleanup, exception};
+use std::collections::BTreeSet;
+
+use crate::api::lint::{self, Findings, cleanup, exception};
 use crate::api::schema::{self, deprecation};
 use crate::kubernetes::Kinds;
-use crate::load::{self, Reader};
+use crate::load::{self, LoadedPolicy, Reader};
 use crate::sources::files::SourceText;
 use crate::value::time::Time;
 use crate::value::ttl::Ttl;
@@ -16,7 +18,7 @@ use crate::value::{Value, print};
 use super::answer::Answer;
 use super::generate_changes::{Change, change};
 use super::incoming::Incoming;
-use super::online;
+use super::{online, type_check};
 
 /// What a review is about, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,16 +65,30 @@ impl About {
     }
 }
 
-/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do. `kinds`: those that the
+/// What a cluster serves.
+#[derive(Clone, Copy)]
+pub struct Served<'c> {
+    /// Its kinds.
+    pub kinds: &'c Kinds,
+    /// Its CustomResourceDefinitions, which only expressions need.
+    pub definitions: &'c dyn Fn() -> Vec<Value>,
+}
+
+/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do. `served`: what the
 /// cluster serves, if there is one.
-pub fn review(about: About, incoming: &Incoming, exceptions: Option<&str>, kinds: Option<&Kinds>) -> Answer {
+pub fn review(
+    about: About,
+    incoming: &Incoming,
+    exceptions: Option<&str>,
+    served: Option<Served<'_>>,
+) -> Answer {
     let object = incoming.object("object");
     if object.is_null() || !incoming.text(&["subResource"]).is_empty() {
         return Answer::default();
     }
     match about {
         About::Nothing => Answer::default(),
-        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object, kinds),
+        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object, served),
         About::Cleanup => checked(&object, cleanup::lint),
         About::Exception => {
             let mut answer = checked(&object, exception::lint);
@@ -105,8 +121,8 @@ fn checked(object: &Value, lint: fn(&Value) -> Findings) -> Answer {
 }
 
 /// A policy, and what has changed in it.
-fn of_changed_policy(old: &Value, object: &Value, kinds: Option<&Kinds>) -> Answer {
-    let mut answer = of_policy(object, kinds);
+fn of_changed_policy(old: &Value, object: &Value, served: Option<Served<'_>>) -> Answer {
+    let mut answer = of_policy(object, served);
     if answer.denial.is_some() || old.is_null() {
         return answer;
     }
@@ -119,7 +135,7 @@ fn of_changed_policy(old: &Value, object: &Value, kinds: Option<&Kinds>) -> Answ
 }
 
 /// A policy is loaded as a server loads it.
-fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
+fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
     if let Some(text) = selects_nothing(object).or_else(|| has_no_evaluation(object)) {
         return Answer { warnings: vec![text.clone()], ..Answer::denied(text) };
     }
@@ -131,13 +147,33 @@ fn of_policy(object: &Value, kinds: Option<&Kinds>) -> Answer {
         let faults = loaded.policies.iter().flat_map(|p| &p.faults);
         return Answer { warnings: faults.map(ToString::to_string).collect(), ..Answer::denied(text) };
     }
-    let online = kinds.map(|kinds| online::check(object, kinds)).unwrap_or_default();
+    let online = served.map(|served| online::check(object, served.kinds)).unwrap_or_default();
     match online.refusal {
         Some(text) => Answer::denied(text),
         None => {
-            let warnings = warnings(object).into_iter().chain(online.warnings).collect();
-            Answer { warnings, ..Answer::default() }
+            let of_check = loaded.policies.iter().flat_map(checked_warnings);
+            let mut all: Vec<String> = of_check.chain(online.warnings).collect();
+            let documents = loaded.policies.iter().map(|policy| &policy.document);
+            all.extend(served.into_iter().flat_map(|served| {
+                documents.clone().flat_map(move |document| type_check::warnings(document, &served))
+            }));
+            all.extend(warnings(object));
+            // One for each rule that is generated from a rule says the same as the one before.
+            let mut seen = BTreeSet::new();
+            all.retain(|text| seen.insert(text.clone()));
+            Answer { warnings: all, ..Answer::default() }
         }
+    }
+}
+
+/// What the policy check warns of in a ClusterPolicy or Policy: deprecated operators, subresources that are not selected.
+fn checked_warnings(policy: &LoadedPolicy) -> Vec<String> {
+    match policy.document.text_at(&["kind"]) {
+        "ClusterPolicy" | "Policy" => {
+            let found = lint::lint(&policy.document, Reader::Server.checks());
+            found.warnings.into_iter().map(|finding| finding.text).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -293,7 +329,8 @@ mod tests {
             uid: "a".into(),
             request,
         };
-        review(about, &incoming, None, Some(Kinds::built_in()))
+        let served = Served { kinds: Kinds::built_in(), definitions: &Vec::new };
+        review(about, &incoming, None, Some(served))
     }
 
     fn policy(key: &str, action: &str) -> String {
@@ -348,9 +385,34 @@ mod tests {
     fn deprecated_kinds_and_words_give_warnings() {
         let lower = policy("a", "Enforce").replace("{rules:", "{validationFailureAction: enforce, rules:");
         let warnings = reviewed(About::Policy, &lower).warnings;
-        let [kind, action] = &warnings[..] else { unreachable!("{warnings:?}") };
+        let [action, kind] = &warnings[..] else { unreachable!("{warnings:?}") };
         assert!(kind.starts_with("kyverno.io/v1 ClusterPolicy is deprecated"), "{kind}");
         assert!(action.starts_with("spec.validationFailureAction: Validation failure actions"));
+    }
+
+    #[test]
+    fn the_policy_check_warns_of_deprecated_operators_once_for_a_rule_and_the_rules_generated_from_it() {
+        let deprecated = |operator: &str| {
+            let text = policy("{{ request.object.metadata.name }}", "Enforce");
+            let written =
+                text.replace("operator: Equals, value: b", &format!("operator: {operator}, value: [b]"));
+            let warnings = reviewed(About::Policy, &written).warnings;
+            assert!(warnings.last().unwrap().starts_with("kyverno.io/v1 ClusterPolicy is deprecated"));
+            warnings.split_last().unwrap().1.to_vec()
+        };
+        let text = |operator: &str, instead: &str| {
+            format!(
+                "Operator {operator} has been deprecated and will be removed soon. Use these instead: {instead}"
+            )
+        };
+        assert_eq!(deprecated("In"), [text("In", r#"["AllIn" "AnyIn"]"#)]);
+        assert_eq!(deprecated("NotIn"), [text("NotIn", r#"["AllNotIn" "AnyNotIn"]"#)]);
+        assert!(deprecated("AnyIn").is_empty());
+        let replicas = "pattern: {spec: {replicas: 1}}";
+        let scaled = policy("a", "Enforce")
+            .replace("deny: {conditions: {all: [{key: 'a', operator: Equals, value: b}]}}", replicas);
+        let warnings = reviewed(About::Policy, &scaled.replace("[Pod]", "[Deployment]")).warnings;
+        assert!(warnings[0].contains("not including the scale subresource"), "{warnings:?}");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Known<'k> {
     pub kinds: &'k Kinds,
     /// Exceptions that end before this are none.
     pub now: Time,
+    /// Whether variants for pod controllers stand in the way also where no controllers are named. Kyverno's controllers do not
+    /// count those: what they create the API server sees as pods.
+    pub keeps_variants: bool,
 }
 
 /// Why a policy has no native form; the texts are Kyverno's.

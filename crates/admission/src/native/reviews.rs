@@ -10,7 +10,7 @@ use super::{Known, Native, NativeError, SkipReason, copy, map, named, texts};
 /// A ValidatingAdmissionPolicy.
 pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     let kind = "ValidatingAdmissionPolicy";
-    let spec = enabled_spec(policy, "validatingAdmissionPolicy", kind)?;
+    let spec = enabled_spec(policy, "validatingAdmissionPolicy", kind, known)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("auditAnnotations", "auditAnnotations")]);
@@ -46,7 +46,7 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeErr
 /// A MutatingAdmissionPolicy.
 pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {
     let kind = "MutatingAdmissionPolicy";
-    let spec = enabled_spec(policy, "mutatingAdmissionPolicy", kind)?;
+    let spec = enabled_spec(policy, "mutatingAdmissionPolicy", kind, known)?;
     check_match_conditions(spec).map_err(NativeError::Conditions)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
@@ -68,7 +68,12 @@ pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError
 }
 
 /// The spec of a policy that has native generation enabled and supports it.
-fn enabled_spec<'p>(policy: &'p Value, key: &str, kind: &'static str) -> Result<&'p Value, NativeError> {
+fn enabled_spec<'p>(
+    policy: &'p Value,
+    key: &str,
+    kind: &'static str,
+    known: &Known<'_>,
+) -> Result<&'p Value, NativeError> {
     let refused = |why| Err(NativeError::Skipped { kind, why });
     let enabled = policy.at(&["spec", "autogen", key, "enabled"]).and_then(Value::as_bool);
     let Some(spec) = policy.get("spec").filter(|_| enabled == Some(true)) else {
@@ -79,7 +84,9 @@ fn enabled_spec<'p>(policy: &'p Value, key: &str, kind: &'static str) -> Result<
     {
         return refused(SkipReason::ServerSideApply);
     }
-    if has_variants(spec) {
+    let names_controllers =
+        spec.at(&["autogen", "podControllers"]).is_some_and(|of| !listed(of, "controllers").is_empty());
+    if (known.keeps_variants || names_controllers) && has_variants(spec) {
         return refused(SkipReason::Variants);
     }
     Ok(spec)

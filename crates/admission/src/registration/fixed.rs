@@ -1,8 +1,9 @@
 //! The webhook configurations that do not depend on which policies there are: for policies themselves, exceptions, global
 //! context entries, and labels that say how long objects live.
 //!
-//! In: the options, and which kinds are served. Out: validating configurations. Names, rules and failure policies are Kyverno's
-//! (`docs/cluster.md`, "Webhook configurations"); its webhooks that change nothing are not registered.
+//! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure policies are Kyverno's
+//! (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks, which change nothing, are there under Kyverno's names
+//! alone: tools that look for all that a Kyverno installation has find them.
 
 use crate::value::{Map, Value};
 
@@ -10,7 +11,7 @@ use super::{Names, OWNER, Options, client, texts};
 
 /// Kinds of policies, as rules name them.
 const CLASSIC: [(&str, &str); 2] = [("ClusterPolicy", "clusterpolicies"), ("Policy", "policies")];
-const CEL: [(&str, &str); 10] = [
+const CEL: [(&str, &str); 9] = [
     ("ValidatingPolicy", "validatingpolicies"),
     ("NamespacedValidatingPolicy", "namespacedvalidatingpolicies"),
     ("ImageValidatingPolicy", "imagevalidatingpolicies"),
@@ -20,8 +21,9 @@ const CEL: [(&str, &str); 10] = [
     ("MutatingPolicy", "mutatingpolicies"),
     ("NamespacedMutatingPolicy", "namespacedmutatingpolicies"),
     ("DeletingPolicy", "deletingpolicies"),
-    ("NamespacedDeletingPolicy", "namespaceddeletingpolicies"),
 ];
+/// Kyverno registers no webhook for these; they have a configuration of their own, so that its own ones are as Kyverno writes them.
+const UNREGISTERED: [(&str, &str); 1] = [("NamespacedDeletingPolicy", "namespaceddeletingpolicies")];
 const CLEANUP: [(&str, &str); 2] =
     [("CleanupPolicy", "cleanuppolicies/*"), ("ClusterCleanupPolicy", "clustercleanuppolicies/*")];
 const GROUP: &str = "kyverno.io";
@@ -29,6 +31,7 @@ const CEL_GROUP: &str = "policies.kyverno.io";
 
 /// A configuration with one webhook.
 struct Fixed {
+    mutating: bool,
     /// What stands between the prefix and `-webhook-cfg`.
     name: &'static str,
     /// The webhook's name; `None` = that of the service.
@@ -50,19 +53,48 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
     if !classic.is_empty() {
         of_policies.push(rule(GROUP, &["v1", "v2beta1"], &classic));
     }
-    of_policies.extend(cel.iter().map(|plural| rule(CEL_GROUP, &["v1alpha1", "v1beta1", "v1"], &[plural])));
+    // The kinds of namespaces have no first version.
+    let versions = |plural: &str| match plural.starts_with("namespaced") {
+        true => &["v1beta1", "v1"][..],
+        false => &["v1alpha1", "v1beta1", "v1"],
+    };
+    of_policies.extend(cel.iter().map(|plural| rule(CEL_GROUP, versions(plural), &[plural])));
+    let unregistered = resources(CEL_GROUP, &UNREGISTERED);
+    let unregistered = unregistered.iter().map(|plural| rule(CEL_GROUP, versions(plural), &[plural]));
     let rules_of = |served: bool, group: &str, versions: &[&str], plural: &[&str]| match served {
         true => vec![rule(group, versions, plural)],
         false => Vec::new(),
     };
+    // The Lease of Kyverno's own health check; nothing else has that label.
+    let own_leases = labelled("matchLabels", Value::map([("app.kubernetes.io/name", "kyverno".into())]));
+    let has_ttl = Value::map([("key", "cleanup.kyverno.io/ttl".into()), ("operator", "Exists".into())]);
+    let has_ttl = labelled("matchExpressions", Value::list(vec![has_ttl]));
     let cleanups = resources(GROUP, &CLEANUP);
+    let of_classic = of_policies.first().cloned().filter(|_| !classic.is_empty());
+    let of_leases = update("coordination.k8s.io", "v1", "leases");
     let classic_exceptions = is_served(GROUP, "PolicyException");
     let cel_exceptions = is_served(CEL_GROUP, "PolicyException");
     let all = [
         Fixed {
+            mutating: true,
+            webhook: Some("mutate-policy.kyverno.svc"),
+            ..Fixed::new("policy-mutating", "/policymutate", of_classic.into_iter().collect())
+        },
+        Fixed {
+            mutating: true,
+            webhook: Some("monitor-webhooks.kyverno.svc"),
+            fail: false,
+            selector: Some(own_leases),
+            ..Fixed::new("verify-mutating", "/verifymutate", vec![of_leases])
+        },
+        Fixed {
             webhook: Some("validate-policy.kyverno.svc"),
             fail: true,
             ..Fixed::new("policy-validating", "/policyvalidate", of_policies)
+        },
+        Fixed {
+            webhook: Some("validate-deleting-policy.kyverno.svc"),
+            ..Fixed::new("deleting-policy-validating", "/policyvalidate", unregistered.collect())
         },
         Fixed::new(
             "exception-validating",
@@ -86,17 +118,13 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
         ),
         Fixed {
             fail: false,
-            selector: Some(Value::map([(
-                "matchExpressions",
-                Value::list(vec![Value::map([
-                    ("key", "cleanup.kyverno.io/ttl".into()),
-                    ("operator", "Exists".into()),
-                ])]),
-            )])),
+            selector: Some(has_ttl),
             ..Fixed::new("ttl-validating", "/verifyttl", rules_of(!cleanups.is_empty(), "*", &["*"], &["*"]))
         },
     ];
-    all.into_iter().filter(|fixed| !fixed.rules.is_empty()).map(|fixed| fixed.written(options)).collect()
+    let is_wanted =
+        |fixed: &Fixed| !fixed.rules.is_empty() && (!fixed.mutating || options.names == Names::Kyverno);
+    all.into_iter().filter(is_wanted).map(|fixed| fixed.written(options)).collect()
 }
 
 fn rule(group: &str, versions: &[&str], resources: &[&str]) -> Value {
@@ -109,9 +137,18 @@ fn rule(group: &str, versions: &[&str], resources: &[&str]) -> Value {
     ])
 }
 
+fn update(group: &str, version: &str, resource: &str) -> Value {
+    rule(group, &[version], &[resource]).with("operations", texts(["UPDATE"]))
+}
+
+fn labelled(key: &str, requirements: Value) -> Value {
+    Value::map([(key, requirements)])
+}
+
 impl Fixed {
     fn new(name: &'static str, path: &'static str, rules: Vec<Value>) -> Fixed {
-        Fixed { name, webhook: None, path, rules, fail: true, selector: None, conditions: true }
+        let (mutating, fail, conditions) = (false, true, true);
+        Fixed { mutating, name, webhook: None, path, rules, fail, selector: None, conditions }
     }
 
     fn written(self, options: &Options) -> Value {
@@ -132,10 +169,15 @@ impl Fixed {
             webhook.insert("objectSelector", selector);
         }
         webhook.insert("rules", Value::list(self.rules));
-        webhook.insert("sideEffects", "None".into());
+        if self.mutating {
+            webhook.insert("reinvocationPolicy", "IfNeeded".into());
+        }
+        webhook.insert("sideEffects", if self.mutating { "NoneOnDryRun" } else { "None" }.into());
         webhook.insert("timeoutSeconds", Value::Int(options.timeout));
         let name = format!("{prefix}-{}-webhook-cfg", self.name);
-        configuration("ValidatingWebhookConfiguration", &name, vec![Value::Map(webhook)], options)
+        let [mutating, validating] = super::KINDS;
+        let kind = if self.mutating { mutating } else { validating };
+        configuration(kind, &name, vec![Value::Map(webhook)], options)
     }
 
     fn webhook_name(&self, options: &Options) -> String {
@@ -144,7 +186,15 @@ impl Fixed {
                 Names::Ephor => name.replacen(".kyverno.svc", ".ephor.svc", 1),
                 Names::Kyverno => name.into(),
             },
-            (None, super::Address::Service { namespace, name, .. }) => format!("{name}.{namespace}.svc"),
+            (None, super::Address::Service { namespace, name, .. }) => {
+                // Kyverno serves these elsewhere; the Service is ours, the name its.
+                let is_elsewhere = ["cleanup-validating", "ttl-validating"].contains(&self.name);
+                let name = match options.names {
+                    Names::Kyverno if is_elsewhere => "kyverno-cleanup-controller",
+                    _ => name,
+                };
+                format!("{name}.{namespace}.svc")
+            }
             (None, super::Address::Url(_)) => format!("{}.ephor.svc", self.name),
         }
     }
@@ -169,4 +219,71 @@ pub(super) fn configuration(kind: &str, name: &str, webhooks: Vec<Value>, option
         ("metadata", Value::Map(metadata)),
         ("webhooks", Value::list(webhooks)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::Address;
+    use super::*;
+
+    fn written(names: Names) -> Vec<Value> {
+        let service = Address::Service { namespace: "kyverno".into(), name: "kyverno-svc".into(), port: 443 };
+        fixed(&Options { names, ..Options::of(service) }, &|_, _| true)
+    }
+
+    #[test]
+    fn under_kyvernos_names_there_is_all_that_a_kyverno_installation_has() {
+        let named: Vec<(String, String)> = written(Names::Kyverno)
+            .iter()
+            .map(|c| (c.text_at(&["kind"]).to_string(), c.text_at(&["metadata", "name"]).to_string()))
+            .collect();
+        let kinds = named.iter().filter(|(kind, _)| kind.starts_with("Mutating"));
+        let mutating: Vec<&str> = kinds.map(|(_, name)| &**name).collect();
+        assert_eq!(mutating, ["kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg"]);
+        assert_eq!(named.len(), 9, "{named:?}");
+    }
+
+    #[test]
+    fn webhooks_that_kyverno_serves_elsewhere_have_its_names_and_lead_to_this_server() {
+        let all = written(Names::Kyverno);
+        let webhook = |name: &str| {
+            let named =
+                |c: &&Value| c.text_at(&["metadata", "name"]) == format!("kyverno-{name}-webhook-cfg");
+            all.iter().find(named).and_then(|c| c.get("webhooks")?.as_list()?.first().cloned()).unwrap()
+        };
+        for name in ["cleanup-validating", "ttl-validating"] {
+            assert_eq!(webhook(name).text_at(&["name"]), "kyverno-cleanup-controller.kyverno.svc");
+            assert_eq!(webhook(name).text_at(&["clientConfig", "service", "name"]), "kyverno-svc");
+        }
+        assert_eq!(webhook("exception-validating").text_at(&["name"]), "kyverno-svc.kyverno.svc");
+        let rules = webhook("policy-validating").get("rules").and_then(Value::as_list).unwrap().to_vec();
+        let versions = |plural: &str| {
+            let is_of = |rule: &&Value| rule.get("resources").is_some_and(|r| r.json_eq(&texts([plural])));
+            rules.iter().find(is_of).and_then(|rule| rule.get("apiVersions").cloned()).unwrap()
+        };
+        assert!(versions("validatingpolicies").json_eq(&texts(["v1alpha1", "v1beta1", "v1"])));
+        assert!(versions("namespacedvalidatingpolicies").json_eq(&texts(["v1beta1", "v1"])));
+        assert_eq!(rules.len(), 10);
+    }
+
+    #[test]
+    fn webhooks_that_change_nothing_are_not_registered_under_names_of_our_own() {
+        assert!(written(Names::Ephor).iter().all(|c| c.text_at(&["kind"]).starts_with("Validating")));
+    }
+
+    #[test]
+    fn the_webhook_of_the_health_check_is_about_one_lease_and_never_blocks() {
+        let all = written(Names::Kyverno);
+        let name = |c: &&Value| c.text_at(&["metadata", "name"]) == "kyverno-verify-mutating-webhook-cfg";
+        let webhooks = all.iter().find(name).unwrap().get("webhooks").and_then(Value::as_list).unwrap();
+        let [webhook] = webhooks else { unreachable!() };
+        assert_eq!(webhook.text_at(&["failurePolicy"]), "Ignore");
+        assert_eq!(webhook.text_at(&["objectSelector", "matchLabels", "app.kubernetes.io/name"]), "kyverno");
+        assert_eq!(
+            crate::value::print::json(webhook.get("rules").unwrap()),
+            r#"[{"apiGroups":["coordination.k8s.io"],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["leases"],"scope":"*"}]"#
+        );
+    }
 }

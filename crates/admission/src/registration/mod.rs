@@ -171,6 +171,9 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
         }
         reviews::add(&policies, mutating, options, drafts);
         drafts.retain(|d| !d.rules.is_empty());
+        if options.names == Names::Kyverno {
+            share_names(drafts);
+        }
         drafts.sort_by(|a, b| a.name.cmp(&b.name));
     }
     let kinds = KINDS.into_iter().zip(options.names.configurations());
@@ -179,6 +182,16 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
         needs.configurations.push(fixed::configuration(kind, name, webhooks, options));
     }
     needs
+}
+
+/// Kyverno gives the webhooks of image policies of namespaces the names of cluster-wide ones: they have them where these are free.
+fn share_names(drafts: &mut [Draft]) {
+    let taken: BTreeSet<String> = drafts.iter().map(|draft| draft.name.clone()).collect();
+    for draft in drafts.iter_mut().filter(|draft| draft.name.starts_with("nivpol.")) {
+        if let Some(name) = draft.name.strip_prefix('n').filter(|name| !taken.contains(*name)) {
+            draft.name = name.to_string();
+        }
+    }
 }
 
 impl Draft {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::api::admission::{Expressions, Wanted};
 use crate::api::read::{items, listed, texts as texts_of};
 use crate::lower::admission::Judge;
-use crate::lower::cel_policy::variants_of;
+use crate::lower::cel_policy::{is_about_pods, variants_of};
 use crate::value::Value;
 use crate::value::print::json;
 
@@ -94,7 +94,9 @@ fn single(policy: &Value, family: &Family, options: &Options) -> Draft {
             Some(Value::Int(n)) => Some(*n),
             _ => None,
         },
-        exact: spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact",
+        // The webhooks that add digests are Equivalent in Kyverno, whatever the policy says.
+        exact: spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact"
+            && !family.base.ends_with(".mutate"),
         selectors: selectors(policy),
         conditions: conditions(policy),
         reinvoke: false,
@@ -143,7 +145,8 @@ fn conditions(policy: &Value) -> Vec<Value> {
             .collect();
     }
     let variants = variants_of(spec, kind.ends_with("MutatingPolicy"));
-    if variants.is_empty() {
+    // A policy on pods that names no controllers is written like one that does.
+    if !is_about_pods(spec) {
         return own.into_iter().map(|(name, expression)| condition(name, expression)).collect();
     }
     let object = if sees_no_object(spec) { "(object == null ? oldObject : object)" } else { "object" };
@@ -314,6 +317,67 @@ mod tests {
         assert_eq!(
             written,
             [rule("", r#""pods""#), rule("apps", controllers), batch[0].clone(), batch[1].clone()]
+        );
+    }
+
+    #[test]
+    fn conditions_on_pods_are_written_for_pods_also_when_there_are_no_variants() {
+        let none = POLICY.replace("spec: {", "spec: {autogen: {podControllers: {controllers: []}}, ");
+        let [condition] = &conditions(&yaml_value(&none).unwrap())[..] else { unreachable!() };
+        assert_eq!(condition.text_at(&["name"]), "autogen-c");
+        assert_eq!(
+            condition.text_at(&["expression"]),
+            "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.metadata.name != \"b\")"
+        );
+        let maps = POLICY.replace("resources: [pods]", "resources: [configmaps]");
+        let [condition] = &conditions(&yaml_value(&maps).unwrap())[..] else { unreachable!() };
+        assert_eq!(condition.text_at(&["name"]), "c");
+    }
+
+    #[test]
+    fn a_webhook_that_adds_digests_is_equivalent_and_one_of_an_image_policy_of_a_namespace_has_kyvernos_name()
+    {
+        let image = POLICY
+            .replace("kind: ValidatingPolicy", "kind: ImageValidatingPolicy")
+            .replace("matchConstraints: {", "matchConstraints: {matchPolicy: Exact, ");
+        let own = image
+            .replace("kind: Image", "kind: NamespacedImage")
+            .replace("metadata: {name: a}", "metadata: {name: a, namespace: shop}");
+        let options = Options {
+            names: super::super::Names::Kyverno,
+            ..Options::of(super::super::Address::Url("https://a.test".into()))
+        };
+        let written = |policies: &[&str]| -> Vec<(String, String)> {
+            let policies: Vec<Value> = policies.iter().map(|text| yaml_value(text).unwrap()).collect();
+            let kinds = crate::kubernetes::Kinds::built_in();
+            let needs = super::super::needs(&policies, kinds, &options);
+            let webhooks =
+                |c: &Value| c.get("webhooks").and_then(Value::as_list).unwrap_or_default().to_vec();
+            let all = needs.configurations.iter().flat_map(webhooks);
+            all.map(|w| (w.text_at(&["name"]).to_string(), w.text_at(&["matchPolicy"]).to_string())).collect()
+        };
+        let named = |name: &str, policy: &str| (name.to_string(), policy.to_string());
+        assert_eq!(
+            written(&[&image]),
+            [
+                named("ivpol.mutate.kyverno.svc-fail-finegrained-a", "Equivalent"),
+                named("ivpol.validate.kyverno.svc-fail-finegrained-a", "Exact")
+            ]
+        );
+        let [first, second] = &written(&[&own])[..] else { unreachable!() };
+        assert_eq!(first.0, "ivpol.mutate.kyverno.svc-fail-finegrained-shop-a");
+        assert_eq!(second.0, "ivpol.validate.kyverno.svc-fail-finegrained-shop-a");
+        // A cluster-wide policy of that name keeps it.
+        let other = image.replace("metadata: {name: a}", "metadata: {name: shop-a}");
+        let names: Vec<String> = written(&[&own, &other]).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            names,
+            [
+                "ivpol.mutate.kyverno.svc-fail-finegrained-shop-a",
+                "nivpol.mutate.kyverno.svc-fail-finegrained-shop-a",
+                "ivpol.validate.kyverno.svc-fail-finegrained-shop-a",
+                "nivpol.validate.kyverno.svc-fail-finegrained-shop-a"
+            ]
         );
     }
 

@@ -16,7 +16,7 @@ use crate::value::Value;
 
 use super::MANAGER;
 use super::apply::{self, CLONE_SOURCE};
-use super::{requests, rights};
+use super::{accounts, requests, rights};
 
 /// How often a request is written at most, and the pause between two tries.
 const TRIES: u32 = 3;
@@ -31,6 +31,8 @@ pub struct WorkIntake {
     background: Arc<Cluster>,
     /// The accounts of the controllers.
     own: Vec<String>,
+    /// The accounts of scans and of deletions, where what they may do is looked at.
+    others: Option<[Arc<Cluster>; 2]>,
 }
 
 /// Work that could not be written down.
@@ -58,15 +60,36 @@ impl WorkIntake {
                 Err(error) => tracing::warn!(error = %error, "the account of a controller is not known"),
             }
         }
-        WorkIntake { cluster, namespace, background, own }
+        WorkIntake { cluster, namespace, background, own, others: None }
     }
 
-    /// Why a policy that is applied is refused: the account of background work may not do that work. What cannot be found
-    /// out refuses nothing.
+    /// The same, looking also at what the accounts of scans and of deletions may do.
+    pub fn with_accounts(mut self, scans: Arc<Cluster>, deletions: Arc<Cluster>) -> WorkIntake {
+        self.others = Some([scans, deletions]);
+        self
+    }
+
+    /// Why a policy that is applied is refused: the account of background work, or of deletions, may not do that work. What
+    /// cannot be found out refuses nothing.
     pub fn refuses(&self, policy: &Value) -> Option<String> {
-        rights::missing(&self.background, policy).unwrap_or_else(|error| {
+        let found = match (&self.others, policy.text_at(&["kind"])) {
+            (Some([_, deletions]), "CleanupPolicy" | "ClusterCleanupPolicy") => {
+                accounts::undeletable(deletions, policy)
+            }
+            _ => rights::missing(&self.background, policy),
+        };
+        found.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "it is not known whether a policy may be carried out");
             None
+        })
+    }
+
+    /// What the author of a policy should know: scans may not read some of what it is about.
+    pub fn warnings(&self, policy: &Value) -> Vec<String> {
+        let Some([scans, _]) = &self.others else { return Vec::new() };
+        accounts::unreadable(scans, policy).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "it is not known whether scans may read what a policy is about");
+            Vec::new()
         })
     }
 

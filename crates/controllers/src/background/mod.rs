@@ -4,6 +4,7 @@
 //! is done; each piece of work compares what is there with what should be there, so it may be done again after a crash. Two requests
 //! about the same trigger are never worked on at the same time. Semantics: `docs/cluster.md`, "Background work".
 
+mod accounts;
 pub mod apply;
 mod cel;
 pub mod existing;

@@ -30,6 +30,9 @@ struct Action {
     property: &'static str,
 }
 
+/// The action of events about the generated object itself, and of those about failures.
+const NO_ACTION: &str = "None";
+
 const GENERATION: Action = Action {
     generates: true,
     action: "Resource Generated",
@@ -42,6 +45,24 @@ const CHANGE: Action = Action {
     success: "resource mutated",
     property: "patched-target",
 };
+
+/// What a rule has changed of objects that exist.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed<'c> {
+    /// The result that the report has.
+    pub result: &'c RuleOutcome,
+    /// The objects as they are now.
+    pub objects: &'c [Value],
+    /// What could not be changed, in the words of events.
+    pub failure: Option<&'c str>,
+}
+
+/// What is said: a result, what was done to objects, and what is in its place in events.
+struct Said<'s> {
+    result: &'s RuleOutcome,
+    done: &'s [Done],
+    failure: Option<&'s str>,
+}
 
 /// Where it is written.
 #[derive(Clone, Debug)]
@@ -73,21 +94,20 @@ impl Outlet {
         result: &RuleOutcome,
         done: &[Done],
     ) {
-        self.say(&GENERATION, policy, settings, trigger, result, done);
+        self.say(&GENERATION, policy, settings, trigger, &Said { result, done, failure: None });
     }
 
-    /// Says what a rule has changed, with the objects as they are now: of a rule with targets in the report of its trigger, else in
-    /// that of the object.
+    /// Says what a rule has changed: of a rule with targets in the report of its trigger, else in that of the object.
     pub fn changed(
         &self,
         policy: &Policy,
         settings: Option<&Settings>,
         subject: &Value,
-        result: &RuleOutcome,
-        changed: &[Value],
+        changed: &Changed<'_>,
     ) {
-        let done: Vec<Done> = changed.iter().cloned().map(Done::Updated).collect();
-        self.say(&CHANGE, policy, settings, subject, result, &done);
+        let done: Vec<Done> = changed.objects.iter().cloned().map(Done::Updated).collect();
+        let said = Said { result: changed.result, done: &done, failure: changed.failure };
+        self.say(&CHANGE, policy, settings, subject, &said);
     }
 
     fn say(
@@ -96,27 +116,30 @@ impl Outlet {
         policy: &Policy,
         settings: Option<&Settings>,
         subject: &Value,
-        result: &RuleOutcome,
-        done: &[Done],
+        said: &Said<'_>,
     ) {
+        let Said { result, done, failure } = *said;
         let scope = scope(subject);
         if scope.text_at(&["uid"]).is_empty() || scope.text_at(&["name"]).is_empty() {
             return;
         }
-        let mut result = match Redactor::of_object(subject) {
+        let redacted = |result: &RuleOutcome| match Redactor::of_object(subject) {
             Some(redactor) => redactor.result(result),
             None => result.clone(),
         };
+        let mut result = redacted(result);
+        let noted = failure.map(|text| redacted(&RuleOutcome { message: text.into(), ..result.clone() }));
         let [generation, change] = &self.journals;
         if let Some(journal) = if of.generates { generation } else { change } {
-            for event in events(of, policy, settings, &scope, &result, done) {
+            for event in events(of, policy, settings, &scope, noted.as_ref().unwrap_or(&result), done) {
                 if let Err(error) = journal.write(&self.cluster, &event) {
                     tracing::warn!(%error, "an event cannot be written");
                 }
             }
         }
-        let others: Vec<String> =
-            done.iter().map(Done::object).filter(|o| !is_same(o, subject)).map(named).collect();
+        // A rule with targets names them all, also its own trigger.
+        let is_named = |object: &&Value| policy.report.names_rules || !is_same(object, subject);
+        let others: Vec<String> = done.iter().map(Done::object).filter(is_named).map(named).collect();
         if !others.is_empty() {
             result.properties.push((of.property.into(), others.join("; ").into()));
         }
@@ -191,15 +214,13 @@ fn events(
     if matches!(result.status, Status::Error | Status::Fail) {
         let note = format!("policy {key}{rule} error: {}", result.message);
         let (regarding, related) = (about_policy(policy), trigger.clone());
-        return vec![Event { regarding, related, action, reason: "PolicyError", note }];
+        return vec![Event { regarding, related, action: NO_ACTION, reason: "PolicyError", note }];
     }
-    if !settings.is_some_and(|settings| wants(settings, action)) {
-        return Vec::new();
-    }
+    let is_wanted = |event: &Event| settings.is_some_and(|settings| wants(settings, event.action));
     let mut all = Vec::new();
     for done in done {
         let target = scope(done.object());
-        let event = |regarding: &Value, related: &Value, note: String| Event {
+        let event = |action: &'static str, regarding: &Value, related: &Value, note: String| Event {
             regarding: regarding.clone(),
             related: related.clone(),
             action,
@@ -209,11 +230,14 @@ fn events(
         if matches!(done, Done::Created(_)) {
             let at = |key: &str| target.text_at(&[key]);
             let (kind, name) = (at("kind"), at("name"));
-            let note = format!("Created {kind} {name} as a result of applying policy {key}{rule}");
-            all.push(event(&target, &Value::Null, note));
+            // The one rule of a policy of expressions has its name.
+            let rule = if policy.report.names_rules { &result.rule } else { &policy.name };
+            let note = format!("Created {kind} {name} as a result of applying policy {key}/{rule}");
+            all.push(event(NO_ACTION, &target, &Value::Null, note));
         }
-        all.push(event(&about_policy(policy), &target, of.success.into()));
+        all.push(event(action, &about_policy(policy), &target, of.success.into()));
     }
+    all.retain(is_wanted);
     all
 }
 
@@ -239,20 +263,28 @@ mod tests {
             yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
         let done = [Done::Created(made)];
         let all = events(&GENERATION, policy, Some(&settings), &trigger, &result, &done);
-        let shown = |e: &Event| format!("{} {} {}", e.regarding.text_at(&["kind"]), e.reason, e.note);
+        let shown =
+            |e: &Event| format!("{} {} {}: {}", e.regarding.text_at(&["kind"]), e.reason, e.action, e.note);
         all.iter().map(shown).collect()
     }
 
     #[test]
     fn failures_are_noted_always_and_successes_when_operators_want_them() {
-        assert_eq!(noted(Status::Error, "{}"), ["ClusterPolicy PolicyError policy p/r error: no quota"]);
+        assert_eq!(
+            noted(Status::Error, "{}"),
+            ["ClusterPolicy PolicyError None: policy p/r error: no quota"]
+        );
         assert!(noted(Status::Pass, "{}").is_empty());
         assert_eq!(
             noted(Status::Pass, "{generateSuccessEvents: 'true'}"),
             [
-                "ConfigMap PolicyApplied Created ConfigMap a as a result of applying policy p/r",
-                "ClusterPolicy PolicyApplied resource generated"
+                "ConfigMap PolicyApplied None: Created ConfigMap a as a result of applying policy p/r",
+                "ClusterPolicy PolicyApplied Resource Generated: resource generated"
             ]
+        );
+        assert_eq!(
+            noted(Status::Pass, "{generateSuccessEvents: 'true', successEventActions: Resource Generated}"),
+            ["ClusterPolicy PolicyApplied Resource Generated: resource generated"]
         );
     }
 

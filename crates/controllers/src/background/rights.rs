@@ -31,19 +31,42 @@ pub fn missing(cluster: &Cluster, policy: &Value) -> Result<Option<String>, Fail
                 }
             }
         }
+        let is_target = facts.kind == WorkKind::Mutate;
+        let mut lacking = Vec::new();
         for object in objects {
-            if let Some(text) = of_object(cluster, object, verbs)? {
-                return Ok(Some(match facts.kind {
-                    WorkKind::Mutate => format!(
-                        "auth check fails, additional privileges are required for the service account '{}': {text}",
-                        cluster.user_name()?
-                    ),
-                    _ => format!("{} {text}", cluster.user_name()?),
-                }));
+            if let Some(text) = of_object(cluster, object, verbs, is_target)? {
+                lacking.push(format!("{} {text}", cluster.user_name()?));
             }
+            // Of targets all are named that it may not change, of generated objects the first.
+            if !is_target && !lacking.is_empty() {
+                break;
+            }
+        }
+        if !lacking.is_empty() {
+            let (place, lacking) = (place(policy, &facts), lacking.join("; "));
+            return Ok(Some(match is_target {
+                true => format!(
+                    "{place}auth check fails, additional privileges are required for the service account '{}': {lacking}",
+                    cluster.user_name()?
+                ),
+                false => format!("{place}{lacking}"),
+            }));
         }
     }
     Ok(None)
+}
+
+/// Where a rule says what its work is, as Kyverno writes it before what is wrong there.
+fn place(policy: &Value, facts: &RuleFacts) -> String {
+    let rules = items(policy.at(&["spec", "rules"]));
+    let at = rules.iter().position(|rule| rule.text_at(&["name"]) == &*facts.rule).unwrap_or_default();
+    let loops = !items(facts.written.at(&["generate", "foreach"])).is_empty();
+    let part = match facts.kind {
+        WorkKind::Mutate | WorkKind::CelMutate => "mutate.targets.",
+        WorkKind::Generate | WorkKind::CelGenerate if loops => "generate.foreach.",
+        WorkKind::Generate | WorkKind::CelGenerate => "generate..",
+    };
+    format!("path: spec.rules[{at}].{part}: ")
 }
 
 fn verbs(facts: &RuleFacts) -> &'static [&'static str] {
@@ -82,7 +105,13 @@ fn misplaced(cluster: &Cluster, object: &Value) -> Result<Option<&'static str>, 
     })
 }
 
-fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option<String>, Failure> {
+/// What rights are missing for an object. `by_name`: a right to an object of its name is enough, if that is written.
+fn of_object(
+    cluster: &Cluster,
+    object: &Value,
+    verbs: &[&str],
+    by_name: bool,
+) -> Result<Option<String>, Failure> {
     let first = texts(object, &["cloneList", "kinds"]).next().and_then(|kind| kind.rsplit_once('/'));
     let (written, kind) = first.unwrap_or((object.text_at(&["apiVersion"]), object.text_at(&["kind"])));
     let (kind, part) = kind.split_once('/').unwrap_or((kind, ""));
@@ -93,6 +122,9 @@ fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option
     let is_known =
         resource.namespaced && !variables::is_variable(namespace) && !namespace.contains(['*', '?']);
     let namespace = if is_known { namespace } else { "" };
+    let name = object.text_at(&["name"]);
+    let is_written = !variables::is_variable(name) && !name.contains(['*', '?']);
+    let name = if by_name && is_written { name } else { "" };
     let mut refused = Vec::new();
     for verb in verbs {
         let right = Right {
@@ -102,6 +134,7 @@ fn of_object(cluster: &Cluster, object: &Value, verbs: &[&str]) -> Result<Option
             resource: &resource.plural,
             subresource: part,
             namespace,
+            name,
         };
         if !cluster.may(&right)? {
             refused.push(*verb);

@@ -16,6 +16,7 @@ use crate::value::Value;
 
 use super::Reconciler;
 use super::apply;
+use super::outlet::Changed;
 use super::work::{Case, WorkError, review};
 
 /// What a policy of expressions says about objects that exist.
@@ -106,10 +107,11 @@ impl Reconciler {
             };
             let says = |changed: &[Value]| {
                 let (policy, settings) = (case.policy, case.gate.settings());
-                self.setup.outlet.changed(policy, settings, object, &result, changed);
+                let what = Changed { result: &result, objects: changed, failure: None };
+                self.setup.outlet.changed(policy, settings, object, &what);
             };
             match (result.status, result.effect.as_deref()) {
-                (Status::Pass, Some(Effect::Patched(changed))) if changed.json_eq(object) => {}
+                (Status::Pass, Some(Effect::Patched(changed))) if changed.json_eq(object) => says(&[]),
                 (Status::Pass, Some(Effect::Patched(changed))) => {
                     match apply::replace_part(&self.setup.cluster, changed, &part) {
                         Ok(()) => {

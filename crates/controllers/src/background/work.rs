@@ -15,6 +15,7 @@ use crate::kubernetes::Kinds;
 use crate::value::{Map, Value};
 
 use super::apply::{self, Done, InCluster, Origin};
+use super::outlet::Changed;
 use super::requests::UpdateRequest;
 use super::trigger::{self, Change, SETTLES, TriggerError};
 use super::{Reconciler, now};
@@ -196,7 +197,8 @@ impl Reconciler {
         }
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let sources = ByAccount { data: engine.external(), cluster: &self.setup.cluster };
-        for result in engine.changed_targets(policy, rule, &request, &sources) {
+        let results = engine.changed_targets(policy, rule, &request, &sources);
+        for result in &results {
             match (&result.status, result.effect.as_deref()) {
                 (Status::Pass, Some(Effect::Target(object))) => {
                     apply::replace(&self.setup.cluster, object, facts)?;
@@ -204,22 +206,15 @@ impl Reconciler {
                     changed.push(object.clone());
                 }
                 (Status::Pass | Status::Skip, _) => {}
-                _ => failures.push(unchanged(rule, &result)),
+                _ => failures.push(unchanged(rule, result)),
             }
         }
-        let says = |status: Status, text: &str| {
-            let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
-            self.setup.outlet.changed(policy, gate.settings(), found, &result, &changed);
-        };
-        if !failures.is_empty() {
-            let text = failures.join("; ");
-            says(Status::Error, &text);
-            return Err(WorkError::Rules(text));
+        let failure = (!failures.is_empty()).then(|| failures.join("; "));
+        if let Some(result) = shown(&results) {
+            let what = Changed { result, objects: &changed, failure: failure.as_deref() };
+            self.setup.outlet.changed(policy, gate.settings(), found, &what);
         }
-        if !changed.is_empty() {
-            says(Status::Pass, "mutated");
-        }
-        Ok(())
+        failure.map_or(Ok(()), |text| Err(WorkError::Rules(text)))
     }
 
     /// Deletes what a trigger that is gone, or does not match any more, has generated.
@@ -307,6 +302,14 @@ impl Case<'_> {
     }
 }
 
+/// The result on targets that a report has, which has room for one: an error, else a change, else the first.
+fn shown(results: &[RuleOutcome]) -> Option<&RuleOutcome> {
+    let is_error = |result: &&RuleOutcome| !matches!(result.status, Status::Pass | Status::Skip);
+    let is_change = |result: &&RuleOutcome| result.status == Status::Pass;
+    let found = results.iter().find(is_error).or_else(|| results.iter().find(is_change));
+    found.or_else(|| results.first())
+}
+
 fn failed(rule: &Rule, text: &str) -> WorkError {
     WorkError::Rules(format!("rule {} failed: {text}", rule.name))
 }
@@ -343,5 +346,26 @@ pub(super) fn review(object: &Value, kinds: &Kinds, operation: &str) -> Incoming
         kind: "AdmissionReview".into(),
         uid: "".into(),
         request,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ir::rule::RuleKind;
+
+    #[test]
+    fn of_several_targets_an_error_is_reported_before_a_change_and_a_change_before_what_was_skipped() {
+        let outcome = |status| RuleOutcome::new(&"r".into(), RuleKind::Mutation, status, "m");
+        let of = |all: &[Status]| {
+            let results: Vec<RuleOutcome> = all.iter().map(|status| outcome(*status)).collect();
+            shown(&results).map(|result| result.status)
+        };
+        assert_eq!(of(&[Status::Skip, Status::Pass, Status::Error]), Some(Status::Error));
+        assert_eq!(of(&[Status::Skip, Status::Pass, Status::Skip]), Some(Status::Pass));
+        assert_eq!(of(&[Status::Skip, Status::Skip]), Some(Status::Skip));
+        assert_eq!(of(&[]), None);
     }
 }

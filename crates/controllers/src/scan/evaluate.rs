@@ -10,7 +10,7 @@ use crate::decide::{Request, RuleOutcome, Status};
 use crate::engine::Engine;
 use crate::ir::Policy;
 use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
+use crate::ir::rule::{Body, RuleKind};
 use crate::redact::Redactor;
 use crate::value::{Map, Value};
 
@@ -47,6 +47,10 @@ pub fn evaluate(policies: &Policies, object: &Value) -> Result<Vec<Finding>, NoO
         let is_changed = outcome.object.as_ref().is_some_and(|changed| !changed.json_eq(&object));
         for of_policy in outcome.policies {
             let mut rules = of_policy.rules;
+            if changes_others(&of_policy.policy) {
+                // The object is a trigger, and stays as it is.
+                rules.retain(|rule| rule.status != Status::Pass || !rule.exceptions.is_empty());
+            }
             for rule in rules.iter_mut().filter(|rule| is_changed && rule.status == Status::Pass) {
                 // An exception passes whatever the object is.
                 if rule.exceptions.is_empty() {
@@ -64,6 +68,14 @@ pub fn evaluate(policies: &Policies, object: &Value) -> Result<Vec<Finding>, NoO
         }
     }
     Ok(findings)
+}
+
+/// Whether a policy changes other objects than those that it matches, which background work does.
+pub fn changes_others(policy: &Policy) -> bool {
+    policy.rules.iter().any(|rule| match &rule.body {
+        Body::Mutate(mutation) => mutation.existing.as_ref().is_some_and(|existing| existing.others),
+        _ => false,
+    })
 }
 
 /// Whether a result is one of a scan: a policy with expressions whose conditions are not met says nothing.
@@ -162,5 +174,23 @@ mod tests {
         let found = evaluate(&Policies::of(&Served::of(policy), &[]), &secret.unwrap()).unwrap();
         let messages: Vec<&str> = found.iter().flat_map(|f| &f.rules).map(|rule| &*rule.message).collect();
         assert_eq!(messages, ["it is **REDACTED**"]);
+    }
+
+    #[test]
+    fn a_trigger_of_a_policy_that_changes_others_has_no_result_and_others_are_skipped() {
+        let policy = |more: &str| {
+            format!(
+                "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: p}}, spec: {{evaluation: {{mutateExisting: {{enabled: true}}}}, \
+                 matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]}}, {more}\
+                 matchConditions: [{{name: c, expression: \"object.metadata.name == 'go'\"}}], \
+                 mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: \"Object{{metadata: Object.metadata{{labels: {{'a': 'b'}}}}}}\"}}}}]}}}}"
+            )
+        };
+        let targets = "targetMatchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [secrets]}]}, ";
+        let go = "metadata: {name: go, namespace: shop}";
+        assert!(said(&policy(targets), go).is_empty());
+        assert_eq!(said(&policy(""), go).len(), 1);
+        let skipped = said(&policy(targets), &go.replace("name: go", "name: other"));
+        assert_eq!(skipped.len(), 1, "{skipped:?}");
     }
 }

@@ -27,11 +27,12 @@ use crate::in_use::{InUse, Source};
 use crate::ir::Policy;
 use crate::kubernetes::Kinds;
 use crate::queue::{Next, Queue, Workers};
+use crate::reports::results::{Key, key_of};
 use crate::reports::{self, Reports, object, text};
 use crate::value::{Str, Value};
 
 use announce::Announcer;
-use evaluate::{Finding, evaluate};
+use evaluate::{Finding, changes_others, evaluate};
 use followed::Followed;
 use native::{Native, Reported};
 use objects::{Known, Objects, Scan, Uid, content};
@@ -330,8 +331,25 @@ impl Scanner {
         let new: Vec<Value> =
             findings.iter().flat_map(|f| self.reports.entries(&f.policy, &f.rules, seconds)).collect();
         let policies = &plan.policies;
+        // What background work says about an object of a policy that changes others stays: to a scan it is no trigger.
+        let by_others: HashSet<(&str, String)> = policies
+            .all()
+            .filter(|policy| changes_others(policy))
+            .map(|policy| (&*policy.report.source, policy.key()))
+            .collect();
+        let is_done = |e: &Value| {
+            let is_of_others =
+                by_others.contains(&(e.text_at(&["source"]), e.text_at(&["policy"]).to_string()));
+            is_of_others && matches!(e.text_at(&["result"]), "pass" | "error")
+        };
         self.reports.update(&scope, &|before| {
-            let others = before.into_iter().filter(|e| !policies.answer_for(e) && policies.alive.has(e));
+            let done: Vec<Key> = before.iter().filter(|e| is_done(e)).map(key_of).collect();
+            let new = new.iter().filter(|e| !done.contains(&key_of(e)) || e.text_at(&["result"]) != "skip");
+            let new: Vec<Value> = new.cloned().collect();
+            let is_retained = |e: &Value| {
+                !policies.answer_for(e) || is_done(e) && !new.iter().any(|other| key_of(other) == key_of(e))
+            };
+            let others = before.into_iter().filter(|e| is_retained(e) && policies.alive.has(e));
             others.chain(new.iter().cloned()).collect()
         })?;
         let noted = self.note(&plan, &known, &scope, &findings);

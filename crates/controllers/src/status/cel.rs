@@ -44,7 +44,7 @@ pub(super) fn status(
     let written = conditions.iter().map(|c| c.written(before, at)).collect();
     let all = Value::map([
         ("conditions", Value::list(written)),
-        ("message", "".into()),
+        ("message", message_about_native(document, native).into()),
         ("ready", Value::Bool(conditions.iter().all(|c| c.holds))),
     ]);
     status.insert("conditionStatus", all);
@@ -53,6 +53,14 @@ pub(super) fn status(
         status.insert("generated", Value::Bool(native.is_some_and(|state| state.generated)));
     }
     Value::Map(status)
+}
+
+/// Why the API server does not evaluate a policy that says whether it should.
+fn message_about_native(document: &Value, native: Option<&State>) -> String {
+    let is_written = ["validatingAdmissionPolicy", "mutatingAdmissionPolicy"]
+        .iter()
+        .any(|key| document.at(&["spec", "autogen", key]).is_some_and(|part| !part.is_null()));
+    native.filter(|_| is_written).map(|state| state.message.clone()).unwrap_or_default()
 }
 
 /// The variants for the controllers of pods.
@@ -92,6 +100,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::document::yaml_value;
 
     #[test]
     fn each_condition_says_which_generation_of_the_policy_it_is_about() {
@@ -103,5 +112,17 @@ mod tests {
         assert_eq!(known.get("observedGeneration"), Some(&Value::Int(3)));
         assert_eq!(known.get("lastTransitionTime"), Some(&"now".into()));
         assert_eq!(written(Observed { now: "now", generation: None }).get("observedGeneration"), None);
+    }
+
+    #[test]
+    fn a_policy_that_says_whether_it_becomes_one_of_kubernetes_says_why_it_did_not() {
+        let state = State { generated: false, message: "skip generating: not enabled.".into() };
+        let message = |spec: &str| {
+            let document = yaml_value(&format!("{{kind: MutatingPolicy, spec: {spec}}}")).unwrap();
+            message_about_native(&document, Some(&state))
+        };
+        assert_eq!(message("{autogen: {mutatingAdmissionPolicy: {enabled: false}}}"), state.message);
+        assert_eq!(message("{autogen: {podControllers: {controllers: []}}}"), "");
+        assert_eq!(message("{}"), "");
     }
 }

@@ -6,6 +6,7 @@ use crate::in_use::StoredPolicy;
 use crate::native::State;
 use crate::value::Value;
 
+use super::written::written;
 use super::{Condition, Observed, members};
 
 /// The status of a policy.
@@ -27,7 +28,7 @@ pub(super) fn status(
     status.remove("ready");
     let computed = computed_rules(&policy.document, Selection::All);
     let is_generated = |rule: &&Value| rule.text_at(&["name"]).starts_with("autogen-");
-    let generated: Vec<Value> = computed.iter().filter(is_generated).cloned().collect();
+    let generated: Vec<Value> = computed.iter().filter(is_generated).map(written).collect();
     let autogen = match generated.is_empty() {
         true => Value::map([]),
         false => Value::map([("rules", Value::list(generated))]),

@@ -7,6 +7,7 @@
 mod cel;
 mod classic;
 mod rights;
+mod written;
 
 use crate::cluster::{Cluster, Failure};
 use crate::in_use::StoredPolicy;

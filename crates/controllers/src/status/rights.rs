@@ -73,7 +73,7 @@ impl Rights {
         }
         let [verb, group, version, resource] = &question;
         let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
-        let right = Right { verb, group, version, resource, subresource: part, namespace: "" };
+        let right = Right { verb, group, version, resource, subresource: part, ..Right::default() };
         let answer = self.cluster.may(&right);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(question, (Instant::now(), answer.clone()));

@@ -312,11 +312,14 @@ impl Call<'_> {
         let selector = self.query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
         let selector =
             selector.unwrap_or_default().replace("%3D", "=").replace("%2C", ",").replace("%2F", "/");
+        let selector = selector.replace("%21", "!");
+        let label = |key: &str| object.at(&["metadata", "labels", key]).and_then(Value::as_str);
         selector.split(',').filter(|wanted| !wanted.is_empty()).all(|wanted| match wanted.split_once('=') {
-            Some((key, value)) => {
-                object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
-            }
-            None => object.at(&["metadata", "labels", wanted]).is_some(),
+            Some((key, value)) => label(key) == Some(value),
+            None => match wanted.strip_prefix('!') {
+                Some(key) => label(key).is_none(),
+                None => label(wanted).is_some(),
+            },
         })
     }
 }

@@ -4,6 +4,7 @@
 mod api;
 mod background;
 mod certificates;
+mod generated;
 mod scans;
 mod targets;
 

@@ -52,6 +52,13 @@ impl Request {
         }
     }
 
+    /// As if the former object had been written by another operation.
+    pub fn of_former_by(&self, operation: &str) -> Request {
+        let mut request = self.of_former();
+        request.target.operation = operation.into();
+        request
+    }
+
     /// After a rule that lost the object: what is left to match is the former one of an update.
     pub fn without_object(&self) -> Request {
         let left = if self.updates() { &self.old_object } else { &Value::Null };

@@ -71,6 +71,11 @@ fn with_text(v: &Value, path: &[&str], change: &dyn Fn(&str) -> String) -> Value
     }
 }
 
+/// Whether a spec is about pods alone, so that it can have variants.
+pub fn is_about_pods(spec: &Value) -> bool {
+    spec.get("matchConstraints").and_then(only_pods).is_some()
+}
+
 /// The variants of a spec; none when it is not about pods alone.
 pub fn variants(spec: &Value, rewriting: Rewriting) -> Vec<Variant> {
     let Some(constraints) = spec.get("matchConstraints") else { return Vec::new() };

@@ -140,6 +140,11 @@ pub fn has_variants(spec: &Value) -> bool {
     !autogen::variants(spec, autogen::changes).is_empty()
 }
 
+/// Whether the spec of a policy is about pods alone, so that it can be extended to the controllers of pods.
+pub fn is_about_pods(spec: &Value) -> bool {
+    autogen::is_about_pods(spec)
+}
+
 /// What the expressions of a policy see.
 fn view_of(spec: &Value, kind: KyvernoKind) -> View {
     match (kind, spec.text_at(&["evaluation", "mode"])) {

@@ -49,6 +49,15 @@ impl Engine {
         applies(request) || (!request.old_object.is_null() && applies(&request.of_former()))
     }
 
+    /// Whether a policy matched the object of a deletion when it was created or updated, whatever its conditions say.
+    pub fn concerned(&self, policy: &Policy, request: &Request) -> bool {
+        !request.old_object.is_null()
+            && ["CREATE", "UPDATE"].into_iter().any(|operation| {
+                let request = request.of_former_by(operation);
+                policy.rules.iter().any(|rule| run::applies(rule, &request))
+            })
+    }
+
     /// The objects that a policy of expressions changes because of a request, in addition to that of the request.
     pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
         self.with_surroundings(policy, |around| run::targets(policy, rule, request, around))

@@ -44,7 +44,8 @@ const WATCHED: [(&str, &str, &str); 5] = [
     ("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
     ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
 ];
-const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
+/// The definitions of kinds: group and kind.
+pub const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
 const GLOBALS: (&str, &str) = ("kyverno.io", "GlobalContextEntry");
 const BINDINGS: [(&str, &str); 2] =
     [("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding")];

@@ -350,7 +350,8 @@ async fn controllers(
             })
         };
         let (cleanup, background) = (account(&leading.cleanup)?, account(&leading.background)?);
-        let intake = WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), background.clone());
+        let intake = WorkIntake::new(cluster.clone(), leading.lease.namespace.clone(), background.clone())
+            .with_accounts(reports.clone(), cleanup.clone());
         let _ = took.work.set(intake);
         let interval = leading.interval;
         let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());

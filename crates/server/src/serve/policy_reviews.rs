@@ -16,9 +16,10 @@ use axum::routing::post;
 use crate::admit::Undecodable;
 use crate::admit::answer::Answer;
 use crate::admit::incoming::decode;
-use crate::admit::policies::{About, review};
+use crate::admit::policies::{About, Served, review};
 
 use super::http::{State, answered, content_type, plain, timeout};
+use super::live::DEFINITIONS;
 use super::refusals;
 use super::threads::Done;
 
@@ -49,15 +50,23 @@ async fn decided(
     let exceptions = state.store.around().stored.as_ref().and_then(|stored| stored.exceptions.clone());
     let path = uri.path().to_string();
     let of = state.clone();
-    let cluster = state.store.around().link.as_ref().map(|link| link.cluster.clone());
+    let link = state.store.around().link.as_ref().map(|link| (link.cluster.clone(), link.cache.clone()));
     let work = move || {
         let incoming = decode(&kind, &body.bytes)?;
-        let kinds = cluster.and_then(|cluster| cluster.kinds().ok());
-        let mut answer = review(about, &incoming, exceptions.as_deref(), kinds.as_deref());
-        let is_changed =
-            about == About::Policy && answer.denial.is_none() && incoming.text(&["operation"]) != "DELETE";
+        let kinds = link.as_ref().and_then(|(cluster, _)| cluster.kinds().ok());
+        let definitions = || link.as_ref().map(|(_, cache)| cache.all(DEFINITIONS.0, DEFINITIONS.1));
+        let definitions = || definitions().unwrap_or_default();
+        let served = kinds.as_deref().map(|kinds| Served { kinds, definitions: &definitions });
+        let mut answer = review(about, &incoming, exceptions.as_deref(), served);
+        let is_changed = matches!(about, About::Policy | About::Cleanup)
+            && answer.denial.is_none()
+            && incoming.text(&["operation"]) != "DELETE";
         if let Some(work) = of.work.get().filter(|_| is_changed) {
-            answer = work.refuses(&incoming.object("object")).map_or(answer, Answer::denied);
+            let policy = incoming.object("object");
+            match work.refuses(&policy) {
+                Some(text) => answer = Answer::denied(text),
+                None => answer.warnings.extend(work.warnings(&policy)),
+            }
         }
         if let Some(denial) = &answer.denial {
             let (kind, name) = (incoming.text(&["kind", "kind"]), incoming.text(&["name"]));
