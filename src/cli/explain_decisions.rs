@@ -175,12 +175,11 @@ fn key(loaded: &LoadedPolicy) -> String {
     loaded.policy.as_ref().map_or_else(|| loaded.name.clone(), |policy| policy.key())
 }
 
-/// The object as each policy that changes objects sees it, and at the end, without a policy, as all others do.
-fn changed_before(
-    inputs: &Inputs,
-    engine: &Engine,
-    object: &Value,
-) -> Result<Vec<(Option<Arc<Policy>>, Value)>, Error> {
+/// The object as a policy sees it; without a policy, as all others do.
+type AsSeen = (Option<Arc<Policy>>, Value);
+
+/// The object as each policy that changes objects sees it, and at the end as all others do.
+fn changed_before(inputs: &Inputs, engine: &Engine, object: &Value) -> Result<Vec<AsSeen>, Error> {
     if engine.set().mutating().next().is_none() {
         return Ok(Vec::new());
     }

@@ -175,7 +175,7 @@ mod tests {
     fn counts(document: &str) -> bool {
         let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {a: b}}\n";
         let text = format!("{document}\n---\n{policy}");
-        let source = SourceText { name: "p.yaml".into(), text: text.into() };
+        let source = SourceText { name: "p.yaml".into(), text };
         !super::super::argument(&[source]).policies.is_empty()
     }
 

@@ -78,6 +78,7 @@ fn run() -> Run {
         seconds: 0.25,
         notes: vec![Note { text: "bad.yaml:1: no policy".into(), is_error: true }],
         roots: Roots::default(),
+        invocation: crate::run::Invocation::default(),
     }
 }
 

@@ -257,7 +257,7 @@ fn descriptor(id: &str, rule: Rule) -> Value {
 }
 
 /// The first text that says something.
-fn first<'t>(texts: [&'t str; 2]) -> &'t str {
+fn first(texts: [&str; 2]) -> &str {
     texts.into_iter().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
