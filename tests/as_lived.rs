@@ -18,7 +18,7 @@ fn text(files: &Files, args: &[&str]) -> Ran {
 
 /// The command that a run suggests, as arguments.
 fn suggested(ran: &Ran) -> Vec<String> {
-    let line = ran.out.lines().find_map(|line| line.strip_prefix("why: ephor ")).expect("a command");
+    let line = ran.out.lines().find_map(|line| line.strip_prefix("why: ephor ")).unwrap();
     line.split(' ').map(|word| word.trim_matches('\'').to_string()).collect()
 }
 
