@@ -261,3 +261,15 @@ fn migrate_keeps_every_version_of_a_kind_that_is_selected_so_and_names_what_it_l
         files.run(&["migrate", "own.yaml"]).err.contains("of one namespace to objects of all namespaces")
     );
 }
+
+#[test]
+fn policies_in_a_list_have_places_of_their_own() {
+    let indented: String = POLICY.lines().map(|line| format!("  {line}\n")).collect();
+    let item = format!("- {}", indented.trim_start());
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: v1, kind: Other}}\n{item}");
+    let files = Files::new(&[("l.yaml", &list), ("r.yaml", CONFIG_MAP)]);
+    let ran = text(&files, &["apply", "l.yaml", "-r", "r.yaml"]);
+    assert!(ran.out.contains("l.yaml:15:") && !ran.out.contains("l.yaml:1:"), "{}", ran.out);
+    let explained = files.run(&["explain", "l.yaml", "-r", "r.yaml"]).out;
+    assert!(explained.contains("need-team/team at l.yaml:11"), "{explained}");
+}

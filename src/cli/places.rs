@@ -11,8 +11,8 @@ use ephor_value::place::{Path, PathPart, follow, parse};
 /// The place in a policy of a path in its document, or of the nearest part around it.
 pub(super) fn policy_place(loaded: &LoadedPolicy, path: &[PathPart]) -> Option<Place> {
     let locate = |path: &[PathPart], want_key: bool| match want_key {
-        true => locate::locate_key(&loaded.text, path),
-        false => locate::locate(&loaded.text, path),
+        true => locate::locate_key(&loaded.text, &loaded.path_in_text(path)),
+        false => locate::locate(&loaded.text, &loaded.path_in_text(path)),
     };
     let (written, of_name) = (as_written(&loaded.document, path), parse("metadata.name"));
     let found = [&written, &of_name].into_iter().find_map(|path| nearest(&loaded.document, path, locate));

@@ -149,7 +149,7 @@ fn one(loaded: &LoadedPolicy, rule: Rule) -> Explained {
 pub fn place(loaded: &LoadedPolicy, path: &[PathPart]) -> String {
     let found = (0..=path.len())
         .rev()
-        .find_map(|n| locate_key(&loaded.text, path.get(..n).unwrap_or_default()))
+        .find_map(|n| locate_key(&loaded.text, &loaded.path_in_text(path.get(..n).unwrap_or_default())))
         .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
     format!("{}:{found}", loaded.source)
 }

@@ -23,7 +23,7 @@ use crate::kubernetes::{Kinds, groups};
 use crate::lower;
 use crate::lower::admission::{Judge, Place};
 use crate::sources::files::SourceText;
-use crate::value::place::PathPart;
+use crate::value::place::{Path, PathPart};
 use crate::value::{Str, Value, parallel};
 
 mod foreign;
@@ -46,6 +46,8 @@ pub struct LoadedPolicy {
     pub line: usize,
     /// The text of its document.
     pub text: Arc<str>,
+    /// Where it stands in the text: `items[3]` in a list, else nothing.
+    pub prefix: Path,
     /// Name of the policy.
     pub name: String,
     /// How many rules it has, generated ones included.
@@ -119,6 +121,11 @@ pub enum Purpose {
 }
 
 impl LoadedPolicy {
+    /// A path in the policy as one in the text of its document.
+    pub fn path_in_text(&self, path: &[PathPart]) -> Path {
+        self.prefix.iter().chain(path).cloned().collect()
+    }
+
     /// What it is evaluated for, also when it does not compile.
     pub fn purpose(&self) -> Purpose {
         let kind = self.document.text_at(&["kind"]);
@@ -175,7 +182,7 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
             PathPart::Index(i),
             PathPart::Key("match".into()),
         ];
-        let line = document::locate::locate_key(&loaded.text, &path)
+        let line = document::locate::locate_key(&loaded.text, &loaded.path_in_text(&path))
             .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
         (line, format!("rule `{name}` of `{}` can never match: {why}", loaded.name))
     });
@@ -440,7 +447,14 @@ fn one(d: &Document, reader: Reader) -> Vec<Item> {
 /// The items of a `v1 List` are read without schema and defaults.
 fn list(d: &Document, reader: Reader) -> Vec<Item> {
     let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
-    items.iter().map(|v| item(d, v, false, reader)).collect()
+    let one = |(at, value)| match item(d, value, false, reader) {
+        Item::Policy(policy, deprecation) => {
+            let prefix = vec![PathPart::Key("items".into()), PathPart::Index(at)];
+            Item::Policy(Box::new(LoadedPolicy { prefix, ..*policy }), deprecation)
+        }
+        other => other,
+    };
+    items.iter().enumerate().map(one).collect()
 }
 
 /// The line of a document at which the decoder gave up, from 1, as far as it names one.
@@ -530,6 +544,7 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
                     source: d.source.clone(),
                     line: d.line,
                     text: d.text.clone(),
+                    prefix: Path::new(),
                     rule_count,
                     refused,
                     uncompiled: None,
@@ -561,6 +576,7 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
         source: d.source.clone(),
         line: d.line,
         text: d.text.clone(),
+        prefix: Path::new(),
         rule_count: 1,
         refused: None,
         uncompiled: lowered.error,
@@ -598,6 +614,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 source: d.source.clone(),
                 line: d.line,
                 text: d.text.clone(),
+                prefix: Path::new(),
                 rule_count: 1,
                 refused,
                 uncompiled: None,

@@ -43,6 +43,7 @@ pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
         source: source.clone(),
         line: 1,
         text: text.clone(),
+        prefix: Vec::new(),
         name: policy.name.to_string(),
         rule_count: policy.rule_count,
         refused: None,
