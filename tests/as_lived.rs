@@ -273,3 +273,30 @@ fn policies_in_a_list_have_places_of_their_own() {
     let explained = files.run(&["explain", "l.yaml", "-r", "r.yaml"]).out;
     assert!(explained.contains("need-team/team at l.yaml:11"), "{explained}");
 }
+
+#[test]
+fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
+    let policy = |expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: ns-name}}\nspec:\n  matchConstraints:\n    resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}}]\n  validations: [{{expression: \"{expression}\", message: m}}]\n"
+        )
+    };
+    let files = Files::new(&[("pod.yaml", POD)]);
+    for (expression, flag) in [
+        ("namespaceObject.metadata.name == 'x'", Some("`namespaceSelector` of -f FILE")),
+        ("resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b'", Some("--context-file")),
+        ("object.spec.hostname == 'x'", None),
+    ] {
+        files.write("p.yaml", policy(expression).as_bytes());
+        let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml"]);
+        let says = |flag: &str| ran.err.contains(flag);
+        assert_eq!(
+            says("-f FILE") || says("--context-file"),
+            flag.is_some(),
+            "{expression}: {}{}",
+            ran.out,
+            ran.err
+        );
+        assert!(flag.is_none_or(says), "{expression}: {}", ran.err);
+    }
+}

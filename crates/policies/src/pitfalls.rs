@@ -61,17 +61,8 @@ fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Va
 
 /// Whether a patch says itself that something goes away.
 fn removes(merge: &Merge) -> bool {
-    fn has_directive(part: &Tree) -> bool {
-        let is_directive = |text: &str| text.contains("$patch") || text.contains("$retainKeys");
-        match part {
-            Tree::None | Tree::Scalar(_) => false,
-            Tree::Text(text) => is_directive(text),
-            Tree::List(parts) => parts.iter().any(has_directive),
-            Tree::Map(parts) => parts.iter().any(|(key, part)| is_directive(key) || has_directive(part)),
-            Tree::Node(node) => node.fields.iter().any(|(_, part)| has_directive(part)),
-        }
-    }
-    Tree::of(merge).is_none_or(|tree| has_directive(&tree))
+    let directives = ["$patch", "$retainKeys"];
+    Tree::of(merge).is_none_or(|tree| directives.into_iter().any(|directive| has_text(&tree, directive)))
 }
 
 /// Lists of which items with names are gone, with these names.
@@ -146,6 +137,39 @@ pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<
     out.sort();
     out.dedup();
     out
+}
+
+/// What a policy in CEL could not read on the command line, where a rule ends with a missing key, and which flag gives it.
+pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<String> {
+    if result.status != Status::Error || !result.message.contains("no such key") {
+        return None;
+    }
+    let kinds = policy.all_rules().filter_map(|rule| Tree::of(&**rule));
+    let texts: Vec<Tree> = kinds.collect();
+    let reads = |name: &str| texts.iter().any(|tree| has_text(tree, name));
+    let help = if reads("namespaceObject") {
+        "`namespaceObject` is null where nothing is known of the namespace; name it with its labels in `namespaceSelector` of -f FILE"
+    } else if reads("resource.Get")
+        || reads("resource.List")
+        || reads("resource.get")
+        || reads("resource.list")
+    {
+        "`resource.Get` and `resource.List` of policies in CEL find the objects of --context-file, not those of -r"
+    } else {
+        return None;
+    };
+    Some(format!("policy {}: {help}", policy.key()))
+}
+
+/// Whether a part of a rule has a text that contains a name.
+fn has_text(part: &Tree, name: &str) -> bool {
+    match part {
+        Tree::None | Tree::Scalar(_) => false,
+        Tree::Text(text) => text.contains(name),
+        Tree::List(parts) => parts.iter().any(|part| has_text(part, name)),
+        Tree::Map(parts) => parts.iter().any(|(key, part)| key.contains(name) || has_text(part, name)),
+        Tree::Node(node) => node.fields.iter().any(|(_, part)| has_text(part, name)),
+    }
 }
 
 /// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a controller of pods.

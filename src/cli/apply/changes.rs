@@ -135,6 +135,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
     for done in &outcome.policies {
         changes.once.extend(pitfalls::of_namespace(done, resource));
         for result in &done.rules {
+            changes.once.extend(pitfalls::of_missing_data(&done.policy, result));
             changes.once.extend(
                 pitfalls::of_error(&result.message)
                     .map(|text| format!("policy {}: {text}", done.policy.key())),
