@@ -44,8 +44,8 @@ class OwnServe(Serve):
     """A server that reads policies of the cluster and writes its webhook configurations."""
 
     def start(self):
-        self.flags = ["--kubeconfig", self.cluster.kubeconfig, "--kinds", "all", "--own-group", "--exceptions", "*", "--lease", "shop/own",
-                      "--url", f"https://127.0.0.1:{self.port}", "--ca-bundle", self.ca, "--service-namespace", "shop"]
+        self.flags = ["--kubeconfig", self.cluster.kubeconfig, "--kinds", "all", "--own-group", "--exceptions", "*", "--lease", "default/own",
+                      "--url", f"https://127.0.0.1:{self.port}", "--ca-bundle", self.ca, "--service-namespace", "default"]
         super().start()
 
 

@@ -62,7 +62,7 @@ fn a_resource_directory_stands_alone_and_is_not_walked() {
     let root = tree(&[("a.yaml", "a: 1"), (".b.yml", "b: 1"), ("d/c.yaml", "c: 1")]);
     let loaded = resources(&[root.path().to_str().unwrap(), "other.yaml"], Reading::default());
     assert_eq!(names(&loaded, root.path()), [".b.yml", "a.yaml"]);
-    assert_eq!(causes(&loaded), [Cause::Superseded]);
+    assert_eq!(causes(&loaded), [Cause::Unread, Cause::Superseded]);
 }
 
 #[test]
