@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn fields_of_older_releases_stand_under_the_names_of_today() {
         assert_eq!(of("{policy: p, resource: a}"), (yaml("{policy: p, resources: [a]}"), 1));
-        assert_eq!(of("{resource: a, resources: [b], namespace: shop}").0, yaml("{resources: [shop/b, shop/a]}"));
+        assert_eq!(
+            of("{resource: a, resources: [b], namespace: shop}").0,
+            yaml("{resources: [shop/b, shop/a]}")
+        );
         let (found, notes) = of("{status: fail, patchedResource: x.yaml, resources: [m/a], namespace: shop}");
         assert_eq!(found, yaml("{resources: [m/a], result: fail, patchedResources: x.yaml}"));
         assert_eq!(notes, 3);
