@@ -1,6 +1,6 @@
 //! Results of policies in parts that may be shared with other requests.
 //!
-//! What the result cache keeps shares nothing with a request ([`Part::detach`]), and counts in the cache as long as anything
+//! What the result cache keeps shares nothing with a request (`Part::detach`), and counts in the cache as long as anything
 //! holds it ([`Charge`]).
 
 use std::any::Any;

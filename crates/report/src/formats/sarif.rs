@@ -1,6 +1,6 @@
 //! SARIF 2.1.0: a result for each violation, at the field that decided.
 //!
-//! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by [`log::Log`] for all commands, so that what code
+//! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by `log::Log` for all commands, so that what code
 //! scanning requires of rules and results is met in one place. A violation of the baseline is `unchanged` and suppressed.
 
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Traces: a span for each review, sent to an OpenTelemetry collector.
 //!
 //! In: decisions and refusals with the times they took. Out: spans, which the OpenTelemetry SDK samples, batches and
-//! sends over OTLP ([`export`]), with the attributes of this replica ([`resource`]). A `traceparent` header makes a span
+//! sends over OTLP (`export`), with the attributes of this replica (`resource`). A `traceparent` header makes a span
 //! part of the caller's trace, and what the caller does not sample is not recorded. Span kind, status and HTTP
 //! attributes follow OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/serve.md`, "Traces".
 

@@ -2,7 +2,7 @@
 //! are sorted.
 //!
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line on
-//! each repair. Fields that Kyverno no longer reads are moved first ([`removed`]). Semantics: `docs/cli.md`.
+//! each repair. Fields that Kyverno no longer reads are moved first (`removed`). Semantics: `docs/cli.md`.
 
 use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};
