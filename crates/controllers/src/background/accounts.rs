@@ -32,7 +32,7 @@ pub fn unreadable(reports: &Cluster, policy: &Value) -> Result<Vec<String>, Fail
             if seen.contains(&written) {
                 continue;
             }
-            let missing = missing(reports, resource, part, "", &READ)?;
+            let missing = missing(reports, resource, part, ("", ""), &READ)?;
             if !missing.is_empty() {
                 let (account, verbs) = (reports.user_name()?, missing.join(","));
                 found.push(format!("{account} requires permissions {verbs} for resource {written}"));
@@ -53,7 +53,7 @@ pub fn undeletable(cleanup: &Cluster, policy: &Value) -> Result<Option<String>, 
     let spec = policy.get("spec").cloned().unwrap_or_default();
     for (written, resource, _) in named(&spec, &served) {
         let namespace = if resource.namespaced { namespace } else { "" };
-        if let Some(verb) = missing(cleanup, resource, "", namespace, &DELETE)?.first() {
+        if let Some(verb) = missing(cleanup, resource, "", (namespace, ""), &DELETE)?.first() {
             return Ok(Some(format!("cleanup controller has no permission to {verb} kind {written}")));
         }
     }
@@ -78,14 +78,14 @@ fn named<'v, 'k>(rule: &'v Value, served: &'k Kinds) -> Vec<(&'v str, &'k Resour
     found
 }
 
-/// Which of some verbs an account may not use.
-fn missing(
+/// Which of some verbs an account may not use, in a namespace and on an object of a name; without one, on all.
+pub(super) fn missing<'v>(
     cluster: &Cluster,
     resource: &Resource,
     part: &str,
-    namespace: &str,
-    verbs: &[&'static str],
-) -> Result<Vec<&'static str>, Failure> {
+    (namespace, name): (&str, &str),
+    verbs: &[&'v str],
+) -> Result<Vec<&'v str>, Failure> {
     let mut found = Vec::new();
     for verb in verbs {
         let right = Right {
@@ -95,7 +95,7 @@ fn missing(
             resource: &resource.plural,
             subresource: part,
             namespace,
-            name: "",
+            name,
         };
         if !cluster.may(&right)? {
             found.push(*verb);

@@ -6,9 +6,10 @@
 
 use crate::api::read::{items, texts};
 use crate::background_facts::{RuleFacts, WorkKind, facts};
-use crate::cluster::access::Right;
 use crate::cluster::{Cluster, Failure, api_version};
 use crate::value::{Value, variables};
+
+use super::accounts;
 
 /// Why a policy is refused; `None` = the account may do all of it.
 ///
@@ -125,21 +126,7 @@ fn of_object(
     let name = object.text_at(&["name"]);
     let is_written = !variables::is_variable(name) && !name.contains(['*', '?']);
     let name = if by_name && is_written { name } else { "" };
-    let mut refused = Vec::new();
-    for verb in verbs {
-        let right = Right {
-            verb,
-            group: &resource.group,
-            version: &resource.version,
-            resource: &resource.plural,
-            subresource: part,
-            namespace,
-            name,
-        };
-        if !cluster.may(&right)? {
-            refused.push(*verb);
-        }
-    }
+    let refused = accounts::missing(cluster, resource, part, (namespace, name), verbs)?;
     if refused.is_empty() {
         return Ok(None);
     }
