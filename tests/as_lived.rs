@@ -300,3 +300,31 @@ fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
         assert!(flag.is_none_or(says), "{expression}: {}", ran.err);
     }
 }
+
+#[test]
+fn variants_for_controllers_read_the_template_where_the_text_says_object_metadata_and_not_where_it_is_optional()
+ {
+    let policy = |expression: &str| {
+        format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints:\n    resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}}]\n  validations: [{{expression: \"{expression}\", message: m}}]\n"
+        )
+    };
+    let job = |labels: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: j, labels: {{team: own}}}}\nspec: {{template: {{{labels}spec: {{containers: [{{name: a, image: b}}]}}}}}}\n"
+        )
+    };
+    let template = "metadata: {labels: {team: pods}}, ";
+    // What Kyverno 1.19.1 answers.
+    for (expression, labels, counts) in [
+        ("object.metadata.?labels.?team.orValue('') == 'pods'", template, "pass: 1"),
+        ("object.?metadata.?labels.?team.orValue('') == 'own'", template, "pass: 1"),
+        ("object[?'metadata'].?labels.?team.orValue('') == 'own'", template, "pass: 1"),
+        ("object.metadata.?labels.?team.orValue('') == ''", "", "error: 1"),
+        ("(has(object.metadata) ? object.metadata : {}).?labels.?team.orValue('') == ''", "", "pass: 1"),
+    ] {
+        let files = Files::new(&[("p.yaml", &policy(expression)), ("r.yaml", &job(labels))]);
+        let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+        assert!(ran.out.contains(counts), "{expression}: {}{}", ran.out, ran.err);
+    }
+}
