@@ -4,7 +4,9 @@
 //! written, so nothing that a command reports as written is lost. [`Outputs`] is for several files, [`write_whole`] for one.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use ephor_value::file_path::normal;
 
 use super::Error;
 
@@ -149,16 +151,7 @@ fn named_temporary(parent: &Path) -> std::io::Result<tempfile::TempDir> {
 
 /// A path from the root, without steps up and links to the current folder. Nothing is read.
 pub fn absolute(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.into());
-    let mut out = PathBuf::new();
-    for part in whole.components() {
-        match part {
-            Component::ParentDir => _ = out.pop(),
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
+    normal(&std::path::absolute(path).unwrap_or_else(|_| path.into()))
 }
 
 #[cfg(test)]

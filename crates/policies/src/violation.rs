@@ -34,20 +34,17 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
     let own = events.iter().skip_while(|e| !begins(e)).skip(1);
     let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
-    let decides = |(at, event): (usize, &&'_ Event)| Some((at, decided(event, own.get(..at)?, object)?));
-    let with_field = own.iter().enumerate().rev().find_map(decides);
-    let with_field = with_field.and_then(|(at, field)| Some((own.get(at)?, field)));
-    let (event, field) = match with_field {
-        Some((event, field)) => (Some(event), Some(field)),
+    let before = |at: usize| own.get(..at).unwrap_or_default();
+    let decides = |(at, event): (usize, &&'_ Event)| Some((at, decided(event, before(at), object)?));
+    let (at, field) = match own.iter().enumerate().rev().find_map(decides) {
+        Some((at, field)) => (Some(at), Some(field)),
         None => {
             let at = own.iter().rposition(|event| is_against(event));
-            let element = at.and_then(|at| own.get(..at)?.iter().rev().find_map(|e| of_element(e, object)));
-            (at.and_then(|at| own.get(at)), element)
+            (at, at.and_then(|at| before(at).iter().rev().find_map(|e| of_element(e, object))))
         }
     };
-    let at = event.and_then(|event| own.iter().position(|other| std::ptr::eq(*other, *event))).unwrap_or(0);
-    let before = own.get(..at).unwrap_or_default();
-    let decision = event.map(|event| place_of(event, before, object)).filter(|path| !path.is_empty());
+    let decision = at.and_then(|at| Some(place_of(own.get(at)?, before(at), object)));
+    let decision = decision.filter(|path| !path.is_empty());
     Violation { rule: result.rule.clone(), field, decision }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The path without `.`, and without `..` behind a name.
+/// The path without `.`, and without `..` behind a name or the root.
 pub fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -13,6 +13,8 @@ pub fn normal(path: &Path) -> PathBuf {
             Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
                 out.pop();
             }
+            // Nothing is above the root.
+            Component::ParentDir if out.has_root() => {}
             other => out.push(other),
         }
     }
@@ -28,6 +30,7 @@ mod tests {
         let of = |path: &str| normal(Path::new(path)).to_string_lossy().into_owned();
         assert_eq!(of("./a/../b/./c.yaml"), "b/c.yaml");
         assert_eq!(of("../a/../../b"), "../../b");
+        assert_eq!(of("/../a/../b"), "/b");
         assert_eq!(of("/a/../b"), "/b");
     }
 }
