@@ -29,6 +29,7 @@ mod atoms;
 mod by_namespace;
 mod certificate;
 mod changes;
+mod claim;
 mod classes;
 mod combine;
 #[cfg(test)]
@@ -96,6 +97,7 @@ mod writes;
 
 pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 pub use certificate::{Certificate, CertificateError, Certified, Held};
+pub use claim::{Apart, Claim, LEFT_KIND, but_for};
 pub use cover::{Chosen, Options, compare, compare_observed};
 pub use deep::{Remark, RemarkKind, remarks};
 pub use environment::Environment;

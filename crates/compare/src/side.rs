@@ -148,6 +148,11 @@ impl Side {
         Ok(Side { engine: outside::engine(set), knows_no_patterns: false, has_one_key: false })
     }
 
+    /// The same policies.
+    pub(crate) fn copy(&self) -> Side {
+        self.with_rules(&Arc::clone)
+    }
+
     /// The same where values of objects that conditions take for patterns have no wildcards: a proof is relative to that.
     #[must_use]
     pub fn without_patterns(self) -> Side {

@@ -19,6 +19,7 @@ pub mod page;
 mod random;
 pub mod regex;
 pub mod registry;
+mod remarks;
 mod strings;
 mod table;
 mod timefn;
@@ -40,6 +41,7 @@ pub use limits::BOUNDED;
 pub use regex::go_regex;
 use registry::Overloads;
 pub use registry::{Arity, Cost, Function, Higher, Language, Run, Ty};
+pub use remarks::Remarks;
 
 /// The level of CEL's runtime, whose texts and charges differ in a few points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +77,8 @@ pub struct Context {
     pub authorizer: Option<std::sync::Arc<dyn Authorizer>>,
     /// Objects, services, images and the like.
     pub external: Option<std::sync::Arc<dyn ExternalData>>,
+    /// Where functions say what they take for something else.
+    pub remarks: Option<std::sync::Arc<Remarks>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -92,6 +96,7 @@ impl Default for Context {
             cel_level: CelLevel::default(),
             authorizer: None,
             external: None,
+            remarks: None,
         }
     }
 }

@@ -8,9 +8,17 @@ use crate::value::{Fault, Value};
 
 type Answer = Result<Value, Fault>;
 
-pub(super) fn semver_compare(_: &Context, args: &[Arg<'_>]) -> Answer {
+/// More of an argument is not shown.
+const SHOWN: usize = 60;
+
+pub(super) fn semver_compare(cx: &Context, args: &[Arg<'_>]) -> Answer {
     // A version that is none counts as 0.0.0, as in Kyverno 1.19.1.
-    let version = Version::parse_ok(text(args, 0)).unwrap_or_default();
+    let version = Version::parse_ok(text(args, 0));
+    if let (None, Some(remarks)) = (&version, &cx.remarks) {
+        let given: String = text(args, 0).chars().take(SHOWN).collect();
+        remarks.add(format!("semver_compare: `{given}` is no version of the form 1.2.3 and counts as 0.0.0"));
+    }
+    let version = version.unwrap_or_default();
     let range = Range::parse(text(args, 1)).map_err(Fault::from_error)?;
     Ok(Value::Bool(range.contains(&version)))
 }

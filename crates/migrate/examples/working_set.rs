@@ -45,12 +45,12 @@ fn shown(outcome: &Outcome, with_objects: bool) -> Option<(&'static str, String)
         Outcome::Moved(_, proof) => match &**proof {
             Err(why) => ("unusable", why.to_string()),
             Ok(proof) => {
-                let why = match &proof.answer {
+                let why = match &proof.claim.answer {
                     Answer::Tested(why) | Answer::ProvedRelative(why) => why.join("; "),
                     Answer::Incomparable(why) => why.clone(),
                     _ => String::new(),
                 };
-                let objects = proof.differences.iter().filter(|_| with_objects).map(|d| {
+                let objects = proof.claim.differences.iter().filter(|_| with_objects).map(|d| {
                     let (old, new) = (d.old.verdict.name(), d.new.verdict.name());
                     format!(
                         "\n    {} {}: {old} -> {new} {}",
@@ -65,7 +65,7 @@ fn shown(outcome: &Outcome, with_objects: bool) -> Option<(&'static str, String)
                             .map(|o| format!("\n      former: {}", json(o)))
                             .unwrap_or_default()
                 });
-                (proof.answer.name(), why + &objects.collect::<String>())
+                (proof.claim.answer.name(), why + &objects.collect::<String>())
             }
         },
     })

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use ephor_compare::{Answer, Side, SideError};
+use ephor_compare::{Answer, Apart, Side, SideError};
 use ephor_document::split::split;
 use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
@@ -180,7 +180,7 @@ fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limi
     let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
     match crate::deleting::migrate(&original, options) {
         Ok(migrated) => {
-            let proof = prove_pairs(name, &migrated.pairs, limits, false);
+            let proof = prove_pairs(name, &migrated.pairs, limits);
             Outcome::Moved(Box::new(migrated), Box::new(proof))
         }
         Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
@@ -300,14 +300,13 @@ fn exception(
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
         }
     }
-    let leaves = moved.iter().any(|one| named(one.key) && one.migrated.leaves_controllers);
     let original = original(name, &part.text, part.line, value.clone());
     match crate::exceptions::migrate(&original, &moved, options) {
         Ok(migrated) => {
             old.push(part.text.trim_start_matches(SEPARATOR));
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
             let separator = format!("\n{SEPARATOR}");
-            let proof = prove(name, &old.join(&separator), &new.join(&separator), limits, leaves);
+            let proof = prove(name, &old.join(&separator), &new.join(&separator), limits);
             Outcome::Moved(Box::new(migrated), Box::new(proof))
         }
         Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
@@ -342,14 +341,14 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
                     nearest: "write the policy in CEL by hand".into(),
                 }]);
             }
-            if matches!(&proof, Ok(proof) if proof.answer != Answer::Differs) {
+            if matches!(&proof, Ok(proof) if proof.claim.answer != Answer::Differs) {
                 return moved(migrated, proof, &place);
             }
             // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
             let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
             let other = expanded.map(|other| (compared.proof(&other, Way::Expanded), other));
             match other {
-                Some((Ok(better), other)) if better.answer != Answer::Differs => {
+                Some((Ok(better), other)) if better.claim.answer != Answer::Differs => {
                     moved(other, Ok(better), &place)
                 }
                 _ => moved(migrated, proof, &place),
@@ -369,7 +368,8 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
 
 /// A policy that moved, with notes for what its proof counts apart.
 fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -> Outcome {
-    let apart = proof.iter().flat_map(|proof| &proof.apart);
+    let apart = proof.iter().flat_map(|proof| &proof.claim.apart);
+    let apart = apart.filter(|one| !matches!(one, Apart::Deletions | Apart::Existing | Apart::Controllers));
     migrated.notes.extend(apart.map(|one| Note { place: place.into(), text: one.text().into() }));
     Outcome::Moved(Box::new(migrated), Box::new(proof))
 }
@@ -399,7 +399,7 @@ impl Compared<'_> {
         let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
         usable(self.name, self.text, &new.join(SEPARATOR))?;
         let mut proof = self::proof(self.name, &text, &other, self.limits)?;
-        proof.answer = joined(proof.answer, Answer::ProvedRelative(vec![ROLES.into()]));
+        proof.claim.answer = joined(proof.claim.answer, Answer::ProvedRelative(vec![ROLES.into()]));
         Ok(proof)
     }
 }
@@ -416,7 +416,6 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
         usable(name, old, &new)?;
     }
     let (old, new) = (&*certain(old, RANDOM_THERE), certain(&new, RANDOM_HERE).into_owned());
-    let left = migrated.leaves_controllers;
     let of_pair = |pair: &Pair| Pair {
         old: certain(&pair.old, RANDOM_THERE).into_owned(),
         new: certain(&pair.new, RANDOM_HERE).into_owned(),
@@ -426,32 +425,32 @@ fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<P
     let mut proof = match migrated.is_apart {
         true => {
             usable(name, old, &new)?;
-            prove_pairs(name, &pairs, limits, left)?
+            prove_pairs(name, &pairs, limits)?
         }
         false => {
             let whole = match migrated.apart.is_empty() {
-                true => prove(name, old, &new, limits, left)?,
+                true => prove(name, old, &new, limits)?,
                 false => {
                     usable(name, old, &new)?;
                     let of_random = |(old, new): &(String, String)| {
                         [certain(old, RANDOM_THERE), certain(new, RANDOM_HERE)].map(String::from)
                     };
                     let all: Vec<[String; 2]> = migrated.apart.iter().map(of_random).collect();
-                    prove_apart(name, &all, limits, left)?
+                    prove_apart(name, &all, limits)?
                 }
             };
-            together(whole, prove_pairs(name, &pairs, limits, left)?)
+            together(whole, prove_pairs(name, &pairs, limits)?)
         }
     };
     if has_random {
-        proof.answer =
-            joined(proof.answer, Answer::Tested(vec!["random texts are compared as one text".into()]));
+        proof.claim.answer =
+            joined(proof.claim.answer, Answer::Tested(vec!["random texts are compared as one text".into()]));
     }
     if !migrated.assumed.is_empty() {
-        proof.answer = joined(proof.answer, Answer::ProvedRelative(migrated.assumed.clone()));
+        proof.claim.answer = joined(proof.claim.answer, Answer::ProvedRelative(migrated.assumed.clone()));
     }
     if !migrated.not_compared.is_empty() {
-        proof.answer = joined(proof.answer, Answer::Tested(reasons().collect()));
+        proof.claim.answer = joined(proof.claim.answer, Answer::Tested(reasons().collect()));
     }
     Ok(proof)
 }

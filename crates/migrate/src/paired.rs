@@ -3,33 +3,25 @@
 //! In: pairs of policies about one object (`parts`). Out: [`Proof`]: the answers about all of them. Where a pair says whether a rule acts, an error is none: a rule
 //! that fails does nothing.
 
-use std::time::Instant;
-
 use ephor_compare::{
-    Answer, Chosen, Comparison, Difference, DifferenceKind, Judgement, Options, Side, SideError, Verdict,
-    compare,
+    Answer, Claim, Comparison, Difference, DifferenceKind, Judgement, Side, SideError, Verdict, compare,
 };
 
 use crate::parts::{Pair, Says};
-use crate::proof::{LEFT, Limits, Proof, judged, policies, prove};
+use crate::proof::{Limits, Proof, policies, prove};
 
-/// Compares the policies of all pairs; `leaves_controllers`: the new ones are not evaluated on ReplicationControllers, and the proof is not about them.
+/// Compares the policies of all pairs.
 ///
 /// # Errors
 /// One cannot be used.
-pub fn prove_pairs(
-    file: &str,
-    pairs: &[Pair],
-    limits: Limits,
-    leaves_controllers: bool,
-) -> Result<Proof, SideError> {
+pub fn prove_pairs(file: &str, pairs: &[Pair], limits: Limits) -> Result<Proof, SideError> {
     let parts = u32::try_from(pairs.len()).unwrap_or(u32::MAX).max(1);
     let limits = Limits { time: limits.time.map(|time| time / parts), boundary: false, ..limits };
     let mut whole = Proof::without(Answer::Proved);
     for pair in pairs {
         let own = match pair.says {
-            Says::Acts => acting(file, pair, limits, leaves_controllers)?,
-            Says::Changes => prove(file, &pair.old, &pair.new, limits, false)?,
+            Says::Acts => acting(file, pair, limits)?,
+            Says::Changes => prove(file, &pair.old, &pair.new, limits)?,
         };
         whole = together(whole, own);
     }
@@ -40,36 +32,26 @@ pub fn prove_pairs(
 ///
 /// # Errors
 /// One cannot be used.
-pub fn prove_apart(
-    file: &str,
-    all: &[[String; 2]],
-    limits: Limits,
-    leaves_controllers: bool,
-) -> Result<Proof, SideError> {
+pub fn prove_apart(file: &str, all: &[[String; 2]], limits: Limits) -> Result<Proof, SideError> {
     let parts = u32::try_from(all.len()).unwrap_or(u32::MAX).max(1);
     let limits = Limits { time: limits.time.map(|time| time / parts), ..limits };
     let mut whole = Proof::without(Answer::Proved);
     for [old, new] in all {
-        whole = together(whole, prove(file, old, new, limits, leaves_controllers)?);
+        whole = together(whole, prove(file, old, new, limits)?);
     }
     Ok(whole)
 }
 
 /// What is known of two policies together.
 pub fn together(one: Proof, other: Proof) -> Proof {
-    let mut out = Proof { answer: joined(one.answer, other.answer), ..one };
-    out.differences.extend(other.differences);
-    out.in_files += other.in_files;
-    out.deletions |= other.deletions;
-    out.existing |= other.existing;
-    out.controllers |= other.controllers;
-    out.objects += other.objects;
+    let mut out = one;
+    let (own, more) = (&mut out.claim, other.claim);
+    own.answer = joined(own.answer.clone(), more.answer);
+    own.differences.extend(more.differences);
+    own.in_files += more.in_files;
+    own.objects += more.objects;
+    own.apart.extend(more.apart);
     out.boundary.extend(other.boundary);
-    for apart in other.apart {
-        if !out.apart.contains(&apart) {
-            out.apart.push(apart);
-        }
-    }
     out
 }
 
@@ -97,18 +79,17 @@ pub fn joined(one: Answer, other: Answer) -> Answer {
 }
 
 /// Whether both act on the same objects.
-fn acting(file: &str, pair: &Pair, limits: Limits, leaves_controllers: bool) -> Result<Proof, SideError> {
+fn acting(file: &str, pair: &Pair, limits: Limits) -> Result<Proof, SideError> {
     let before = Side::new(policies(file, &pair.old), file)?;
     let after = Side::new(policies("migrated", &pair.new), "the migrated policy")?;
-    let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
-    let kinds = if leaves_controllers { Chosen::Without(LEFT) } else { Chosen::All };
-    let options =
-        Options { objects: limits.objects.max(1), deadline, errors: true, kinds, ..Options::default() };
+    let (options, leaves) = limits.options().of_both(&before, &after);
     let found = compare(&before, &after, options);
     let acts = |one: &Judgement| one.verdict == Verdict::Fail;
     let differences = found.differences.into_iter().filter(|one| acts(&one.old) != acts(&one.new)).map(shown);
     let found = Comparison { differences: differences.collect(), ..found };
-    Ok(Proof { controllers: leaves_controllers, ..judged(found, &before, pair.new.contains("DELETE")) })
+    let mut claim = Claim::of(found, [&before, &after]);
+    claim.apart.extend(leaves);
+    Ok(Proof { claim, boundary: Vec::new() })
 }
 
 /// A difference in what is denied as one in what a rule does.
@@ -145,22 +126,22 @@ mod tests {
     }
 
     fn proved(pair: Pair) -> Proof {
-        prove_pairs("p.yaml", &[pair], Limits::default(), false).unwrap()
+        prove_pairs("p.yaml", &[pair], Limits::default()).unwrap()
     }
 
     #[test]
     fn rules_that_act_on_other_objects_differ_on_one_of_them() {
         let found = proved(pair("b", "object.data.a == 'c'"));
-        let one = found.differences.first().unwrap();
-        assert_eq!((&found.answer, one.kind), (&Answer::Differs, DifferenceKind::Result));
-        assert!(found.differences.iter().any(|one| &*one.old.message == "the rule acts"));
+        let one = found.claim.differences.first().unwrap();
+        assert_eq!((&found.claim.answer, one.kind), (&Answer::Differs, DifferenceKind::Result));
+        assert!(found.claim.differences.iter().any(|one| &*one.old.message == "the rule acts"));
     }
 
     #[test]
     fn a_rule_that_fails_acts_on_nothing() {
         // The old conditions fail where the field is missing, the new ones are false.
         let found = proved(pair("b", "object.?data.?a.orValue('') == 'b'"));
-        assert_eq!((found.answer, found.differences.len()), (Answer::Proved, 0));
+        assert_eq!((found.claim.answer, found.claim.differences.len()), (Answer::Proved, 0));
     }
 
     /// What is known of a rule whose target is in a namespace, with another text in the new policies of its pairs.
@@ -173,18 +154,18 @@ mod tests {
         let migrated = migrate(loaded.policies.first().unwrap(), &crate::policy::Options::default()).unwrap();
         let of_pair = |pair: &Pair| Pair { new: pair.new.replace(from, to), ..pair.clone() };
         let pairs: Vec<Pair> = migrated.pairs.iter().map(of_pair).collect();
-        prove_pairs("p.yaml", &pairs, Limits::default(), false).unwrap()
+        prove_pairs("p.yaml", &pairs, Limits::default()).unwrap()
     }
 
     #[test]
     fn a_target_in_another_namespace_is_a_difference() {
         const OWN: &str = "{{ request.object.metadata.namespace }}";
-        assert!(matches!(with_target(OWN, "", "").answer, Answer::Proved | Answer::ProvedRelative(_)));
+        assert!(matches!(with_target(OWN, "", "").claim.answer, Answer::Proved | Answer::ProvedRelative(_)));
         assert_eq!(
-            with_target(OWN, "(object.metadata.namespace)", "(object.metadata.name)").answer,
+            with_target(OWN, "(object.metadata.namespace)", "(object.metadata.name)").claim.answer,
             Answer::Differs
         );
-        assert_eq!(with_target(OWN, "dyn('s')", "dyn('t')").answer, Answer::Differs);
+        assert_eq!(with_target(OWN, "dyn('s')", "dyn('t')").claim.answer, Answer::Differs);
     }
 
     #[test]

@@ -7,21 +7,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ephor_api::autogen::{Selection, computed_rules, written_rules};
-use ephor_compare::REPLACES;
+use ephor_compare::{LEFT_KIND, REPLACES};
 use ephor_policies::load::LoadedPolicy;
 
 use crate::actions::{self, Action, Part};
 use crate::constraints::{Condition, Deletions, Matching, add_condition, matching, without_roles};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
-use crate::ir::policy::{KindRules, SHADOW_OF};
+use crate::ir::policy::SHADOW_OF;
 use crate::ir::rule::Body;
 use crate::ir::{Origin, Policy, Rule};
 use crate::kubernetes::{Kinds, Types};
 use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::parts::{self, Pair};
-use crate::proof::LEFT;
 use crate::value::print::json;
 use crate::value::{Str, Value};
 use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
@@ -97,8 +96,6 @@ pub struct Migrated {
     pub rules: Vec<(String, Vec<String>)>,
     /// Whether rules for pod controllers were generated from its rules.
     pub has_generated: bool,
-    /// Whether ReplicationControllers have no rules any more.
-    pub leaves_controllers: bool,
     /// What is not compared with the origin.
     pub not_compared: Vec<String>,
     /// What is taken for granted of data, where it is compared.
@@ -237,11 +234,6 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
         out.shadows = shadows(&source, drafts);
     }
     out.has_generated = !policy.by_kind.is_empty();
-    let has = |rule: &KindRules| rule.kinds.iter().any(|kind| &**kind == LEFT);
-    out.leaves_controllers = way == Way::Autogen
-        && !options.replication_controllers
-        && policy.by_kind.iter().any(has)
-        && !out.documents.iter().any(|d| d.text.contains("replicationcontrollers"));
     if policy.namespace.is_some() && options.to == To::Kyverno {
         source.note("metadata.namespace", NAMESPACED, &mut out.notes);
     }
@@ -336,8 +328,8 @@ fn of_rule(
     };
     if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
         let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
-        if kinds.contains(LEFT) && source.options.replication_controllers {
-            let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT));
+        if kinds.contains(LEFT_KIND) && source.options.replication_controllers {
+            let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT_KIND));
             if let Some((_, rule)) = own {
                 out.extend(of_controllers(source, at, rule, &default, notes)?);
             }
@@ -368,7 +360,7 @@ fn of_controllers(
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Draft>, Refusal> {
     let mut found = matching(rule, default, &source.options.kinds)?;
-    found.kinds.retain(|[_, _, kind]| &**kind == LEFT);
+    found.kinds.retain(|[_, _, kind]| &**kind == LEFT_KIND);
     found.rules.retain_mut(|rule| {
         rule.resources.names.retain(|name| name == "replicationcontrollers");
         !rule.resources.names.is_empty()

@@ -3,6 +3,8 @@
 //! In: policies with their exceptions, and what rules did to an object. Out: lines for people, with the number of Kyverno's issue where there is one. The
 //! results themselves stay Kyverno's. Semantics: `docs/cli.md`, "What Kyverno is silent about".
 
+mod outcome;
+
 use std::sync::Arc;
 
 use crate::analysis::tree::Tree;
@@ -12,6 +14,9 @@ use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::policy_set::PolicyOutcome;
 use crate::value::Value;
+
+pub use crate::functions::Remarks;
+pub use outcome::{OfOutcome, mutation_of, of_outcome};
 
 /// A list deeper than this is taken for unchanged.
 const MAX_DEPTH: usize = 32;

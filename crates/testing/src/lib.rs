@@ -7,7 +7,7 @@ use ephor_external as external;
 use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_matching as matching;
-use ephor_policies::{load, policy_set};
+use ephor_policies::{load, pitfalls, policy_set};
 use ephor_report as report;
 use ephor_search as search;
 use ephor_sources as sources;

@@ -6,15 +6,12 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ephor_document::write as yaml;
 use ephor_engine::Effect;
-use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
-use ephor_ir::rule::RuleKind;
 use ephor_policies::pitfalls;
-use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
+use ephor_policies::policy_set::{Outcome, PolicySet};
 use ephor_value::Value;
 
 use super::results::path;
@@ -109,20 +106,15 @@ fn document(object: &Value) -> String {
 /// What the results of a resource add.
 pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destination) -> Changes {
     let mut changes = Changes::default();
-    let of = |policy: &Arc<Policy>, kind: RuleKind| {
-        let is_phase =
-            |p: &&PolicyOutcome| Arc::ptr_eq(&p.policy, policy) && p.rules.iter().any(|r| r.kind == kind);
-        outcome.policies.iter().find(is_phase)
-    };
+    let said = pitfalls::of_outcome(set, resource, outcome);
+    changes.warnings.extend(said.each);
+    changes.once.extend(said.once);
     let mut current = resource;
     for policy in set.mutating() {
-        let done = of(policy, RuleKind::Mutation);
+        let done = pitfalls::mutation_of(outcome, policy);
         // Of policies in CEL, Kyverno's and Kubernetes', only those that match an object show it.
         if matches!(policy.stage, Stage::ApiServer | Stage::Expressions) && done.is_none() {
             continue;
-        }
-        if let Some(done) = done {
-            changes.warnings.extend(pitfalls::of_mutations(done, current));
         }
         current = outcome.left_by(policy, done).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
@@ -133,13 +125,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         changes.mutated(&policy.name, resource, &document(current), &targets.collect::<Vec<_>>(), to);
     }
     for done in &outcome.policies {
-        changes.once.extend(pitfalls::of_namespace(done, resource));
         for result in &done.rules {
-            changes.once.extend(pitfalls::of_missing_data(&done.policy, result));
-            changes.once.extend(
-                pitfalls::of_error(&result.message)
-                    .map(|text| format!("policy {}: {text}", done.policy.key())),
-            );
             if let Some(Effect::Generated(objects)) = result.effect.as_deref() {
                 for object in objects {
                     changes.generated(&done.policy.name, resource, &document(object), to);

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cli::{Error, progress};
@@ -13,6 +14,7 @@ use ephor_engine::{Request, Status};
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
 use ephor_policies::load::{Policies, Purpose};
+use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan::scan;
 use ephor_report::policy_report::PolicyFacts;
@@ -51,6 +53,8 @@ impl Run<'_> {
     /// # Errors
     /// A resource from which no request can be built.
     pub(super) fn evaluate(self, engine: Engine) -> Result<i32, Error> {
+        let remarks = Arc::new(Remarks::default());
+        let engine = engine.with_remarks(remarks.clone());
         let lowered = self.policies.policies.iter().filter_map(|p| p.policy.as_ref());
         let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
         let first = self.resources.first().map(|d| &d.value).or(self.payloads.first());
@@ -154,6 +158,7 @@ impl Run<'_> {
         for finding in &mut sink.findings {
             finding.is_known = finding.is_violation() && baseline.has(finding);
         }
+        remarks.take().iter().for_each(|text| self.log.warn(text));
         let verdict = self.finish(sink, &collector, &mut out)?;
         if self.args.output.deletions {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -4,7 +4,7 @@
 //! old policy, in the new one and in the object, and what was accepted by `ephor-diff.yaml`.
 
 use ephor_compare::{
-    Answer, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
+    Answer, Claim, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
     Universe, traces,
 };
 use ephor_policies::load::{LoadedPolicy, Policies};
@@ -39,8 +39,12 @@ pub enum Found {
 /// A comparison with what output shows of it.
 #[derive(Debug)]
 pub struct Compared {
-    /// The answer, without differences that are ignored.
+    /// The answer about every request, without differences that are ignored.
     pub answer: Answer,
+    /// The answer of the claim, which `migrate` makes, too: of requests that `but_for` does not name.
+    pub claimed: Answer,
+    /// What the claim is not about.
+    pub but_for: Vec<&'static str>,
     /// The differences.
     pub differences: Vec<Shown>,
     /// Which side alone allows updates of objects that are violations already.
@@ -107,6 +111,8 @@ impl Compared {
             tests: None,
         };
         Compared {
+            claimed: found.answer.clone(),
+            but_for: Vec::new(),
             answer: found.answer,
             differences: found.differences.into_iter().map(shown).collect(),
             existing: found.existing,
@@ -148,6 +154,16 @@ impl Compared {
             (true, true) => Answer::Proved,
             (true, false) => Answer::ProvedRelative(relative_to.to_vec()),
             (false, _) => Answer::Tested(reasons),
+        };
+    }
+
+    /// Says what the claim about both says; without one it is the answer about every request.
+    pub fn claim(&mut self, claim: Option<&Claim>) {
+        (self.claimed, self.but_for) = match claim {
+            Some(claim) if self.answer == Answer::Differs || claim.answer != Answer::Differs => {
+                (claim.answer.clone(), claim.but_for())
+            }
+            _ => (self.answer.clone(), Vec::new()),
         };
     }
 

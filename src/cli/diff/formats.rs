@@ -34,10 +34,11 @@ fn of_pair(answered: &Answered) -> Json {
         .map(|(class, reason, count)| json!({"class": class, "reason": reason, "count": count}));
     json!({
         "name": answered.name,
-        "answer": c.answer.name(),
+        "answer": c.claimed.name(),
+        "butFor": c.but_for,
         "objects": c.objects,
         "kinds": c.kinds,
-        "reasons": match &c.answer {
+        "reasons": match &c.claimed {
             Answer::Tested(why) | Answer::ProvedRelative(why) => json!(why),
             Answer::Incomparable(why) => json!([why]),
             Answer::Proved | Answer::Differs => json!([]),

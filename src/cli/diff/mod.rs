@@ -12,8 +12,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Certified, Collector, Difference, Ignored, Mapping, Observer, Options, Pair, PairedBy, Side,
-    compare_observed, equivalent, implies, messages, pairs,
+    Answer, Certified, Claim, Collector, Difference, Ignored, Mapping, Observer, Options, Pair, PairedBy,
+    Side, compare_observed, equivalent, implies, messages, pairs,
 };
 use ephor_document::yaml_value_strict;
 use ephor_report::formats as run_formats;
@@ -235,7 +235,14 @@ fn of_pair(
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
+    // A proof of everything is the same claim, unless it is relative to what the claim takes for granted.
+    let is_whole =
+        compared.answer == Answer::Proved && compared.existing.is_none() && !before.looks_at_one_key();
+    let is_claimed =
+        question == Question::Diff && !is_whole && !matches!(compared.answer, Answer::Incomparable(_));
+    let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
     compared.ignore(&name, ignored, &reasons, &relative_to);
+    compared.claim(claim.as_ref());
     if says && !matches!(compared.answer, Answer::Incomparable(_)) {
         compared.messages = Some(messages(&before, &after, options));
     }

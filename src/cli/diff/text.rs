@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use ephor_compare::{
     Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, Surroundings, Universe,
+    but_for,
 };
 use ephor_document::write::{Style, to_string};
 use ephor_report::diff::{lines, without_colour};
@@ -124,7 +125,8 @@ pub fn headline(answered: &Answered, question: Question) -> String {
         Question::Implies => "implied",
         Question::Diff | Question::Equivalent => "equal",
     };
-    let text = match &compared.answer {
+    let but = &format!("{}{but}", but_for(&compared.but_for));
+    let text = match &compared.claimed {
         Answer::Proved if is_in_files => format!("{holds} in clusters{but}, proved ({counted}){files}"),
         Answer::Proved => format!("{holds}{but}, proved ({counted})"),
         Answer::ProvedRelative(to) => {
@@ -348,10 +350,14 @@ pub fn summary(found: &[Answered], question: Question) -> String {
         })
         .collect();
     let count = |test: &dyn Fn(&Compared) -> bool| compared.iter().filter(|c| test(c)).count();
-    let differ = count(&|c| c.answer == Answer::Differs);
+    let differ = count(&|c| c.claimed == Answer::Differs);
+    let apart = match count(&|c| !c.but_for.is_empty()) {
+        0 => String::new(),
+        some => format!(" ({some} but for what is named)"),
+    };
     let mut parts = vec![
-        format!("{} proved", count(&|c| is_proved(&c.answer))),
-        format!("{} tested", count(&|c| matches!(c.answer, Answer::Tested(_)))),
+        format!("{} proved{apart}", count(&|c| is_proved(&c.claimed))),
+        format!("{} tested", count(&|c| matches!(c.claimed, Answer::Tested(_)))),
         format!("{differ} differ{}", ways(&compared)),
     ];
     let is_incomparable = |c: &Compared| matches!(c.answer, Answer::Incomparable(_));
@@ -378,7 +384,7 @@ pub fn summary(found: &[Answered], question: Question) -> String {
 /// ` (2 weaker, 1 stricter, 1 on DELETE only)`
 fn ways(compared: &[&Compared]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
-    for one in compared.iter().filter(|c| c.answer == Answer::Differs) {
+    for one in compared.iter().filter(|c| c.claimed == Answer::Differs) {
         let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE");
         let kinds = [
             DifferenceKind::Weaker,

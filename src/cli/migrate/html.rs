@@ -25,7 +25,7 @@ pub fn page(rows: &[Row<'_>]) -> String {
             escape(row.name),
             escape(&row.place()),
             class(row.status),
-            row.status.name(),
+            escape(&row.word()),
             notes(row).join("<br>")
         );
     }
@@ -36,7 +36,7 @@ pub fn page(rows: &[Row<'_>]) -> String {
             "<h2 id=\"p{at}\">{} <small class=\"{}\">{}</small></h2>",
             escape(row.name),
             class(row.status),
-            row.status.name()
+            escape(&row.word())
         );
         for difference in row.differences {
             let _ = writeln!(

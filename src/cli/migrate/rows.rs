@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use ephor_compare::{Answer, Difference, Universe};
+use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
 use ephor_document::json::to_serde;
 use ephor_migrate::{File, Outcome, Part, Proof, Refused};
 
@@ -19,6 +19,8 @@ pub struct Row<'f> {
     pub status: Status,
     /// Why, where that needs words.
     pub why: String,
+    /// What the status is not about: deletions, ReplicationControllers and the like.
+    pub but_for: Vec<&'static str>,
     /// Where the answer is not about every request that the old policy is evaluated on.
     pub remarks: Vec<String>,
     /// What cannot be said.
@@ -88,6 +90,11 @@ impl Row<'_> {
         matches!(self.status, Status::Proved | Status::Relative | Status::Tested)
     }
 
+    /// The status, and what it is not about: `proved but for deletions and ReplicationControllers`.
+    pub fn word(&self) -> String {
+        format!("{}{}", self.status.name(), but_for(&self.but_for))
+    }
+
     /// `file:line`
     pub fn place(&self) -> String {
         format!("{}:{}", self.file, self.line)
@@ -106,6 +113,7 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
         name: &part.id.1,
         status: Status::Failed,
         why: String::new(),
+        but_for: Vec::new(),
         remarks: Vec::new(),
         refused: &[],
         differences: &[],
@@ -132,8 +140,9 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
             match &**proof {
                 Err(cause) => row.why = cause.to_string(),
                 Ok(proof) => {
-                    (row.status, row.why) = answer(&proof.answer);
-                    row.differences = &proof.differences;
+                    (row.status, row.why) = answer(&proof.claim.answer);
+                    row.but_for = proof.claim.but_for();
+                    row.differences = &proof.claim.differences;
                     row.remarks.extend(remarks(proof));
                 }
             }
@@ -154,23 +163,20 @@ fn answer(answer: &Answer) -> (Status, String) {
 
 /// What the answer is not about.
 fn remarks(proof: &Proof) -> Vec<String> {
+    let claim = &proof.claim;
     let mut out = Vec::new();
-    if proof.deletions {
-        out.push(
-            "deletions: the old policy is evaluated on them, too; the new one names its operations".into(),
-        );
+    for one in [Apart::Deletions, Apart::Existing, Apart::Controllers] {
+        if !claim.apart.contains(&one) {
+            continue;
+        }
+        let more = match one {
+            Apart::Controllers => "; --replication-controllers writes a policy for them",
+            _ => "",
+        };
+        out.push(format!("{}{more}", one.text()));
     }
-    if proof.in_files > 0 {
-        out.push(format!("{} differences on objects that exist in files only", proof.in_files));
-    }
-    if proof.existing {
-        out.push("updates of objects that are violations already: the old policy allows them".into());
-    }
-    if proof.controllers {
-        out.push(
-            "ReplicationControllers: only the old policy is evaluated on them; --replication-controllers writes a policy for them"
-                .into(),
-        );
+    if claim.in_files > 0 {
+        out.push(format!("{} differences on objects that exist in files only", claim.in_files));
     }
     out
 }
@@ -199,6 +205,7 @@ pub fn json(rows: &[Row<'_>], tests: &[String]) -> serde_json::Value {
             "policy": row.name,
             "status": row.status.name(),
             "reason": row.why,
+            "butFor": row.but_for,
             "remarks": row.remarks,
             "refused": row.refused.iter().map(|r| json!({"place": r.place, "construct": r.construct, "nearest": r.nearest})).collect::<Vec<_>>(),
             "differences": row.differences.iter().map(difference).collect::<Vec<_>>(),

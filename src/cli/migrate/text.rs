@@ -35,7 +35,7 @@ fn outcome(row: &Row<'_>) -> String {
     let names: Vec<&str> = row.new.iter().map(|(_, name)| *name).collect();
     let is_same = names.len() == 1 && names.first() == Some(&row.name);
     let new = if names.is_empty() || is_same { String::new() } else { format!(" as {}", names.join(", ")) };
-    format!("{new}: {}{why}", row.status.name())
+    format!("{new}: {}{why}", row.word())
 }
 
 /// An object with both verdicts.
@@ -83,7 +83,7 @@ pub fn markdown(rows: &[Row<'_>], tests: &[String]) -> String {
             row.name,
             cell(&row.place()),
             cell(&new.join("<br>")),
-            row.status.name(),
+            row.word(),
             cell(&notes.join("<br>"))
         );
     }

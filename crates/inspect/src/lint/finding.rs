@@ -32,7 +32,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 27] = [
+pub const CHECKS: [Check; 29] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -138,6 +138,16 @@ pub const CHECKS: [Check; 27] = [
         "deprecated-field",
         "A field or operator that a newer one replaces.",
         "Write the newer one; `ephor fix policy` does so.",
+    ),
+    (
+        "merge-removes-items",
+        "An overlay with several items under conditions in one list, which removes what it does not name.",
+        "Write a rule for each item, or `foreach` over the list.",
+    ),
+    (
+        "variant-type-name",
+        "A mutation in CEL whose variant for controllers of pods cannot be evaluated.",
+        "Leave variants out with `autogen.podControllers.controllers: []`, and write a policy for controllers of its own.",
     ),
     (
         "may-error",

@@ -22,6 +22,7 @@ mod queries;
 mod rules;
 mod schema;
 mod shape;
+mod silent;
 mod subject;
 mod syntax;
 #[cfg(test)]
@@ -261,6 +262,9 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
             checks::check(subject, &policy.document, &checked);
         }
         checks::check_matching(subject, policy, &checked);
+        if let Some(lowered) = &policy.policy {
+            silent::check_variants(subject, document, lowered);
+        }
     }
 }
 

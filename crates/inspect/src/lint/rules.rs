@@ -10,7 +10,7 @@ use super::finding::Severity;
 use super::kinds::{self, Known};
 use super::shape::{BUILT_IN, Names, Shape};
 use super::subject::{Spot, Subject, each_text, item, with};
-use super::{conditions, patterns, queries};
+use super::{conditions, patterns, queries, silent};
 
 /// Checks a policy with rules.
 pub(super) fn check(subject: &mut Subject<'_>, known: &Known, policy: &Value) {
@@ -113,7 +113,9 @@ fn patterns_of(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Pa
 
 fn overlay(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Path, shape: &Shape) {
     if let Some(overlay) = member(body, "patchStrategicMerge") {
-        patterns::check(subject, overlay, shape, &known.types, &with(path, "patchStrategicMerge"));
+        let at = with(path, "patchStrategicMerge");
+        patterns::check(subject, overlay, shape, &known.types, &at);
+        silent::check_overlay(subject, overlay, &at);
     }
     let patches = body.text_at(&["patchesJson6902"]);
     if !patches.is_empty() {

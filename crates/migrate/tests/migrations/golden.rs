@@ -43,8 +43,8 @@ fn said(file: &File) -> String {
             Outcome::Refused(all) => panic!("{}: {all:?}", file.name),
             Outcome::Moved(migrated, proof) => {
                 let proof = proof.as_ref().as_ref().unwrap();
-                writeln!(out, "#= {}: {}", part.id.1, proof.answer.name()).unwrap();
-                for one in &proof.differences {
+                writeln!(out, "#= {}: {}", part.id.1, proof.claim.answer.name()).unwrap();
+                for one in &proof.claim.differences {
                     let (kind, place) = (one.kind.name(), one.environment.name());
                     writeln!(out, "#= {kind}: {place}: {}", one.new.message).unwrap();
                 }

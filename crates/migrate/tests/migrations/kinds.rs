@@ -14,8 +14,8 @@ pub fn migrated(text: &str) -> (String, String, Vec<String>) {
         Outcome::Moved(migrated, proof) => {
             let notes = migrated.notes.iter().map(|note| note.text.clone()).collect();
             let proof = proof.as_ref().as_ref().unwrap();
-            let shown = proof.differences.first().map(|d| format!("{d:?}")).unwrap_or_default();
-            (file.migrated(), format!("{}{shown}", proof.answer.name()), notes)
+            let shown = proof.claim.differences.first().map(|d| format!("{d:?}")).unwrap_or_default();
+            (file.migrated(), format!("{}{shown}", proof.claim.answer.name()), notes)
         }
         Outcome::Refused(all) => {
             (String::new(), format!("refused: {}", all.first().unwrap().construct), Vec::new())
@@ -468,7 +468,11 @@ spec:
     let file = file("old.yaml", text, &Options::default(), limits).unwrap();
     let Outcome::Moved(_, proof) = &file.parts[0].outcome else { panic!("not migrated") };
     let proof = proof.as_ref().as_ref().unwrap();
-    assert!(matches!(proof.answer, ephor_compare::Answer::ProvedRelative(_)), "{:?}", proof.answer);
+    assert!(
+        matches!(proof.claim.answer, ephor_compare::Answer::ProvedRelative(_)),
+        "{:?}",
+        proof.claim.answer
+    );
     // The generation of rules for controllers would make an error of `Object.metadata`.
     let controllers = ["kind: MutatingPolicy", "template: Object.spec.template{", "labels: {"];
     has(&file.migrated(), &controllers);

@@ -17,8 +17,10 @@ fn migrated(text: &str, options: &Options) -> (String, Vec<String>) {
         Outcome::Refused(all) => format!("refused: {}", all[0].construct),
         Outcome::Unreadable(why) => why.clone(),
         Outcome::Moved(_, proof) => match &**proof {
-            Ok(proof) if proof.answer == Answer::Differs => format!("differs: {:?}", proof.differences[0]),
-            Ok(proof) => proof.answer.name().to_string(),
+            Ok(proof) if proof.claim.answer == Answer::Differs => {
+                format!("differs: {:?}", proof.claim.differences[0])
+            }
+            Ok(proof) => proof.claim.answer.name().to_string(),
             Err(cause) => cause.to_string(),
         },
     };

@@ -161,6 +161,13 @@ impl Engine {
         self.profile
     }
 
+    /// With a place where functions say what they take for something else.
+    #[must_use]
+    pub fn with_remarks(mut self, remarks: Arc<functions::Remarks>) -> Engine {
+        self.functions.remarks = Some(remarks);
+        self
+    }
+
     /// What functions know.
     pub fn functions(&self) -> &functions::Context {
         &self.functions

@@ -3,7 +3,7 @@
 //! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and vacuous
 //! results. Each operation that results name is an evaluation of its own of all objects.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
@@ -18,6 +18,7 @@ use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::json::Bundle;
 use crate::load::{LoadedPolicy, Policies, Purpose};
+use crate::pitfalls::{self, Remarks};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
@@ -157,10 +158,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), TestError> 
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(TestError::Unusable { object: name.to_owned(), text });
     }
+    let remarks = Arc::new(Remarks::default());
     let engine = Engine::new(PolicySet::new(lowered, exceptions).with_cel_exceptions(cel_exceptions))
         .with_profile(requests.profile)
         .with_external(Arc::new(world))
-        .with_values(requests.values.clone());
+        .with_values(requests.values.clone())
+        .with_remarks(remarks.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     for proxy in [Proxy::Http, Proxy::Envoy] {
         let is_checked = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
@@ -195,6 +198,8 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), TestError> 
             log.line(&format!("failed to apply policy {name} on resource: {}", fault.message));
         }
     }
+    log.hints.extend(silent(&engine, &objects, outcomes.values()));
+    log.hints.extend(remarks.take());
     log.line("  Checking results ...");
     let context = Context { facts: &facts, refused: &refused };
     let (mut all, mut notes) = (Vec::new(), Vec::new());
@@ -226,6 +231,23 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), TestError> 
     ran.rows = all;
     ran.vacuous = notes.iter().map(|n| note(test, n)).collect();
     Ok(())
+}
+
+/// What Kyverno does with these policies and objects without a word, each once.
+fn silent<'o>(
+    engine: &Engine,
+    objects: &[&Value],
+    outcomes: impl Iterator<Item = &'o Vec<Outcome>>,
+) -> BTreeSet<String> {
+    let set = engine.set();
+    let mut out: BTreeSet<String> =
+        pitfalls::of_exceptions(set.policies(), set.exceptions()).into_iter().collect();
+    for (object, outcome) in outcomes.flat_map(|all| objects.iter().zip(all)) {
+        let said = pitfalls::of_outcome(set, object, outcome);
+        out.extend(said.each);
+        out.extend(said.once);
+    }
+    out
 }
 
 /// What evaluations reached of policies.
