@@ -328,3 +328,90 @@ fn variants_for_controllers_read_the_template_where_the_text_says_object_metadat
         assert!(ran.out.contains(counts), "{expression}: {}{}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn lint_warns_of_lists_with_several_items_under_conditions() {
+    let policy = |items: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: pull}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    mutate:\n      patchStrategicMerge:\n        spec:\n          containers:\n{items}"
+        )
+    };
+    let of = |items: &str| Files::new(&[("p.yaml", &policy(items))]).run(&["lint", "p.yaml"]);
+    let two = of(
+        "          - (name): app\n            imagePullPolicy: Always\n          - (image): 'b:*'\n            imagePullPolicy: Never\n",
+    );
+    assert!(
+        two.out.contains("p.yaml:14:13: warning: ") && two.out.contains("[merge-removes-items]"),
+        "{}",
+        two.out
+    );
+    // The same in a loop, and in a list below a list.
+    let nested = of(
+        "          - (name): app\n            env:\n            - (name): A\n              value: x\n            - (name): B\n              value: y\n",
+    );
+    assert!(nested.out.contains("[merge-removes-items]"), "{}", nested.out);
+    let one = of(
+        "          - (name): app\n            imagePullPolicy: Always\n          - name: side\n            imagePullPolicy: Never\n",
+    );
+    assert!(!one.out.contains("merge-removes-items"), "{}", one.out);
+}
+
+/// A mutation in CEL of pods.
+fn labels(autogen: &str, expression: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: add-label}}\nspec:\n{autogen}  matchConstraints:\n    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}}]\n  mutations:\n  - patchType: ApplyConfiguration\n    applyConfiguration:\n      expression: '{expression}'\n"
+    )
+}
+
+#[test]
+fn lint_names_the_variant_of_a_mutation_that_cannot_be_evaluated() {
+    let of_metadata = "Object{metadata: Object.metadata{labels: Object.metadata.labels{team: \"core\"}}}";
+    let of = |text: &str| Files::new(&[("p.yaml", text)]).run(&["lint", "p.yaml"]).out;
+    let found = of(&labels("", of_metadata));
+    assert!(
+        found.contains("p.yaml:10:37: error: the variant of this mutation for controllers of pods"),
+        "{found}"
+    );
+    assert!(found.contains("kyverno#17438") && found.contains("[variant-type-name]"), "{found}");
+    // Without variants, and where no type is named that pods alone have.
+    let none = "  autogen: {podControllers: {controllers: []}}\n";
+    assert!(!of(&labels(none, of_metadata)).contains("variant-type-name"));
+    let of_spec = "Object{spec: Object.spec{hostNetwork: false}}";
+    assert!(!of(&labels("", of_spec)).contains("variant-type-name"));
+}
+
+#[test]
+fn what_kyverno_is_silent_about_is_said_by_test_too() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: pull}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    mutate: {patchStrategicMerge: {spec: {containers: [{(name): app, imagePullPolicy: Always}, {(name): side, imagePullPolicy: Never}]}}}\n";
+    let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [pod.yaml]\nresults:\n- {policy: pull, rule: r, resources: [p], kind: Pod, patchedResources: after.yaml, result: pass}\n";
+    let files = Files::new(&[
+        ("t/p.yaml", policy),
+        ("t/pod.yaml", POD),
+        (
+            "t/after.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\nspec:\n  containers:\n  - {name: side, imagePullPolicy: Never}\n",
+        ),
+        ("t/kyverno-test.yaml", test),
+    ]);
+    let ran = files.run(&["test", "t"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert!(ran.err.contains("removes app, third from spec.containers"), "{}", ran.err);
+}
+
+#[test]
+fn a_text_that_is_no_version_is_named_where_it_counts_as_nothing() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: versions}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {message: old, deny: {conditions: {all: [{key: \"{{ semver_compare(request.object.data.version, '<2.0.0') }}\", operator: Equals, value: true}]}}}\n";
+    let object = |version: &str| CONFIG_MAP.replace("a: b", &format!("version: '{version}'"));
+    let of = |version: &str| {
+        Files::new(&[("p.yaml", policy), ("r.yaml", &object(version))])
+            .run(&["apply", "p.yaml", "-r", "r.yaml"])
+    };
+    for version in ["v3.2.1", "3.2", "latest"] {
+        let ran = of(version);
+        assert!(ran.out.contains("fail: 1"), "{}", ran.out);
+        let line = format!("semver_compare: `{version}` is no version of the form 1.2.3 and counts as 0.0.0");
+        assert!(ran.err.contains(&line), "{}", ran.err);
+    }
+    let ran = of("3.2.1");
+    assert!(ran.out.contains("pass: 1") && !ran.err.contains("semver_compare"), "{}{}", ran.out, ran.err);
+}

@@ -179,3 +179,50 @@ fn a_policy_that_changes_objects_has_no_shadow() {
     );
     assert_eq!(ran.code, Some(2));
 }
+
+#[test]
+fn diff_says_the_word_of_migrate_about_what_migrate_wrote() {
+    let pattern = "      validate: {message: m, pattern: {metadata: {labels: {team: '?*'}}}}\n";
+    let deny = "      validate: {message: m, deny: {conditions: {all: [{key: \"{{ request.object.metadata.labels.team || '' }}\", operator: Equals, value: ''}]}}}\n";
+    let later = |text: &str| text.replace("  background: false\n", "");
+    let files = Files::new(&[
+        ("old/data.yaml", &policy("no-data", "ConfigMap", CEL)),
+        ("old/pods.yaml", &later(&policy("pods", "Pod", pattern))),
+        ("old/denied.yaml", &later(&policy("denied", "Pod", deny))),
+        ("old/services.yaml", &later(&policy("services", "Service", deny))),
+    ]);
+    let report = files.run(&["migrate", "old", "--out", "new", "--format", "json"]).out;
+    let report: Value = serde_json::from_str(&report).expect("an object");
+    let rows = report["policies"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let old = row["file"].as_str().expect("a file");
+        let new = old.replace("old/", "new/");
+        let found = files.run(&["diff", old, &new, "--output-format", "json"]).out;
+        let found: Value = serde_json::from_str(&found).expect("an object");
+        let pair = &found["policies"][0];
+        assert_eq!((&pair["answer"], &pair["butFor"]), (&row["status"], &row["butFor"]), "{old}");
+    }
+    let of = |name: &str| rows.iter().find(|row| row["policy"] == name).expect("a row")["butFor"].to_string();
+    assert!(of("no-data") == "[]" || !of("no-data").contains("ReplicationControllers"));
+    assert!(of("pods").contains("ReplicationControllers"), "{}", of("pods"));
+    assert!(of("services").contains("deletions"), "{}", of("services"));
+}
+
+#[test]
+fn the_word_about_a_rewrite_that_lost_deletions_which_were_named_is_no_equal() {
+    let old = "      validate: {message: m, deny: {}}\n".to_string();
+    let old = policy("guard", "ConfigMap", &old).replace(
+        "kinds: [ConfigMap]",
+        "kinds: [ConfigMap]\n              operations: [CREATE, UPDATE, DELETE]",
+    );
+    let new = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: guard}\nspec:\n  validationActions: [Deny]\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}]\n  validations: [{expression: 'false', message: m}]\n";
+    let files = Files::new(&[("old.yaml", &old), ("new.yaml", new)]);
+    let ran = files.run(&["diff", "old.yaml", "new.yaml"]);
+    assert!(ran.out.contains("guard: differs: weaker") && ran.code == Some(1), "{}", ran.out);
+    // Where no operation is named, deletions are left out by choice, and the word says so.
+    let any = old.replace("\n              operations: [CREATE, UPDATE, DELETE]", "");
+    files.write("any.yaml", any.as_bytes());
+    let ran = files.run(&["diff", "any.yaml", "new.yaml"]);
+    assert!(ran.out.contains("but for deletions") && ran.code == Some(1), "{}", ran.out);
+}

@@ -65,18 +65,21 @@ pub enum Apart {
 }
 
 impl Apart {
-    /// What an answer does not speak of; nothing where the answer itself says so: by its reasons, or by what it is relative to.
+    /// What an answer does not speak of; nothing where the answer itself says so, by its reasons or by what it is
+    /// relative to, and where commands have a line for it: updates of what violates already are refused by the new side, not let through.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Apart::Deletions => "deletions",
             Apart::Controllers => "ReplicationControllers",
-            Apart::Existing => "updates of what violates already",
             Apart::Errors => "violations because of an error",
             Apart::Failing => "mutations that fail",
             Apart::Generation => "generations that fail",
-            Apart::Namesakes | Apart::Images | Apart::Unanswered | Apart::Wildcards | Apart::Keys => {
-                return None;
-            }
+            Apart::Existing
+            | Apart::Namesakes
+            | Apart::Images
+            | Apart::Unanswered
+            | Apart::Wildcards
+            | Apart::Keys => return None,
         })
     }
 

@@ -239,6 +239,7 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
         _ if api_version.starts_with("policies.kyverno.io/") => {
             let compiles = checked.is_whole() && loaded.policies.iter().all(|p| p.uncompiled.is_none());
             expressions::check_kyverno(subject, &cx.known, &cx.cache, document, compiles);
+            silent::check_variants(subject, document);
         }
         "ClusterPolicy" | "Policy" => {
             rules::check(subject, &cx.known, document);
@@ -262,9 +263,6 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
             checks::check(subject, &policy.document, &checked);
         }
         checks::check_matching(subject, policy, &checked);
-        if let Some(lowered) = &policy.policy {
-            silent::check_variants(subject, document, lowered);
-        }
     }
 }
 

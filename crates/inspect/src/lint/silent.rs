@@ -3,7 +3,7 @@
 //! In: overlays as they are written, and policies as they are loaded. Out: findings. Semantics: `docs/cli.md`, "What Kyverno is silent about";
 //! `ephor_policies::pitfalls` says the same of objects.
 
-use crate::ir::{Policy, policy::KindRules};
+use crate::lower::cel_policy::has_variants;
 use crate::value::Value;
 use crate::value::place::{Path, PathPart, parse};
 
@@ -58,8 +58,11 @@ fn has_condition(item: &Value) -> bool {
 }
 
 /// Mutations in CEL that are generated for controllers of pods, in which the names of types are not renamed.
-pub(super) fn check_variants(subject: &mut Subject<'_>, document: &Value, policy: &Policy) {
-    let Some(first) = policy.by_kind.first() else { return };
+pub(super) fn check_variants(subject: &mut Subject<'_>, document: &Value) {
+    let spec = document.get("spec").filter(|spec| has_variants(spec));
+    if spec.is_none() || !document.text_at(&["kind"]).ends_with("MutatingPolicy") {
+        return;
+    }
     let mutations = document.at(&["spec", "mutations"]).and_then(Value::as_list).unwrap_or_default();
     for (i, mutation) in mutations.iter().enumerate() {
         let expression = mutation.text_at(&["applyConfiguration", "expression"]);
@@ -72,8 +75,7 @@ pub(super) fn check_variants(subject: &mut Subject<'_>, document: &Value, policy
             &at,
             Spot::Inside(offset, OF_PODS.len()),
             format!(
-                "the variant of this mutation for {} cannot be evaluated: types of patches are not renamed in it, and `{OF_PODS}` is none of theirs (kyverno#17438)",
-                kinds(first)
+                "the variant of this mutation for controllers of pods cannot be evaluated: types of patches are not renamed in it, and `{OF_PODS}` is none of theirs (kyverno#17438)",
             ),
             Some("leave variants out with `autogen.podControllers.controllers: []`, and write a policy for controllers of its own".into()),
         );
@@ -83,12 +85,3 @@ pub(super) fn check_variants(subject: &mut Subject<'_>, document: &Value, policy
 
 /// A type that patches of pods have, and those of their controllers have under another name.
 const OF_PODS: &str = "Object.metadata";
-
-/// `Deployment and 5 other kinds`
-fn kinds(rules: &KindRules) -> String {
-    match &*rules.kinds {
-        [] => "controllers".into(),
-        [one] => one.to_string(),
-        [one, more @ ..] => format!("{one} and {} more", more.len()),
-    }
-}
