@@ -415,3 +415,22 @@ fn a_text_that_is_no_version_is_named_where_it_counts_as_nothing() {
     let ran = of("3.2.1");
     assert!(ran.out.contains("pass: 1") && !ran.err.contains("semver_compare"), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn an_admission_policy_with_a_binding_says_where_it_gives_results_that_no_cluster_gives() {
+    let policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: no-nodeport}\nspec:\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [services]}]\n  validations: [{expression: \"!has(object.spec.type) || object.spec.type != 'NodePort'\"}]\n";
+    let binding = "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: no-nodeport}\nspec: {policyName: no-nodeport, validationActions: [Deny]}\n";
+    let service =
+        "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: shop}\nspec: {ports: [{port: 80}]}\n";
+    let files = Files::new(&[
+        ("bound.yaml", &format!("{policy}{binding}")),
+        ("alone.yaml", policy),
+        ("pod.yaml", POD),
+        ("service.yaml", service),
+    ]);
+    let said = |policy: &str, object: &str| files.run(&["apply", policy, "-r", object]).err;
+    let line = "policy no-nodeport gives results about Pod, which its matchConstraints do not select";
+    assert!(said("bound.yaml", "pod.yaml").contains(line), "{}", said("bound.yaml", "pod.yaml"));
+    assert!(!said("bound.yaml", "service.yaml").contains("gives results about"));
+    assert!(!said("alone.yaml", "pod.yaml").contains("gives results about"));
+}

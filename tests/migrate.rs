@@ -226,3 +226,43 @@ fn the_word_about_a_rewrite_that_lost_deletions_which_were_named_is_no_equal() {
     let ran = files.run(&["diff", "any.yaml", "new.yaml"]);
     assert!(ran.out.contains("but for deletions") && ran.code == Some(1), "{}", ran.out);
 }
+
+#[test]
+fn policies_in_a_list_move_one_by_one_and_nothing_of_their_file_is_lost() {
+    let indented: String =
+        policy("no-data", "ConfigMap", CEL).lines().map(|line| format!("  {line}\n")).collect();
+    let item = indented.replacen("  # what it is for\n  apiVersion", "- apiVersion", 1);
+    let other = "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: settings}  # stays\n";
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{item}{other}");
+    let files =
+        Files::new(&[("old/list.yaml", &list), ("old/kustomization.yaml", "resources: [list.yaml]\n")]);
+    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    assert!(ran.out.contains("old/list.yaml:4: no-data: proved"), "{}", ran.out);
+    assert!(
+        ran.err.contains("files without policies are not written: old/kustomization.yaml"),
+        "{}",
+        ran.err
+    );
+    let new = read(&files, "new/list.yaml");
+    assert!(
+        new.contains("kind: ValidatingPolicy") && new.contains("metadata: {name: settings}  # stays"),
+        "{new}"
+    );
+    // A policy that cannot move stays, with its place in the list.
+    let refused = list.replace(CEL, "").replace(
+        "kinds: [ConfigMap]\n",
+        &format!("kinds: [ConfigMap]\n{}", ROLES.lines().map(|l| format!("  {l}\n")).collect::<String>()),
+    );
+    let refused = refused.replace(&CEL.lines().map(|l| format!("  {l}\n")).collect::<String>(), "");
+    files.write("bad/list.yaml", refused.as_bytes());
+    let ran = files.run(&["migrate", "bad", "--to", "vap", "--out", "other"]);
+    assert!(
+        ran.out.contains("1 policy: 1 refused") && ran.out.contains("bad/list.yaml:"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(read(&files, "other/list.yaml"), refused);
+    let diff = files.run(&["diff", "old", "new"]);
+    assert!(diff.out.contains("no-data: equal"), "{}{}", diff.out, diff.err);
+}

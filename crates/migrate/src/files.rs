@@ -17,6 +17,7 @@ use crate::constraints::roles::as_groups;
 use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
+use crate::lists::items;
 use crate::original::Original;
 use crate::paired::{joined, prove_apart, prove_pairs, together};
 use crate::parts::Pair;
@@ -124,9 +125,22 @@ pub fn file(
     options: &Options,
     limits: Limits,
 ) -> Result<File, ephor_document::split::SeparatorError> {
-    let parts = split(text)?;
-    let parts = parts.into_iter().map(|part| document(name, part.text, part.line, options, limits));
-    Ok(File { name: name.into(), text: text.into(), parts: parts.collect() })
+    let mut parts = Vec::new();
+    for part in split(text)? {
+        // Policies in a list move one by one.
+        match items(part.text, part.line).filter(|all| all.iter().any(|item| has_policy(&item.text))) {
+            Some(all) => {
+                parts.extend(all.iter().map(|item| document(name, &item.text, item.line, options, limits)));
+            }
+            None => parts.push(document(name, part.text, part.line, options, limits)),
+        }
+    }
+    Ok(File { name: name.into(), text: text.into(), parts })
+}
+
+/// Whether a document is, or belongs to, a policy.
+fn has_policy(text: &str) -> bool {
+    yaml::parse(text, Duplicates::LastWins).is_ok_and(|value| is_policy(value.text_at(&["kind"])))
 }
 
 /// Migrates a document.

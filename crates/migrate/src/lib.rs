@@ -23,6 +23,7 @@ pub mod expressions;
 mod files;
 mod generating;
 mod images;
+mod lists;
 mod mutating;
 mod names;
 mod native;

@@ -507,7 +507,11 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
         return item;
     }
     if !schema::is_served(api_version, kind) {
-        return foreign(d, api_version, kind);
+        return match with_schema {
+            true => foreign(d, api_version, kind),
+            // Of items without schema only those count that are policies; no other one leaves out the file.
+            false => skipped(d, format!("policy type not supported {api_version}, Kind={kind}")),
+        };
     }
     let doc = match schema::check(value) {
         Ok(doc) if with_schema => doc,

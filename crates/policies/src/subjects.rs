@@ -32,7 +32,8 @@ fn names(filter: &Filter, resource: &Resource) -> bool {
     })
 }
 
-fn has(rule: &ResourceRule, resource: &Resource) -> bool {
+/// Whether a rule of constraints selects objects of a resource.
+pub(crate) fn has(rule: &ResourceRule, resource: &Resource) -> bool {
     rule.groups.has(&resource.group)
         && rule.versions.has(&resource.version)
         && rule.resources.iter().any(|path| {

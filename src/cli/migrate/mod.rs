@@ -173,7 +173,12 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     if let Some(folder) = &args.out {
         let layout = Layout::of(folder, &arguments);
         let mut outputs = Outputs::staged(layout.folder())?;
-        for file in migrated.iter().filter(|file| file.has_policies()) {
+        let (own, others): (Vec<&File>, Vec<&File>) = migrated.iter().partition(|file| file.has_policies());
+        if let [first, more @ ..] = &*others {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            warn(&format!("files without policies are not written: {}{more}", first.name));
+        }
+        for file in own {
             outputs.add(&layout.target(&file.name), &file.name, file.migrated())?;
         }
         // Shadows are applied as they are, without tests between them.

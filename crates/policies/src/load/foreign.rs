@@ -171,6 +171,27 @@ mod tests {
     /// What the command line of Kyverno 1.19.1 does with a file that has the document and a policy: `policy` when the policy counts.
     const RECORDED: &str = include_str!("foreign-documents.txt");
 
+    #[test]
+    fn objects_in_a_list_with_policies_leave_out_nothing() {
+        for object in [
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}",
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, dat: {}}",
+            "{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}}",
+            "{apiVersion: cli.kyverno.io/v1alpha1, kind: Values, metadata: {name: x}}",
+            "{apiVersion: v1, kind: List, items: []}",
+            "{a: b}",
+        ] {
+            let of = |items: &str| format!("{{apiVersion: v1, kind: List, items: [{items}]}}");
+            for items in [format!("{object}, {POLICY}"), format!("{POLICY}, {object}")] {
+                let source = SourceText { name: "p.yaml".into(), text: of(&items) };
+                assert_eq!(super::super::argument(&[source]).policies.len(), 1, "{items}");
+            }
+        }
+    }
+
+    /// A policy in one line.
+    const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {a: b}}}]}}";
+
     /// Whether the policy of a file counts that has a document, too.
     fn counts(document: &str) -> bool {
         let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {a: b}}\n";

@@ -4,9 +4,13 @@
 
 use std::sync::Arc;
 
+use crate::engine::Status;
 use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
+use crate::kubernetes::Kinds;
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
+use crate::subjects::has;
 use crate::value::Value;
 
 /// What is to be said of the results of one object.
@@ -31,6 +35,7 @@ pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutco
     }
     for done in &outcome.policies {
         out.once.extend(super::of_namespace(done, object));
+        out.once.extend(of_binding(done, object));
         for result in &done.rules {
             out.once.extend(super::of_missing_data(&done.policy, result));
             let error = super::of_error(&result.message);
@@ -38,6 +43,28 @@ pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutco
         }
     }
     out
+}
+
+/// Results of an admission policy of Kubernetes about an object that it does not select: the command line looks at its bindings alone.
+fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<String> {
+    let policy = &outcome.policy;
+    if policy.stage != Stage::ApiServer || outcome.rules.iter().all(|rule| rule.status == Status::Skip) {
+        return None;
+    }
+    let bound = policy.all_rules().find_map(|rule| rule.bound.as_ref())?;
+    let own = bound.constraints.as_ref().filter(|_| !bound.bindings.is_empty())?;
+    let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let resource = Kinds::built_in()
+        .all()
+        .iter()
+        .find(|one| *one.group == *group && *one.version == *version && *one.kind == *kind)?;
+    (!own.rules.iter().any(|rule| has(rule, resource))).then(|| {
+        format!(
+            "policy {} gives results about {kind}, which its matchConstraints do not select: where there is a binding Kyverno's command line looks at that alone, a cluster at both",
+            policy.key()
+        )
+    })
 }
 
 /// The mutations of a policy among the results.
