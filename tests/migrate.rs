@@ -245,7 +245,8 @@ fn policies_in_a_list_move_one_by_one_and_nothing_of_their_file_is_lost() {
     );
     let new = read(&files, "new/list.yaml");
     assert!(
-        new.contains("kind: ValidatingPolicy") && new.contains("metadata: {name: settings}  # stays"),
+        new.contains("kind: ValidatingPolicy")
+            && new.contains("- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: settings}  # stays\n"),
         "{new}"
     );
     // A policy that cannot move stays, with its place in the list.

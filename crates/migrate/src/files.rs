@@ -17,7 +17,7 @@ use crate::constraints::roles::as_groups;
 use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
-use crate::lists::items;
+use crate::lists::{Item, items, list_of};
 use crate::original::Original;
 use crate::paired::{joined, prove_apart, prove_pairs, together};
 use crate::parts::Pair;
@@ -52,6 +52,8 @@ pub struct Part {
     pub key: String,
     /// What came of it.
     pub outcome: Outcome,
+    /// Whether it is an object of a list.
+    pub in_list: bool,
     /// How long that took.
     pub time: Duration,
 }
@@ -83,11 +85,18 @@ pub struct Refused {
 impl File {
     /// The file as it is written: the old text, if nothing moved.
     pub fn migrated(&self) -> String {
-        let texts: Vec<String> = self.parts.iter().flat_map(Part::texts).collect();
-        match self.has_moved() {
-            true => texts.join(SEPARATOR),
-            false => self.text.clone(),
+        if !self.has_moved() {
+            return self.text.clone();
         }
+        let mut texts = Vec::new();
+        // As documents of their own, objects that are no policies would leave out their file (`docs/policies.md`, "Loading").
+        for run in self.parts.chunk_by(|a, b| a.stays_in_list() && b.stays_in_list()) {
+            match run.first() {
+                Some(first) if first.stays_in_list() => texts.push(list_of(run.iter().flat_map(Part::texts))),
+                _ => texts.extend(run.iter().flat_map(Part::texts)),
+            }
+        }
+        texts.join(SEPARATOR)
     }
 
     /// Whether a document moved.
@@ -102,6 +111,11 @@ impl File {
 }
 
 impl Part {
+    /// Whether it is an object of a list that is no policy.
+    fn stays_in_list(&self) -> bool {
+        self.in_list && matches!(self.outcome, Outcome::Unchanged) && !is_policy(&self.id.0)
+    }
+
     fn texts(&self) -> Vec<String> {
         match &self.outcome {
             Outcome::Moved(migrated, _) => migrated.documents.iter().map(|d| d.text.clone()).collect(),
@@ -130,7 +144,8 @@ pub fn file(
         // Policies in a list move one by one.
         match items(part.text, part.line).filter(|all| all.iter().any(|item| has_policy(&item.text))) {
             Some(all) => {
-                parts.extend(all.iter().map(|item| document(name, &item.text, item.line, options, limits)));
+                let one = |item: &Item| document(name, &item.text, item.line, options, limits);
+                parts.extend(all.iter().map(|item| Part { in_list: true, ..one(item) }));
             }
             None => parts.push(document(name, part.text, part.line, options, limits)),
         }
@@ -159,7 +174,7 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
         true => id.1.clone(),
         false => format!("{namespace}/{}", id.1),
     };
-    Part { line, text: text.into(), id, key, outcome, time: start.elapsed() }
+    Part { line, text: text.into(), id, key, outcome, in_list: false, time: start.elapsed() }
 }
 
 /// Whether a document is of a kind that is migrated.

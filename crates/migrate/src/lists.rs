@@ -45,6 +45,22 @@ fn items_below(text: &str, line: usize, depth: usize) -> Option<Vec<Item>> {
     Some(out)
 }
 
+/// A list of objects, each in the text of a document.
+pub fn list_of(texts: impl Iterator<Item = String>) -> String {
+    let mut out = String::from("apiVersion: v1\nkind: List\nitems:\n");
+    for text in texts {
+        let mut is_first = true;
+        for line in text.lines() {
+            let is_begin = is_first && !line.trim().is_empty();
+            let before = if is_begin { "- " } else { "  " };
+            is_first &= !is_begin;
+            out.push_str(format!("{before}{line}").trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
 /// Whether a text is the object.
 fn says(text: &str, object: &Value) -> bool {
     yaml::parse(text, Duplicates::LastWins).is_ok_and(|found| found == *object)
@@ -107,6 +123,15 @@ mod tests {
         let kinds: Vec<(usize, String)> =
             items(nested, 1).unwrap().into_iter().map(|i| (i.line, i.text)).collect();
         assert_eq!(kinds, [(5, "kind: A\n".to_string()), (6, "kind: B\n".to_string())]);
+    }
+
+    #[test]
+    fn a_list_that_is_put_together_has_the_same_items() {
+        let text = "kind: List\nitems:\n- # why\n  kind: A\n  b: |\n    x\n\n    y\n- kind: B\n";
+        let all = items(text, 1).unwrap();
+        let again = list_of(all.iter().map(|item| item.text.clone()));
+        let texts = |all: Vec<Item>| all.into_iter().map(|item| item.text).collect::<Vec<_>>();
+        assert_eq!(texts(items(&again, 1).unwrap()), texts(all), "{again}");
     }
 
     #[test]
