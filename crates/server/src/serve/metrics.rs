@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use axum::http::Method;
-use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use crate::admit::{Decision, Incoming, Route};
 use crate::engine::RuleOutcome;
@@ -88,7 +88,7 @@ impl Metrics {
         let all = Catalog::default();
         let info = all.gauges("kyverno_info", "Always 1; the version of ephor is a label.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let families = ArcSwap::from_pointee(Families::new(Exposure::default())?);
+        let families = ArcSwap::from_pointee(Families::new(Exposure::default()));
         let shed = all.counter(
             "ephor_requests_shed_total",
             "Reviews refused with status 429: --max-in-flight or --max-buffered-bytes was reached.",
@@ -231,7 +231,7 @@ impl Metrics {
         if families.count(namespace) {
             let labels = [kind, namespace, operation, allowed, webhook];
             families.requests.with(&labels).inc();
-            families.durations.observe(&labels, seconds);
+            families.took(&labels, seconds);
         }
         if let Some(prepared) = &decision.prepared {
             self.results(incoming, &prepared.request.target, &decision.outcomes);
@@ -244,10 +244,7 @@ impl Metrics {
         self.reloads.with_label_values(&[result]).inc();
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
         if self.families.load().are_outdated(&snapshot.exposure) {
-            match Families::new(snapshot.exposure.clone()) {
-                Ok(families) => self.families.store(Arc::new(families)),
-                Err(e) => tracing::error!(error = %e, "the metrics stay as they were"),
-            }
+            self.families.store(Arc::new(Families::new(snapshot.exposure.clone())));
         }
         let families = self.families.load();
         families.tally.clear();
@@ -264,7 +261,7 @@ impl Metrics {
             let namespace = policy.namespace.as_deref().unwrap_or("-");
             for rule in policy.rule_names.iter().filter(|_| families.count(namespace)) {
                 let kind = policy.rules.first().map_or("-", |r| name_of(r.kind));
-                families.rules.set(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"], 1);
+                families.rules.add(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"]);
             }
         }
     }
@@ -287,11 +284,7 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn text(&self) -> String {
-        let mut out = Vec::new();
-        match TextEncoder::new().encode(&self.families.load().gather(&self.registry), &mut out) {
-            Ok(()) => String::from_utf8_lossy(&out).into_owned(),
-            Err(e) => format!("# {e}\n"),
-        }
+        self.families.load().text(&self.registry).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
 

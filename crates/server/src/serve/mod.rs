@@ -28,6 +28,7 @@ pub mod reports;
 mod retained;
 mod secret;
 pub mod self_signed;
+mod series;
 mod shadows;
 pub mod stored;
 mod tally;
@@ -263,21 +264,8 @@ pub async fn until(
     let others = Others { audit, reporter, tracer, certificates: certificates.clone() };
     let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
     let state = Arc::new(state);
-    let first = state.store.current();
-    state.metrics.loaded(&first);
-    let logged = watch::Logged::of(&first);
-    for policy in first.gate.engine().set().policies() {
-        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_not_run(rule, first.has_controllers))
-        {
-            tracing::warn!(
-                policy = policy.key(),
-                rule = &*rule.name,
-                "nothing is generated without policies of the cluster (--kinds)"
-            );
-        }
-    }
-    let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
-    started(addresses, &first);
+    let operation_address = operation.as_ref().map(|(_, (_, bound))| *bound);
+    let logged = begin(&state, Addresses { reviews: address, operation: operation_address }, started);
     let controllers = match settings.controllers.clone() {
         Some(mut leading) => {
             leading.plan.secret = certificates.as_ref().and_then(|c| c.secret().cloned());
@@ -326,6 +314,25 @@ pub async fn until(
     })
     .await;
     Ok(())
+}
+
+/// Counts and logs the first policies; `started` is called with them. Nothing holds them afterwards but the store, which replaces them.
+fn begin(state: &State, addresses: Addresses, started: impl FnOnce(Addresses, &Snapshot)) -> watch::Logged {
+    let first = state.store.current();
+    state.metrics.loaded(&first);
+    let logged = watch::Logged::of(&first);
+    for policy in first.gate.engine().set().policies() {
+        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_not_run(rule, first.has_controllers))
+        {
+            tracing::warn!(
+                policy = policy.key(),
+                rule = &*rule.name,
+                "nothing is generated without policies of the cluster (--kinds)"
+            );
+        }
+    }
+    started(addresses, &first);
+    logged
 }
 
 /// Starts what keeps the cluster in step with its policies.
