@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ephor_server::serve::catalog::{Kind, descriptions};
+use ephor_server::serve::catalog::descriptions;
 use ephor_server::serve::metrics::Metrics;
 
 use super::cell;

@@ -13,7 +13,7 @@ use ephor_engine::Effect;
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
-use ephor_policies::pitfalls;
+use ephor_policies::pitfalls::{self, Pitfall};
 use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_value::Value;
 
@@ -122,7 +122,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
             continue;
         }
         if let Some(done) = done {
-            changes.warnings.extend(pitfalls::of_mutations(done, current));
+            changes.warnings.extend(pitfalls::of_mutations(done, current).iter().map(ToString::to_string));
         }
         current = outcome.left_by(policy, done).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
@@ -133,19 +133,17 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         changes.mutated(&policy.name, resource, &document(current), &targets.collect::<Vec<_>>(), to);
     }
     for done in &outcome.policies {
-        changes.once.extend(pitfalls::of_namespace(done, resource));
+        let mut once: Vec<Pitfall> = pitfalls::of_namespace(done, resource).into_iter().collect();
         for result in &done.rules {
-            changes.once.extend(pitfalls::of_missing_data(&done.policy, result));
-            changes.once.extend(
-                pitfalls::of_error(&result.message)
-                    .map(|text| format!("policy {}: {text}", done.policy.key())),
-            );
+            once.extend(pitfalls::of_missing_data(&done.policy, result));
+            once.extend(pitfalls::of_error(&done.policy, result));
             if let Some(Effect::Generated(objects)) = result.effect.as_deref() {
                 for object in objects {
                     changes.generated(&done.policy.name, resource, &document(object), to);
                 }
             }
         }
+        changes.once.extend(once.iter().map(ToString::to_string));
         if let Some(why) = &done.failure {
             changes.warnings.push(format!(
                 "policy {} generates nothing for {}: {why}",

@@ -17,6 +17,7 @@ use crate::settings::metrics::Exposure;
 use super::catalog::{Catalog, Description};
 use super::families::{Families, OTHER};
 use super::memory;
+use super::pitfalls::Pitfalls;
 use super::policies::Snapshot;
 use super::reports::Counters;
 
@@ -68,6 +69,8 @@ pub struct Metrics {
     resident: IntGauge,
     /// Decisions of policies with shadows.
     pub(super) shadows: IntCounterVec,
+    /// What users of policies do not expect.
+    pub(super) pitfalls: Pitfalls,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
@@ -159,6 +162,7 @@ impl Metrics {
             "Requests for which a policy and its shadow in audit mode were compared: `same`, `weaker` when only the policy is violated, `stricter` when only the shadow is.",
             &["policy", "result"],
         )?;
+        let pitfalls = Pitfalls::new(&all)?;
         let reloads = all.counters(
             "ephor_policy_reloads_total",
             "Loads of policies, the first included, by result: `ok`, or `problems` when some could not be used.",
@@ -193,6 +197,7 @@ impl Metrics {
             cache,
             resident,
             shadows,
+            pitfalls,
             reloads,
             problems,
             policies,

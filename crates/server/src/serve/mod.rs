@@ -21,6 +21,7 @@ mod memory;
 pub mod metrics;
 mod operation;
 pub mod pace;
+mod pitfalls;
 pub mod policies;
 mod policy_reviews;
 mod refusals;
@@ -332,6 +333,7 @@ fn begin(state: &State, addresses: Addresses, started: impl FnOnce(Addresses, &S
         }
     }
     started(addresses, &first);
+    state.metrics.pitfalls.loaded(&first);
     logged
 }
 
