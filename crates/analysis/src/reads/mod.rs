@@ -178,12 +178,14 @@ impl Tree {
         below.chain(self.items.as_deref_mut()).chain(self.nested.as_deref_mut()).for_each(Tree::fit);
     }
 
-    /// The bytes on the heap that it leads to; the texts are those of policies.
+    /// The bytes on the heap that it leads to; of texts, those that nothing else holds.
     fn footprint(&self) -> usize {
         let boxes = [&self.items, &self.nested].into_iter().flatten().map(AsRef::as_ref);
         let boxed: usize = boxes.map(|tree: &Tree| size_of::<Tree>() + tree.footprint()).sum();
         let below: usize = self.keys.iter().map(|(_, tree)| tree.footprint()).sum();
-        footprint::of_vec(&self.named) + footprint::of_vec(&self.keys) + below + boxed
+        let texts = self.named.iter().chain(self.keys.iter().map(|(key, _)| key));
+        let texts: usize = texts.map(footprint::of_own).sum();
+        footprint::of_vec(&self.named) + footprint::of_vec(&self.keys) + texts + below + boxed
     }
 
     /// What is read under a key; `None` = nothing.
@@ -262,7 +264,7 @@ impl Reads {
         trees.into_iter().for_each(Tree::fit);
     }
 
-    /// The bytes on the heap that it leads to, besides its own; the texts are those of policies.
+    /// The bytes on the heap that it leads to, besides its own; of texts, those that nothing else holds.
     pub fn footprint(&self) -> usize {
         [&self.object, &self.old, &self.shown, &self.namespace].into_iter().map(Tree::footprint).sum()
     }

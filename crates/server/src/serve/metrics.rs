@@ -137,7 +137,7 @@ impl Metrics {
             entries: all.gauge("ephor_result_cache_entries", "Entries of the result cache.")?,
             bytes: all.gauge(
                 "ephor_result_cache_bytes",
-                "Bytes that the entries of the result cache keep alive, with their table.",
+                "Bytes that the entries of the result cache keep alive, with their table and the plans of their rules.",
             )?,
             limit: all.gauge(
                 "ephor_result_cache_limit_bytes",
