@@ -241,7 +241,7 @@ impl Families {
         ];
         for family in others.gather() {
             let mut text = String::new();
-            TextEncoder::new().encode_utf8(&[family.clone()], &mut text)?;
+            TextEncoder::new().encode_utf8(std::slice::from_ref(&family), &mut text)?;
             all.push((family.name().into(), Box::new(move |out| out.push_str(&text))));
         }
         all.retain(|(name, _)| self.exposure.shows(name));
