@@ -113,3 +113,38 @@ fn an_exception_that_leaves_variants_out_is_known_when_policies_are_loaded() {
     let text = lines[0]["text"].as_str().unwrap();
     assert!(text.contains("exception shop/one names rule latest of policy tags"), "{text}");
 }
+
+#[test]
+fn a_mutation_for_pods_that_fails_on_their_controllers_is_named() {
+    let policy = r#"apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: add-label}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: 'Object{metadata: Object.metadata{labels: Object.metadata.labels{team: "core"}}}'
+"#;
+    let (_dir, server) = serving(policy);
+    let mut sent = review("u", "nginx:1");
+    let request = &mut sent["request"];
+    for kind in ["kind", "requestKind"] {
+        request[kind] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    }
+    for resource in ["resource", "requestResource"] {
+        request[resource] = json!({"group": "apps", "version": "v1", "resource": "deployments"});
+    }
+    let pod = json!({"metadata": {"labels": {"a": "b"}}, "spec": request["object"]["spec"]});
+    request["object"] = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "cart", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": pod},
+    });
+    assert_eq!(post(&server, "/mpol/add-label", &sent)["allowed"], false);
+    let lines = until("a line", || lines(&server, "types_of_variants"), |lines| !lines.is_empty());
+    let text = lines[0]["text"].as_str().unwrap();
+    assert!(text.contains("policy add-label") && text.contains("kyverno#17438"), "{text}");
+    let metrics = get(&server, "/metrics").body;
+    let line = "ephor_policy_pitfalls_total{pitfall=\"types_of_variants\",policy=\"add-label\"";
+    assert!(metrics.contains(line), "{metrics}");
+}
