@@ -417,3 +417,29 @@ fn pair(tls: &Tls) -> Option<Pair> {
         Tls::Secret(_) | Tls::Plain => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_holds_the_first_policies_once_they_are_replaced() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let places = Places { policies: vec![dir.path().to_owned()], ..Places::default() };
+        let limits =
+            Limits { body: 1 << 20, buffered: 1 << 20, running: 1, auditing: 1, margin: Duration::ZERO };
+        let others = Others { audit: None, reporter: None, tracer: None, certificates: None };
+        let runtime = threads::reading().expect("threads");
+        runtime.block_on(async {
+            let (store, metrics) = (Store::new(places, Around::default()), Metrics::new().expect("metrics"));
+            let state = State::start(store, metrics, others, limits, false).expect("threads");
+            let first = Arc::downgrade(&state.store.current());
+            let address = SocketAddr::from(([127, 0, 0, 1], 1));
+            let addresses = Addresses { reviews: address, operation: None };
+            let _logged = begin(&state, addresses, |_, first| assert_eq!(first.generation, 0));
+            assert!(first.upgrade().is_some(), "they are in use");
+            assert_eq!(state.store.reload().generation, 1);
+            assert!(first.upgrade().is_none(), "they are replaced");
+        });
+    }
+}
