@@ -28,7 +28,7 @@ use ephor_value::{Map, Str, Value};
 use common::{best, pod};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 /// How many times faster compiling and evaluating have to be.
 const REQUIRED: [f64; 2] = [2.0, 3.0];

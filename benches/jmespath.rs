@@ -18,7 +18,7 @@ use ephor_search::{Expression, json, read};
 use common::{best, pod};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 /// How many times faster each search has to be.
 const REQUIRED: f64 = 5.0;

@@ -18,7 +18,7 @@ use ephor_sources::objects::Objects;
 mod common;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 const MATCHING: usize = 10;
 const ALL: usize = 1000;

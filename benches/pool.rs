@@ -18,7 +18,7 @@ use ephor_value::Value;
 use serde::Deserialize;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 const ROUNDS: usize = 15;
 

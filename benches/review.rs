@@ -23,7 +23,7 @@ use ephor_value::print::json;
 mod common;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 const KINDS: [&str; 4] = [
     "kind: ClusterPolicy",

@@ -1,9 +1,8 @@
 //! The `ephor` program: a thin shell over the library.
 #![forbid(unsafe_code)]
 
-/// Small strings and objects are most of the work, which this allocator does faster than the system's.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ephor::cli::allocator::Allocator = ephor::cli::allocator::Allocator;
 
 fn main() {
     // An argument that is no Unicode is a text with replacement characters, not a panic.

@@ -7,6 +7,7 @@
 //! what is worth knowing but changes no result goes there as one `warning: …` line each.
 
 pub mod admission;
+pub mod allocator;
 pub mod apply;
 pub mod cel;
 pub mod cluster_check;

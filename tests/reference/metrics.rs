@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ephor_server::serve::catalog::{Kind, descriptions};
+use ephor_server::serve::catalog::descriptions;
 use ephor_server::serve::metrics::Metrics;
 
 use super::cell;
@@ -18,11 +18,7 @@ pub fn page() -> String {
          | metric and type | says |\n|---|---|\n",
     );
     for metric in descriptions().expect("metrics") {
-        let kind = match metric.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
+        let kind = metric.kind.name();
         let mut says = cell(&metric.help);
         if metric.is_configurable {
             says.push_str(" *Configurable.*");

@@ -6,6 +6,7 @@ mod answers;
 mod faults;
 mod life;
 mod outbound;
+mod pitfalls;
 mod policies;
 mod profile;
 mod recorded;

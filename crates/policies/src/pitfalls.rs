@@ -5,6 +5,7 @@
 
 mod outcome;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::analysis::tree::Tree;
@@ -24,28 +25,98 @@ const MAX_DEPTH: usize = 32;
 /// How many names are shown of what a patch removed.
 const SHOWN: usize = 5;
 
+/// What users do not expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PitfallKind {
+    /// A merge removes items that its patch does not name.
+    RemovedItems,
+    /// A JSON patch changes nothing.
+    IneffectivePatch,
+    /// An exception covers a rule and not its variants for pod controllers.
+    UncoveredVariants,
+    /// A variant for pod controllers builds objects of the types of pods.
+    TypesOfVariants,
+    /// A policy of a namespace has results about objects of another one.
+    ForeignNamespace,
+    /// Data are missing that a flag of the command line gives.
+    MissingData,
+    /// An admission policy of Kubernetes has results about a kind that its own constraints do not select.
+    ConstraintsOfBindings,
+}
+
+impl PitfallKind {
+    /// Its name in logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            PitfallKind::RemovedItems => "removed_items",
+            PitfallKind::IneffectivePatch => "ineffective_patch",
+            PitfallKind::UncoveredVariants => "uncovered_variants",
+            PitfallKind::TypesOfVariants => "types_of_variants",
+            PitfallKind::ForeignNamespace => "foreign_namespace",
+            PitfallKind::MissingData => "missing_data",
+            PitfallKind::ConstraintsOfBindings => "constraints_of_bindings",
+        }
+    }
+}
+
+/// Something that users of a policy do not expect.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pitfall {
+    /// What.
+    pub kind: PitfallKind,
+    /// The key of the policy, `NAME` or `NAMESPACE/NAME`.
+    pub policy: String,
+    /// The name of the rule; empty for policies that are one.
+    pub rule: String,
+    /// A line for people.
+    pub text: String,
+}
+
+impl Pitfall {
+    fn new(kind: PitfallKind, policy: &Policy, rule: &str, text: String) -> Pitfall {
+        Pitfall { kind, policy: policy.key(), rule: rule.into(), text }
+    }
+}
+
+impl std::fmt::Display for Pitfall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What mutations of policies, one after another, show in a cluster about an object.
+pub fn of_changes<'o>(policies: impl Iterator<Item = &'o PolicyOutcome>, object: &'o Value) -> Vec<Pitfall> {
+    let (mut out, mut current) = (Vec::new(), object);
+    for outcome in policies {
+        out.extend(of_mutations(outcome, current));
+        out.extend(outcome.rules.iter().filter_map(|result| of_error(&outcome.policy, result)));
+        current = outcome.object.as_ref().unwrap_or(current);
+    }
+    out
+}
+
 /// What mutations of a policy did to an object that their policy does not say: items that a merge removed, and patches without effect.
-pub fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<String> {
+pub fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<Pitfall> {
     let mut out = Vec::new();
     let mut current = before;
     let mutations = outcome.rules.iter().filter(|result| result.kind == RuleKind::Mutation);
     for result in mutations {
         let Some(Effect::Patched(after)) = result.effect.as_deref() else { continue };
-        if let Some(text) = of_mutation(&outcome.policy, result, current, after) {
-            out.push(text);
-        }
+        out.extend(of_mutation(&outcome.policy, result, current, after));
         current = after;
     }
     out
 }
 
-fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Value) -> Option<String> {
+fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Value) -> Option<Pitfall> {
     let kind = before.text_at(&["kind"]);
     let rule = policy.rules_for(kind).iter().find(|rule| rule.name == result.rule)?;
     let Body::Mutate(mutation) = &rule.body else { return None };
     let (name, rule_name) = (policy.key(), &result.rule);
+    let found = |kind, text| Some(Pitfall::new(kind, policy, rule_name, text));
     match &mutation.change {
-        Change::Patch(Patch::Json(_), _) if result.status == Status::Pass && before == after => Some(
+        Change::Patch(Patch::Json(_), _) if result.status == Status::Pass && before == after => found(
+            PitfallKind::IneffectivePatch,
             format!("policy {name}, rule {rule_name}: the JSON patch changed nothing in {}", shown(before)),
         ),
         Change::Patch(Patch::Merge(merge), _) if !removes(merge) => {
@@ -55,10 +126,13 @@ fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Va
             let more = names.len().saturating_sub(SHOWN);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let names = names.get(..names.len().min(SHOWN)).unwrap_or_default().join(", ");
-            Some(format!(
-                "policy {name}, rule {rule_name}: the patch removes {names}{more} from {path} of {}, which it does not name; a list with several anchored items does that (kyverno#16862)",
-                shown(before)
-            ))
+            found(
+                PitfallKind::RemovedItems,
+                format!(
+                    "policy {name}, rule {rule_name}: the patch removes {names}{more} from {path} of {}, which it does not name; a list with several anchored items does that (kyverno#16862)",
+                    shown(before)
+                ),
+            )
         }
         _ => None,
     }
@@ -85,16 +159,20 @@ fn lost_items(before: &Value, after: &Value, path: &str, depth: usize, out: &mut
             }
         }
         (Value::List(a), Value::List(b)) => {
-            let name =
-                |item: &Value| Some(item.text_at(&["name"]).to_string()).filter(|name| !name.is_empty());
-            let left: Vec<String> = b.iter().filter_map(name).collect();
-            let lost: Vec<String> = a.iter().filter_map(name).filter(|name| !left.contains(name)).collect();
+            let named = |item: &'_ Value| item.text_at(&["name"]).to_string();
+            let mut left: HashMap<String, &Value> = HashMap::new();
+            for item in b {
+                // The first of several of one name is the one that is compared.
+                left.entry(named(item)).or_insert(item);
+            }
+            let items = || a.iter().map(|item| (named(item), item)).filter(|(name, _)| !name.is_empty());
+            let lost: Vec<String> =
+                items().map(|(name, _)| name).filter(|name| !left.contains_key(name)).collect();
             if !lost.is_empty() {
                 out.push((path.into(), lost));
             }
-            for item in a {
-                let same = name(item).and_then(|own| b.iter().find(|other| other.text_at(&["name"]) == own));
-                if let Some(after) = same {
+            for (name, item) in items() {
+                if let Some(after) = left.get(&name) {
                     lost_items(item, after, path, depth + 1, out);
                 }
             }
@@ -104,48 +182,50 @@ fn lost_items(before: &Value, after: &Value, path: &str, depth: usize, out: &mut
 }
 
 /// Results of a policy in CEL of a namespace about an object of another one, which the command line evaluates and a cluster does not.
-pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<String> {
+pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let policy = &outcome.policy;
     let own = policy.namespace.as_deref()?;
     let other = object.text_at(&["metadata", "namespace"]);
     let is_reported = outcome.rules.iter().any(|rule| rule.status != Status::Skip);
     (own != other && policy.stage == crate::ir::facts::Stage::Expressions && is_reported).then(|| {
-        format!(
+        let text = format!(
             "policy {} is of namespace {own}; a cluster applies it there only, and --as-cluster does so here",
             policy.key()
-        )
+        );
+        Pitfall::new(PitfallKind::ForeignNamespace, policy, "", text)
     })
 }
 
 /// Exceptions that cover a rule and not what is generated from it for pod controllers.
-pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<String> {
-    let mut out = Vec::new();
+pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<Pitfall> {
+    let has_variants = |policy: &&Arc<Policy>| policy.all_rules().any(|rule| rule.generated.is_some());
+    let keys: Vec<(String, &Arc<Policy>)> =
+        policies.iter().filter(has_variants).map(|policy| (policy.key(), policy)).collect();
+    let mut out = HashSet::new();
     for exception in exceptions {
-        for policy in policies {
-            let key = policy.key();
-            let is_covered = |rule: &Rule| exception.covers(&key, &rule.name);
-            let generated: Vec<&Arc<Rule>> =
-                policy.all_rules().filter(|rule| rule.generated.is_some()).collect();
+        for (key, policy) in &keys {
+            let is_covered = |rule: &Rule| exception.covers(key, &rule.name);
             for rule in policy.rules.iter().filter(|rule| rule.generated.is_none() && is_covered(rule)) {
-                let of_rule = |other: &&&Arc<Rule>| other.origin.path == rule.origin.path;
-                let left = generated.iter().filter(of_rule).filter(|other| !is_covered(other));
-                let Some(left) = left.min_by_key(|other| other.name.len()) else {
-                    continue;
+                let of_rule = |other: &&Arc<Rule>| {
+                    other.generated.is_some() && other.origin.path == rule.origin.path && !is_covered(other)
                 };
-                out.push(format!(
+                let left = policy.all_rules().filter(of_rule).min_by_key(|other| other.name.len());
+                let Some(left) = left else { continue };
+                let text = format!(
                     "exception {} names rule {} of policy {key} and not {}, so it does not apply to pod controllers; `*{}` names all",
                     exception.key, rule.name, left.name, rule.name,
-                ));
+                );
+                out.insert(Pitfall::new(PitfallKind::UncoveredVariants, policy, &rule.name, text));
             }
         }
     }
-    out.sort();
-    out.dedup();
+    let mut out: Vec<Pitfall> = out.into_iter().collect();
+    out.sort_by(|a, b| a.text.cmp(&b.text));
     out
 }
 
 /// What a policy in CEL could not read on the command line, where a rule ends with a missing key, and which flag gives it.
-pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<String> {
+pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
     if result.status != Status::Error || !result.message.contains("no such key") {
         return None;
     }
@@ -163,7 +243,8 @@ pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<String> 
     } else {
         return None;
     };
-    Some(format!("policy {}: {help}", policy.key()))
+    let text = format!("policy {}: {help}", policy.key());
+    Some(Pitfall::new(PitfallKind::MissingData, policy, &result.rule, text))
 }
 
 /// Whether a part of a rule has a text that contains a name.
@@ -178,11 +259,16 @@ fn has_text(part: &Tree, name: &str) -> bool {
 }
 
 /// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a controller of pods.
-pub fn of_error(message: &str) -> Option<&'static str> {
-    let is_variant = message.contains("unexpected type name \"Object.") && message.contains(".template");
-    is_variant.then_some(
-        "an error of the variant for pod controllers, in which the types of patches are not renamed (kyverno#17438): leave variants out with `autogen.podControllers.controllers: []`, or write a policy for controllers of its own",
-    )
+pub fn of_error(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
+    let help = "an error of the variant for pod controllers, in which the types of patches are not renamed (kyverno#17438): leave variants out with `autogen.podControllers.controllers: []`, or write a policy for controllers of its own";
+    let text = || format!("policy {}: {help}", policy.key());
+    is_of_variant(&result.message)
+        .then(|| Pitfall::new(PitfallKind::TypesOfVariants, policy, &result.rule, text()))
+}
+
+/// Whether a patch builds objects of the types of pods where those of their controllers belong.
+fn is_of_variant(message: &str) -> bool {
+    message.contains("unexpected type name \"Object.") && message.contains(".template")
 }
 
 fn shown(object: &Value) -> String {
@@ -221,7 +307,7 @@ mod tests {
     #[test]
     fn errors_of_variants_differ_from_others() {
         let text = "type mismatch: unexpected type name \"Object.metadata\", expected \"Object.spec.template.metadata\"";
-        assert!(of_error(text).is_some());
-        assert!(of_error("unexpected type name \"Object.spec\", expected \"Object\"").is_none());
+        assert!(is_of_variant(text));
+        assert!(!is_of_variant("unexpected type name \"Object.spec\", expected \"Object\""));
     }
 }

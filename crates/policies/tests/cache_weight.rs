@@ -46,7 +46,7 @@ metadata: {name: labels}
 spec:
   rules:
   - name: team
-    match: {any: [{resources: {kinds: [Pod]}}]}
+    match: {any: [{resources: {kinds: [Pod, 'example.com/v1/*']}}]}
     validate: {message: a team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
 ---
 apiVersion: kyverno.io/v1
@@ -93,6 +93,20 @@ fn request(n: usize) -> Request {
     Request::new(parts, Profile::cluster(), &Context::default()).unwrap()
 }
 
+/// A review of an object of another kind: how rules are evaluated is planned for each kind.
+fn of_kind(n: usize) -> Request {
+    let object =
+        format!("{{apiVersion: example.com/v1, kind: Kind{n}, metadata: {{name: a, namespace: shop}}}}");
+    let object = yaml_value(&object).unwrap();
+    let parts = Parts { object, old_object: Some(Value::Null), sent: Some(Map::new()), ..Parts::default() };
+    Request::new(parts, Profile::cluster(), &Context::default()).unwrap()
+}
+
+/// Plans the evaluation of requests about objects of different kinds, without results.
+fn planned(engine: &Engine, kinds: std::ops::Range<usize>) {
+    kinds.for_each(|n| drop(engine.prepare(of_kind(n))));
+}
+
 /// Evaluates requests; how many results they had.
 fn evaluate(engine: &Engine, requests: std::ops::Range<usize>) -> usize {
     let limits = Limits {
@@ -134,6 +148,13 @@ fn the_cache_keeps_alive_what_it_says_and_no_more_than_its_limit() {
     assert!(now.entries > figures.entries + 3000, "{now:?}");
     let (real, said) = (after - before, (now.bytes - figures.bytes) as f64);
     assert!((real - said).abs() < real * 0.05, "allocated {real}, said {said}");
+    planned(&large, 0..200);
+    let (before, figures) = (allocated(), large.cache_figures().unwrap());
+    planned(&large, 200..2000);
+    let (after, now) = (allocated(), large.cache_figures().unwrap());
+    let (real, said) = (after - before, (now.bytes - figures.bytes) as f64);
+    assert!(real > 1800.0 * 500.0, "each kind has a plan: {real}");
+    assert!((real - said).abs() < real * 0.05, "plans: allocated {real}, said {said}");
     drop(large);
 
     let limit = 1u64 << 20;
@@ -149,4 +170,12 @@ fn the_cache_keeps_alive_what_it_says_and_no_more_than_its_limit() {
         assert!(real <= limit as f64 * 1.1, "allocated {real}, said {said}, limit {limit}");
     }
     assert!(small.cache_figures().unwrap().evictions > 1000);
+    // Plans are within the same limit.
+    for from in (0..8000).step_by(1000) {
+        planned(&small, from..from + 1000);
+        varied(&small, 6300..6400);
+        let (said, real) = (held(), allocated() - besides);
+        assert!(said <= limit as f64 * 1.05, "with plans: {said} of {limit}");
+        assert!(real <= limit as f64 * 1.1, "with plans: allocated {real}, said {said}, limit {limit}");
+    }
 }

@@ -12,7 +12,7 @@ use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_matching as matching;
 use ephor_patch as patch;
-use ephor_policies::{kinds as policy_kinds, load, policy_set};
+use ephor_policies::{kinds as policy_kinds, load, pitfalls, policy_set};
 use ephor_sources as sources;
 use ephor_value as value;
 

@@ -107,8 +107,8 @@ fn document(object: &Value) -> String {
 pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destination) -> Changes {
     let mut changes = Changes::default();
     let said = pitfalls::of_outcome(set, resource, outcome);
-    changes.warnings.extend(said.each);
-    changes.once.extend(said.once);
+    changes.warnings.extend(said.each.iter().map(ToString::to_string));
+    changes.once.extend(said.once.iter().map(ToString::to_string));
     let mut current = resource;
     for policy in set.mutating() {
         let done = pitfalls::mutation_of(outcome, policy);

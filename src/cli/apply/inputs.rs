@@ -130,7 +130,9 @@ impl Inputs {
         let globals = resources.iter().filter(|d| is_global(&d.value)).map(|d| d.value.clone()).collect();
         let exceptions = load_exceptions(a, &policies, &resources, log)?;
         let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
-        pitfalls::of_exceptions(&lowered, &exceptions.exceptions).iter().for_each(|text| log.warn(text));
+        pitfalls::of_exceptions(&lowered, &exceptions.exceptions)
+            .iter()
+            .for_each(|one| log.warn(&one.to_string()));
         let sources = Offline {
             objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
             globals,

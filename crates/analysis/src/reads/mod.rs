@@ -23,7 +23,7 @@ pub mod texts;
 pub use rule::{of_policy, reads_namespace, tested_by_policy};
 pub use seen::{GIVEN, NAME_OF_NAMESPACE};
 
-use crate::value::Str;
+use crate::value::{Str, footprint};
 
 /// Results of these rules have dependencies that static analysis cannot see: they are not cacheable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +170,24 @@ impl Tree {
         }
     }
 
+    /// Takes the spare room from all lists.
+    fn fit(&mut self) {
+        footprint::fit(&mut self.named);
+        footprint::fit(&mut self.keys);
+        let below = self.keys.iter_mut().map(|(_, tree)| tree);
+        below.chain(self.items.as_deref_mut()).chain(self.nested.as_deref_mut()).for_each(Tree::fit);
+    }
+
+    /// The bytes on the heap that it leads to; of texts, those that nothing else holds.
+    fn footprint(&self) -> usize {
+        let boxes = [&self.items, &self.nested].into_iter().flatten().map(AsRef::as_ref);
+        let boxed: usize = boxes.map(|tree: &Tree| size_of::<Tree>() + tree.footprint()).sum();
+        let below: usize = self.keys.iter().map(|(_, tree)| tree.footprint()).sum();
+        let texts = self.named.iter().chain(self.keys.iter().map(|(key, _)| key));
+        let texts: usize = texts.map(footprint::of_own).sum();
+        footprint::of_vec(&self.named) + footprint::of_vec(&self.keys) + texts + below + boxed
+    }
+
     /// What is read under a key; `None` = nothing.
     pub fn get(&self, key: &str) -> Option<&Tree> {
         self.keys.iter().find(|(k, _)| **k == *key).map(|(_, below)| below)
@@ -238,6 +256,17 @@ impl Reads {
         self.by_expression.merge(other.by_expression);
         self.more_of_request |= other.more_of_request;
         self.external |= other.external;
+    }
+
+    /// Takes the spare room from all lists, for readers that retain it.
+    pub fn fit(&mut self) {
+        let trees = [&mut self.object, &mut self.old, &mut self.shown, &mut self.namespace];
+        trees.into_iter().for_each(Tree::fit);
+    }
+
+    /// The bytes on the heap that it leads to, besides its own; of texts, those that nothing else holds.
+    pub fn footprint(&self) -> usize {
+        [&self.object, &self.old, &self.shown, &self.namespace].into_iter().map(Tree::footprint).sum()
     }
 
     /// Whether something is read that differs from object to object: its name, what a server writes into its

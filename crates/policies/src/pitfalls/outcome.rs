@@ -11,15 +11,17 @@ use crate::ir::rule::RuleKind;
 use crate::kubernetes::Kinds;
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use crate::subjects::has;
+
+use super::{Pitfall, PitfallKind};
 use crate::value::Value;
 
 /// What is to be said of the results of one object.
 #[derive(Debug, Default)]
 pub struct OfOutcome {
     /// About this object.
-    pub each: Vec<String>,
+    pub each: Vec<Pitfall>,
     /// About policies, whatever the object: once in a run is enough.
-    pub once: Vec<String>,
+    pub once: Vec<Pitfall>,
 }
 
 /// What is to be said of the outcome of a request for an object.
@@ -38,15 +40,14 @@ pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutco
         out.once.extend(of_binding(done, object));
         for result in &done.rules {
             out.once.extend(super::of_missing_data(&done.policy, result));
-            let error = super::of_error(&result.message);
-            out.once.extend(error.map(|text| format!("policy {}: {text}", done.policy.key())));
+            out.once.extend(super::of_error(&done.policy, result));
         }
     }
     out
 }
 
 /// Results of an admission policy of Kubernetes about an object that it does not select: the command line looks at its bindings alone.
-fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<String> {
+fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let policy = &outcome.policy;
     if policy.stage != Stage::ApiServer || outcome.rules.iter().all(|rule| rule.status == Status::Skip) {
         return None;
@@ -60,10 +61,11 @@ fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<String> {
         .iter()
         .find(|one| *one.group == *group && *one.version == *version && *one.kind == *kind)?;
     (!own.rules.iter().any(|rule| has(rule, resource))).then(|| {
-        format!(
+        let text = format!(
             "policy {} gives results about {kind}, which its matchConstraints do not select: where there is a binding Kyverno's command line looks at that alone, a cluster at both",
             policy.key()
-        )
+        );
+        Pitfall::new(PitfallKind::ConstraintsOfBindings, policy, "", text)
     })
 }
 

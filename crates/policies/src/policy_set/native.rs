@@ -105,11 +105,6 @@ impl Subject for ReviewSubject<'_> {
         Some(self.kinds)
     }
 
-    /// Labels of both objects are reported in any case.
-    fn has_object(&self) -> bool {
-        true
-    }
-
     fn circumstances(&self, out: &mut Bytes) {
         out.sent(self.review.request.as_map());
         // What becomes of an object under another version depends on its own.
@@ -124,7 +119,9 @@ impl Subject for ReviewSubject<'_> {
         for (key, _) in [("name", reads.name), ("userInfo", reads.user)].into_iter().filter(|(_, is)| *is) {
             out.value(self.review.request.get(key).unwrap_or(&Value::Null), 0);
         }
+        // Labels of both objects are reported in any case.
         out.tree(&reads.object, self.review.object(), 0);
+        out.tree(&reads.shown, self.review.object(), 0);
         out.tree(&reads.old, self.review.old_object(), 0);
         out.tree(&reads.namespace, &self.namespace, 0);
     }

@@ -203,6 +203,9 @@ impl Review {
             Phase::Mutate => "MutatingWebhookConfiguration",
         };
         state.metrics.decided(incoming, &decision, webhook, took);
+        if route.phase == Phase::Mutate {
+            state.metrics.pitfalls.decided(&decision);
+        }
         if let Some(audit) = &state.audit {
             let line = audit::line(&now(), path, incoming, &decision, took * 1e3);
             note(state, audit, &audit.add_object(line, incoming));

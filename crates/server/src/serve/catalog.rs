@@ -6,14 +6,13 @@
 use std::cell::RefCell;
 
 use prometheus::core::Collector;
-use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
 use crate::settings::metrics::Exposure;
 
 use super::families::Families;
 use super::metrics::Metrics;
+use super::series::{Measure, Series};
 
 /// The type of a metric in the text form of Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +23,17 @@ pub enum Kind {
     Gauge,
     /// Counts by buckets.
     Histogram,
+}
+
+impl Kind {
+    /// The word for it in the text form of Prometheus.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        }
+    }
 }
 
 /// What a metric is.
@@ -69,6 +79,11 @@ impl Catalog {
     ) -> Result<M, prometheus::Error> {
         let metric = metric?;
         self.registry.register(Box::new(metric.clone()))?;
+        self.describe(kind, (name, help), labels);
+        Ok(metric)
+    }
+
+    fn describe(&self, kind: Kind, (name, help): (&str, &str), labels: &[&str]) {
         self.descriptions.borrow_mut().push(Description {
             name: name.into(),
             kind,
@@ -76,7 +91,6 @@ impl Catalog {
             help: help.into(),
             is_configurable: self.is_configurable,
         });
-        Ok(metric)
     }
 
     /// A counter.
@@ -106,16 +120,10 @@ impl Catalog {
         self.add(Kind::Gauge, (name, help), labels, metric)
     }
 
-    /// Histograms by labels.
-    pub fn histograms(
-        &self,
-        name: &str,
-        help: &str,
-        labels: &[&str],
-        buckets: Vec<f64>,
-    ) -> Result<HistogramVec, prometheus::Error> {
-        let metric = HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), labels);
-        self.add(Kind::Histogram, (name, help), labels, metric)
+    /// A metric with many series.
+    pub fn series<M: Measure>(&self, name: &str, help: &str, labels: &[&str]) -> Series<M> {
+        self.describe(M::KIND, (name, help), labels);
+        Series::new(name, help, labels)
     }
 }
 
@@ -125,7 +133,7 @@ impl Catalog {
 /// Two metrics have the same name.
 pub fn descriptions() -> Result<Vec<Description>, prometheus::Error> {
     let mut all = Metrics::with_descriptions()?.1;
-    all.extend(Families::with_descriptions(Exposure::default())?.1);
+    all.extend(Families::with_descriptions(Exposure::default()).1);
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
 }

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use prometheus::IntCounter;
-
 use crate::admit::Incoming;
 use crate::engine::RuleOutcome;
 use crate::engine::action::{enforces, of_result};
@@ -15,12 +13,13 @@ use crate::policy_set::outcomes::{Bundle, Outcomes, Share};
 
 use super::families::Families;
 use super::metrics::{Metrics, operation, origin, policy_type, rule_type};
+use super::series::Count;
 
 /// The counters of results that requests share.
 struct Counted {
     families: Arc<Families>,
     /// One for each result that is counted, without spare room: the result cache has counted an address for each result.
-    counters: Box<[IntCounter]>,
+    counters: Box<[Count]>,
     results: u64,
 }
 
@@ -31,7 +30,7 @@ impl Metrics {
         for Share { bundle, is_cached } in outcomes.shares() {
             let known = bundle.derived.get().and_then(|derived| derived.downcast_ref::<Counted>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
-                known.counters.iter().for_each(IntCounter::inc);
+                known.counters.iter().for_each(Count::inc);
                 self.cache_hits.inc_by(known.results);
                 continue;
             }
@@ -50,7 +49,7 @@ impl Metrics {
 }
 
 /// Counts results; their counters.
-fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bundle) -> Vec<IntCounter> {
+fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bundle) -> Vec<Count> {
     let operation = operation(incoming);
     let [kind, of] = origin(incoming);
     let dry = incoming.dry_run();

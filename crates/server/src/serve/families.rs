@@ -8,14 +8,15 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Registry, proto::MetricFamily};
+use prometheus::{Registry, TextEncoder};
 
 use crate::settings::metrics::Exposure;
 
 use super::catalog::{Catalog, Description};
+use super::series::{Count, Histogram, Measure, Present, Series};
 use super::tally::Tally;
 
 const REQUEST: [&str; 5] = [
@@ -56,14 +57,14 @@ const RULE: [&str; 6] =
 
 /// Labels whose values come from requests.
 const OF_REQUESTS: [&str; 2] = ["resource_kind", "resource_namespace"];
-/// The series of a family; a counter with its labels takes about 1.5 kB, a histogram twice as much.
+/// The series of a family; a counter with the values of its labels takes about 200 bytes, a histogram twice as much.
 const MOST_SERIES: usize = 20_000;
 /// The label value of what is counted together.
 pub(super) const OTHER: &str = "other";
 
 /// A family, and which of its labels are exposed.
-pub(super) struct Family<V> {
-    metric: V,
+pub(super) struct Family<M> {
+    metric: Series<M>,
     exposed: Vec<usize>,
     /// Positions of the exposed labels whose values come from requests.
     of_requests: Vec<usize>,
@@ -71,7 +72,12 @@ pub(super) struct Family<V> {
     hasher: RandomState,
 }
 
-impl<V> Family<V> {
+impl<M: Measure> Family<M> {
+    /// The series of labels, of which all are given.
+    fn get(&self, labels: &[&str], create: impl FnOnce() -> M) -> M {
+        self.metric.with(&self.select(labels), create)
+    }
+
     fn select<'l>(&self, labels: &[&'l str]) -> Vec<&'l str> {
         let mut selected: Vec<&str> = self.exposed.iter().filter_map(|at| labels.get(*at).copied()).collect();
         if !self.has_room(&selected) {
@@ -99,24 +105,24 @@ impl<V> Family<V> {
     }
 }
 
-impl Family<IntCounterVec> {
+impl Family<Count> {
     /// The counter of labels, of which all are given.
-    pub fn with(&self, labels: &[&str]) -> IntCounter {
-        self.metric.with_label_values(&self.select(labels))
+    pub fn with(&self, labels: &[&str]) -> Count {
+        self.get(labels, Count::default)
     }
 }
 
-impl Family<HistogramVec> {
+impl Family<Histogram> {
     /// Counts a measurement.
-    pub fn observe(&self, labels: &[&str], measured: f64) {
-        self.metric.with_label_values(&self.select(labels)).observe(measured);
+    pub fn observe(&self, labels: &[&str], bounds: &Arc<[f64]>, measured: f64) {
+        self.get(labels, || Histogram::new(bounds)).observe(measured);
     }
 }
 
-impl Family<IntGaugeVec> {
-    /// Sets what has these labels.
-    pub fn set(&self, labels: &[&str], to: i64) {
-        self.metric.with_label_values(&self.select(labels)).set(to);
+impl Family<Present> {
+    /// Adds what has these labels.
+    pub fn add(&self, labels: &[&str]) {
+        self.get(labels, Present::default);
     }
 
     /// Removes all series.
@@ -125,88 +131,89 @@ impl Family<IntGaugeVec> {
     }
 }
 
+/// A metric as text, under a name.
+type Written<'f> = (String, Box<dyn Fn(&mut String) + 'f>);
+
 /// See the module page.
 pub(super) struct Families {
     exposure: Exposure,
-    registry: Registry,
     since: Instant,
-    pub requests: Family<IntCounterVec>,
-    pub durations: Family<HistogramVec>,
-    pub http: Family<IntCounterVec>,
-    pub results: Family<IntCounterVec>,
-    pub reviews: Family<IntCounterVec>,
-    pub rules: Family<IntGaugeVec>,
+    pub requests: Family<Count>,
+    durations: Family<Histogram>,
+    /// The bounds of the durations' buckets.
+    bounds: Arc<[f64]>,
+    pub http: Family<Count>,
+    pub results: Family<Count>,
+    pub reviews: Family<Count>,
+    pub rules: Family<Present>,
     /// Counters of results.
     pub tally: Tally,
 }
 
 impl Families {
-    /// Registers all of them.
-    ///
-    /// # Errors
-    /// Two metrics have the same name.
-    pub fn new(exposure: Exposure) -> Result<Families, prometheus::Error> {
-        Ok(Families::with_descriptions(exposure)?.0)
+    /// All of them, without series.
+    pub fn new(exposure: Exposure) -> Families {
+        Families::with_descriptions(exposure).0
     }
 
-    /// Registers all of them, and describes them.
-    pub fn with_descriptions(exposure: Exposure) -> Result<(Families, Vec<Description>), prometheus::Error> {
+    /// All of them, with what they are.
+    pub fn with_descriptions(exposure: Exposure) -> (Families, Vec<Description>) {
         let all = Catalog::configurable();
-        fn family<V>(
-            exposure: &Exposure,
-            name: &str,
-            labels: &[&str],
-            create: impl FnOnce(&[&str]) -> Result<V, prometheus::Error>,
-        ) -> Result<Family<V>, prometheus::Error> {
-            let is_shown = |(_, label): &(usize, &&str)| exposure.shows_label(name, label);
-            let (exposed, labels): (Vec<usize>, Vec<&str>) =
-                labels.iter().enumerate().filter(is_shown).map(|(at, label)| (at, *label)).unzip();
-            let of_requests = labels.iter().enumerate().filter(|(_, label)| OF_REQUESTS.contains(label));
-            let of_requests = of_requests.map(|(at, _)| at).collect();
-            let metric = create(&labels)?;
-            Ok(Family { metric, exposed, of_requests, series: RwLock::default(), hasher: RandomState::new() })
-        }
-        let counters = |name: &str, help: &str, labels: &[&str]| {
-            family(&exposure, name, labels, |labels| all.counters(name, help, labels))
-        };
         let took = "kyverno_admission_review_duration_seconds";
-        let durations = family(&exposure, took, &REQUEST, |labels| {
-            let help = "Seconds that reviews took until their answers.";
-            all.histograms(took, help, labels, exposure.buckets(took))
-        })?;
-        let requests = counters("kyverno_admission_requests_total", "Answered reviews.", &REQUEST)?;
-        let http = counters(
-            "kyverno_http_requests_total",
-            "HTTP requests on the address of reviews, by method and path.",
-            &["http_method", "http_url"],
-        )?;
-        let results = counters(
-            "kyverno_policy_results_total",
-            "Results of rules of ClusterPolicies and Policies.",
-            &RESULT,
-        )?;
-        let reviews = counters(
-            "kyverno_validating_policy_results_total",
-            "Results of policies with expressions: those of policies.kyverno.io and of Kubernetes.",
-            &REVIEW,
-        )?;
-        let info = "kyverno_policy_rule_info_total";
-        let rules =
-            family(&exposure, info, &RULE, |labels| all.gauges(info, "1 for each loaded rule.", labels))?;
-        let (registry, descriptions) = all.finish();
         let families = Families {
-            requests,
-            durations,
-            http,
-            results,
-            reviews,
-            rules,
+            requests: family(
+                &all,
+                &exposure,
+                "kyverno_admission_requests_total",
+                "Answered reviews.",
+                &REQUEST,
+            ),
+            durations: family(
+                &all,
+                &exposure,
+                took,
+                "Seconds that reviews took until their answers.",
+                &REQUEST,
+            ),
+            bounds: exposure.buckets(took).into(),
+            http: family(
+                &all,
+                &exposure,
+                "kyverno_http_requests_total",
+                "HTTP requests on the address of reviews, by method and path.",
+                &["http_method", "http_url"],
+            ),
+            results: family(
+                &all,
+                &exposure,
+                "kyverno_policy_results_total",
+                "Results of rules of ClusterPolicies and Policies.",
+                &RESULT,
+            ),
+            reviews: family(
+                &all,
+                &exposure,
+                "kyverno_validating_policy_results_total",
+                "Results of policies with expressions: those of policies.kyverno.io and of Kubernetes.",
+                &REVIEW,
+            ),
+            rules: family(
+                &all,
+                &exposure,
+                "kyverno_policy_rule_info_total",
+                "1 for each loaded rule.",
+                &RULE,
+            ),
             tally: Tally::default(),
             since: Instant::now(),
-            registry,
             exposure,
         };
-        Ok((families, descriptions))
+        (families, all.finish().1)
+    }
+
+    /// Counts how long an answer took.
+    pub fn took(&self, labels: &[&str], seconds: f64) {
+        self.durations.observe(labels, &self.bounds, seconds);
     }
 
     /// Whether new families have to replace these: the settings changed, or the refresh interval is over.
@@ -219,25 +226,60 @@ impl Families {
         self.exposure.counts(namespace)
     }
 
-    /// These metrics and others, as far as they are shown, in the order of their names.
-    pub fn gather(&self, others: &Registry) -> Vec<MetricFamily> {
-        let mut all = self.registry.gather();
-        all.extend(others.gather());
-        all.retain(|family| self.exposure.shows(family.name()));
-        all.sort_by(|a, b| a.name().cmp(b.name()));
-        all
+    /// These metrics and others as text, as far as they are shown, in the order of their names.
+    ///
+    /// # Errors
+    /// What the library cannot write.
+    pub fn text(&self, others: &Registry) -> Result<String, prometheus::Error> {
+        let mut all = vec![
+            written(&self.requests),
+            written(&self.durations),
+            written(&self.http),
+            written(&self.results),
+            written(&self.reviews),
+            written(&self.rules),
+        ];
+        for family in others.gather() {
+            let mut text = String::new();
+            TextEncoder::new().encode_utf8(std::slice::from_ref(&family), &mut text)?;
+            all.push((family.name().into(), Box::new(move |out| out.push_str(&text))));
+        }
+        all.retain(|(name, _)| self.exposure.shows(name));
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut out = String::new();
+        all.iter().for_each(|(_, write)| write(&mut out));
+        Ok(out)
     }
+}
+
+/// A family without series.
+fn family<M: Measure>(
+    all: &Catalog,
+    exposure: &Exposure,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Family<M> {
+    let is_shown = |(_, label): &(usize, &&str)| exposure.shows_label(name, label);
+    let (exposed, labels): (Vec<usize>, Vec<&str>) =
+        labels.iter().enumerate().filter(is_shown).map(|(at, label)| (at, *label)).unzip();
+    let of_requests = labels.iter().enumerate().filter(|(_, label)| OF_REQUESTS.contains(label));
+    let of_requests = of_requests.map(|(at, _)| at).collect();
+    let metric = all.series(name, help, &labels);
+    Family { metric, exposed, of_requests, series: RwLock::default(), hasher: RandomState::new() }
+}
+
+fn written<M: Measure>(family: &Family<M>) -> Written<'_> {
+    (family.metric.name().into(), Box::new(|out| family.metric.write(out)))
 }
 
 #[cfg(test)]
 mod tests {
-    use prometheus::core::Collector;
-
     use super::*;
 
     #[test]
     fn further_kinds_and_namespaces_are_counted_together() {
-        let families = Families::new(Exposure::default()).expect("families");
+        let families = Families::new(Exposure::default());
         let count = |namespace: &str| {
             families
                 .requests
@@ -246,13 +288,11 @@ mod tests {
         };
         (0..MOST_SERIES + 100).for_each(|i| count(&format!("n{i}")));
         count("n0");
-        let gathered = families.requests.metric.collect();
-        let series = gathered.first().map(|f| f.get_metric()).unwrap_or_default();
-        assert_eq!(series.len(), MOST_SERIES + 1);
+        assert_eq!(families.requests.metric.len(), MOST_SERIES + 1);
         let of = |namespace: &str| {
-            let is_it = |m: &&prometheus::proto::Metric| m.get_label().iter().any(|l| l.value() == namespace);
-            series.iter().find(is_it).map(|m| m.get_counter().get_value())
+            let labels = ["Pod", namespace, "create", "true", "ValidatingWebhookConfiguration"];
+            families.requests.with(&labels).get()
         };
-        assert_eq!((of(OTHER), of("n0"), of("n1")), (Some(100.0), Some(2.0), Some(1.0)));
+        assert_eq!((of(OTHER), of("n0"), of("n1")), (100, 2, 1));
     }
 }

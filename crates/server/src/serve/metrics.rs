@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use axum::http::Method;
-use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use crate::admit::{Decision, Incoming, Route};
 use crate::engine::RuleOutcome;
@@ -17,6 +17,7 @@ use crate::settings::metrics::Exposure;
 use super::catalog::{Catalog, Description};
 use super::families::{Families, OTHER};
 use super::memory;
+use super::pitfalls::Pitfalls;
 use super::policies::Snapshot;
 use super::reports::Counters;
 
@@ -68,6 +69,8 @@ pub struct Metrics {
     resident: IntGauge,
     /// Decisions of policies with shadows.
     pub(super) shadows: IntCounterVec,
+    /// What users of policies do not expect.
+    pub(super) pitfalls: Pitfalls,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
@@ -88,7 +91,7 @@ impl Metrics {
         let all = Catalog::default();
         let info = all.gauges("kyverno_info", "Always 1; the version of ephor is a label.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let families = ArcSwap::from_pointee(Families::new(Exposure::default())?);
+        let families = ArcSwap::from_pointee(Families::new(Exposure::default()));
         let shed = all.counter(
             "ephor_requests_shed_total",
             "Reviews refused with status 429: --max-in-flight or --max-buffered-bytes was reached.",
@@ -134,7 +137,7 @@ impl Metrics {
             entries: all.gauge("ephor_result_cache_entries", "Entries of the result cache.")?,
             bytes: all.gauge(
                 "ephor_result_cache_bytes",
-                "Bytes that the entries of the result cache keep alive, with their table.",
+                "Bytes that the entries of the result cache keep alive, with their table and the plans of their rules.",
             )?,
             limit: all.gauge(
                 "ephor_result_cache_limit_bytes",
@@ -159,6 +162,7 @@ impl Metrics {
             "Requests for which a policy and its shadow in audit mode were compared: `same`, `weaker` when only the policy is violated, `stricter` when only the shadow is.",
             &["policy", "result"],
         )?;
+        let pitfalls = Pitfalls::new(&all)?;
         let reloads = all.counters(
             "ephor_policy_reloads_total",
             "Loads of policies, the first included, by result: `ok`, or `problems` when some could not be used.",
@@ -193,6 +197,7 @@ impl Metrics {
             cache,
             resident,
             shadows,
+            pitfalls,
             reloads,
             problems,
             policies,
@@ -231,7 +236,7 @@ impl Metrics {
         if families.count(namespace) {
             let labels = [kind, namespace, operation, allowed, webhook];
             families.requests.with(&labels).inc();
-            families.durations.observe(&labels, seconds);
+            families.took(&labels, seconds);
         }
         if let Some(prepared) = &decision.prepared {
             self.results(incoming, &prepared.request.target, &decision.outcomes);
@@ -244,10 +249,7 @@ impl Metrics {
         self.reloads.with_label_values(&[result]).inc();
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
         if self.families.load().are_outdated(&snapshot.exposure) {
-            match Families::new(snapshot.exposure.clone()) {
-                Ok(families) => self.families.store(Arc::new(families)),
-                Err(e) => tracing::error!(error = %e, "the metrics stay as they were"),
-            }
+            self.families.store(Arc::new(Families::new(snapshot.exposure.clone())));
         }
         let families = self.families.load();
         families.tally.clear();
@@ -264,7 +266,7 @@ impl Metrics {
             let namespace = policy.namespace.as_deref().unwrap_or("-");
             for rule in policy.rule_names.iter().filter(|_| families.count(namespace)) {
                 let kind = policy.rules.first().map_or("-", |r| name_of(r.kind));
-                families.rules.set(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"], 1);
+                families.rules.add(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"]);
             }
         }
     }
@@ -287,11 +289,7 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn text(&self) -> String {
-        let mut out = Vec::new();
-        match TextEncoder::new().encode(&self.families.load().gather(&self.registry), &mut out) {
-            Ok(()) => String::from_utf8_lossy(&out).into_owned(),
-            Err(e) => format!("# {e}\n"),
-        }
+        self.families.load().text(&self.registry).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
 

@@ -21,6 +21,7 @@ mod memory;
 pub mod metrics;
 mod operation;
 pub mod pace;
+mod pitfalls;
 pub mod policies;
 mod policy_reviews;
 mod refusals;
@@ -28,6 +29,7 @@ pub mod reports;
 mod retained;
 mod secret;
 pub mod self_signed;
+mod series;
 mod shadows;
 pub mod stored;
 mod tally;
@@ -263,21 +265,8 @@ pub async fn until(
     let others = Others { audit, reporter, tracer, certificates: certificates.clone() };
     let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
     let state = Arc::new(state);
-    let first = state.store.current();
-    state.metrics.loaded(&first);
-    let logged = watch::Logged::of(&first);
-    for policy in first.gate.engine().set().policies() {
-        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_not_run(rule, first.has_controllers))
-        {
-            tracing::warn!(
-                policy = policy.key(),
-                rule = &*rule.name,
-                "nothing is generated without policies of the cluster (--kinds)"
-            );
-        }
-    }
-    let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
-    started(addresses, &first);
+    let operation_address = operation.as_ref().map(|(_, (_, bound))| *bound);
+    let logged = begin(&state, Addresses { reviews: address, operation: operation_address }, started);
     let controllers = match settings.controllers.clone() {
         Some(mut leading) => {
             leading.plan.secret = certificates.as_ref().and_then(|c| c.secret().cloned());
@@ -326,6 +315,26 @@ pub async fn until(
     })
     .await;
     Ok(())
+}
+
+/// Counts and logs the first policies; `started` is called with them. Nothing holds them afterwards but the store, which replaces them.
+fn begin(state: &State, addresses: Addresses, started: impl FnOnce(Addresses, &Snapshot)) -> watch::Logged {
+    let first = state.store.current();
+    state.metrics.loaded(&first);
+    let logged = watch::Logged::of(&first);
+    for policy in first.gate.engine().set().policies() {
+        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_not_run(rule, first.has_controllers))
+        {
+            tracing::warn!(
+                policy = policy.key(),
+                rule = &*rule.name,
+                "nothing is generated without policies of the cluster (--kinds)"
+            );
+        }
+    }
+    started(addresses, &first);
+    state.metrics.pitfalls.loaded(&first);
+    logged
 }
 
 /// Starts what keeps the cluster in step with its policies.
@@ -406,5 +415,31 @@ fn pair(tls: &Tls) -> Option<Pair> {
         Tls::Files(pair) => Some(pair.clone()),
         Tls::SelfSigned(own) => Some(own.pair()),
         Tls::Secret(_) | Tls::Plain => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_holds_the_first_policies_once_they_are_replaced() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let places = Places { policies: vec![dir.path().to_owned()], ..Places::default() };
+        let limits =
+            Limits { body: 1 << 20, buffered: 1 << 20, running: 1, auditing: 1, margin: Duration::ZERO };
+        let others = Others { audit: None, reporter: None, tracer: None, certificates: None };
+        let runtime = threads::reading().expect("threads");
+        runtime.block_on(async {
+            let (store, metrics) = (Store::new(places, Around::default()), Metrics::new().expect("metrics"));
+            let state = State::start(store, metrics, others, limits, false).expect("threads");
+            let first = Arc::downgrade(&state.store.current());
+            let address = SocketAddr::from(([127, 0, 0, 1], 1));
+            let addresses = Addresses { reviews: address, operation: None };
+            let _logged = begin(&state, addresses, |_, first| assert_eq!(first.generation, 0));
+            assert!(first.upgrade().is_some(), "they are in use");
+            assert_eq!(state.store.reload().generation, 1);
+            assert!(first.upgrade().is_none(), "they are replaced");
+        });
     }
 }

@@ -21,6 +21,7 @@ use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
+use crate::pitfalls::{self, Pitfall};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
@@ -43,6 +44,8 @@ pub struct Snapshot {
     pub problems: Vec<String>,
     /// What is allowed but has no effect, a line each.
     pub notices: Vec<String>,
+    /// What users of the policies do not expect, as far as no review is needed to know it.
+    pub pitfalls: Vec<Pitfall>,
     /// When files have to be read again, even if nothing changes.
     pub again: Option<Duration>,
     /// How often policies were read before.
@@ -218,6 +221,8 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         }
     };
     let notices = notices(&all);
+    let lowered: Vec<Arc<Policy>> = all.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let pitfalls = pitfalls::of_exceptions(&lowered, &all.exceptions);
     let loaded = Loaded::of(&all);
     let cleanups = all.cleanups.clone();
     let waits_on_network =
@@ -247,6 +252,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         gate,
         problems,
         notices,
+        pitfalls,
         again,
         generation,
         complete,

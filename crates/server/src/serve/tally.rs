@@ -5,12 +5,12 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use foldhash::HashMap;
-use prometheus::IntCounter;
-
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
 use crate::value::Str;
+use foldhash::HashMap;
+
+use super::series::Count;
 
 /// How many circumstances are cached at a time; when there are more, the cache is cleared.
 const MAX_CIRCUMSTANCES: usize = 1024;
@@ -23,7 +23,7 @@ struct Known {
     rule: Str,
     status: Status,
     enforced: bool,
-    counter: IntCounter,
+    counter: Count,
 }
 
 /// Counters by the address of the policy, which is retained so that no other policy gets the address.
@@ -65,8 +65,8 @@ impl Book {
         policy: &Arc<Policy>,
         results: &[RuleOutcome],
         enforced: impl Fn(&RuleOutcome) -> bool,
-        find: impl Fn(&RuleOutcome, bool) -> IntCounter,
-        counted: &mut impl FnMut(&IntCounter),
+        find: impl Fn(&RuleOutcome, bool) -> Count,
+        counted: &mut impl FnMut(&Count),
     ) {
         let address = Arc::as_ptr(policy).addr();
         let mut missing: Vec<(&RuleOutcome, bool)> = Vec::new();
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn each_result_is_counted_where_it_belongs_and_looked_up_once() {
         let (tally, policy) = (Tally::default(), policy());
-        let counters = [(); 3].map(|()| IntCounter::new("c", "c").expect("a counter"));
+        let counters = [(); 3].map(|()| Count::default());
         let looked_up = std::cell::Cell::new(0);
         let count = |circumstances, result: RuleOutcome, of: usize, enforced| {
             tally.book(circumstances).count(
@@ -134,7 +134,7 @@ mod tests {
         }
         count(pods, result("r", Status::Fail), 1, true);
         count(("Pod", "b", "create", false), result("r", Status::Pass), 2, true);
-        assert_eq!(counters.each_ref().map(IntCounter::get), [3, 1, 1]);
+        assert_eq!(counters.each_ref().map(Count::get), [3, 1, 1]);
         assert_eq!(looked_up.get(), 3);
         count(pods, result("r", Status::Pass), 2, false);
         assert_eq!(looked_up.get(), 4, "the mode is a label");

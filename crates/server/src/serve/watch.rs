@@ -170,6 +170,7 @@ pub fn policies(
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
             took = begins.elapsed();
             state.metrics.loaded(&now);
+            state.metrics.pitfalls.loaded(&now);
             logged.update(&now);
             if let Some(controllers) = &controllers {
                 controllers.notify();

@@ -241,11 +241,10 @@ fn silent<'o>(
 ) -> BTreeSet<String> {
     let set = engine.set();
     let mut out: BTreeSet<String> =
-        pitfalls::of_exceptions(set.policies(), set.exceptions()).into_iter().collect();
+        pitfalls::of_exceptions(set.policies(), set.exceptions()).iter().map(ToString::to_string).collect();
     for (object, outcome) in outcomes.flat_map(|all| objects.iter().zip(all)) {
         let said = pitfalls::of_outcome(set, object, outcome);
-        out.extend(said.each);
-        out.extend(said.once);
+        out.extend(said.each.iter().chain(&said.once).map(ToString::to_string));
     }
     out
 }

@@ -22,9 +22,6 @@ pub trait Subject {
     /// The kinds of the cluster.
     fn kinds(&self) -> Option<&Arc<Kinds>>;
 
-    /// Whether there is a new object.
-    fn has_object(&self) -> bool;
-
     /// What all results can depend on.
     fn circumstances(&self, out: &mut Bytes);
 
@@ -178,10 +175,6 @@ impl Subject for Request {
 
     fn kinds(&self) -> Option<&Arc<Kinds>> {
         self.target.kinds.as_ref()
-    }
-
-    fn has_object(&self) -> bool {
-        !self.object.is_null()
     }
 
     fn circumstances(&self, out: &mut Bytes) {

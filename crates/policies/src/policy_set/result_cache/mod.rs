@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
+use crate::value::{Str, footprint};
 
 use super::outcomes::{Bundle, Part};
 use super::set::PolicySet;
@@ -44,7 +45,7 @@ pub struct ResultCache {
 pub struct CacheFigures {
     /// How many entries there are.
     pub entries: u64,
-    /// The bytes that they keep alive, with their table.
+    /// The bytes that they keep alive, with their table and the plans.
     pub bytes: u64,
     /// The limit of these.
     pub limit: u64,
@@ -96,9 +97,17 @@ impl ResultCache {
         if let Some(plan) = self.store.plan(&place) {
             return plan;
         }
+        // Nothing of the request is retained, and no spare room.
+        let (kind, mut slots) = (Str::from(&*place.0), place.1);
+        footprint::fit(&mut slots);
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let plan = Arc::new(Plan::new(id, set, &place.1, &place.0));
-        self.store.insert_plan(place, plan.clone());
+        let mut plan = Plan::new(id, set, &slots, &kind);
+        if !self.store.has_room_for(&plan) {
+            // It would be built anew for each request.
+            plan = Plan::without_cache(id, &slots, &kind);
+        }
+        let plan = Arc::new(plan);
+        self.store.insert_plan((kind, slots), plan.clone());
         plan
     }
 
@@ -127,7 +136,7 @@ impl ResultCache {
             bytes.clear();
             bytes.digest(common);
             bytes.number(needs.number);
-            subject.reads(needs.reads(subject.has_object()), bytes);
+            subject.reads(needs.reads(), bytes);
             self.store.hash(bytes.bytes()?)
         })
     }

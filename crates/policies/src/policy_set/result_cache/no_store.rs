@@ -25,6 +25,10 @@ impl Store {
         match *self {}
     }
 
+    pub fn has_room_for(&self, _: &Plan) -> bool {
+        match *self {}
+    }
+
     pub fn insert_plan(&self, _: (Str, Vec<Slot>), _: Arc<Plan>) {
         match *self {}
     }

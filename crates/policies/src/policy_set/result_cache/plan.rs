@@ -1,11 +1,15 @@
 //! How rules that may match a request are evaluated: which of them are cached together, which always run.
+//!
+//! In: rules, and a kind of objects. Out: a [`Plan`], and what it weighs: the result cache retains plans within its limit.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::analysis::reads::{Reads, of_policy};
 use crate::lower::LATE;
 use crate::matching::index::Slot;
 use crate::policy_set::set::PolicySet;
+use crate::value::footprint;
 
 /// How the rules that may match a request are evaluated.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Rules that are evaluated every time.
     pub rest: Vec<Slot>,
+    /// How many bytes it keeps alive on the heap together with the list of rules that it is found by, once it is shared.
+    pub weight: u64,
 }
 
 /// Policies whose results are cached together.
@@ -41,8 +47,7 @@ pub struct Member {
 pub struct Needs {
     /// Unique within the plan.
     pub number: u64,
-    /// Of requests that delete, and of all others.
-    reads: [Reads; 2],
+    reads: Arc<Reads>,
     /// How many misses there were in a row.
     misses: AtomicU32,
 }
@@ -55,20 +60,19 @@ const NOW_AND_THEN: u32 = 16;
 const UNTRACKED: u32 = 16;
 
 impl Needs {
-    fn new<'r>(number: u64, all: impl IntoIterator<Item = &'r Reads>) -> Needs {
-        let mut sum = Reads::default();
-        all.into_iter().for_each(|reads| sum.merge(reads));
-        let shown = std::mem::take(&mut sum.shown);
-        let (mut deleting, mut other) = (sum.clone(), sum);
-        deleting.old.merge(&shown);
-        other.object.merge(&shown);
-        Needs { number, reads: [deleting, other], misses: AtomicU32::new(0) }
+    fn new(number: u64, reads: Arc<Reads>) -> Needs {
+        Needs { number, reads, misses: AtomicU32::new(0) }
     }
 
-    /// Of requests with or without a new object.
-    pub fn reads(&self, has_object: bool) -> &Reads {
-        let [deleting, other] = &self.reads;
-        if has_object { other } else { deleting }
+    /// The parts of a request.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    /// How many bytes it keeps alive, as one of those that share what is read.
+    fn footprint(&self) -> usize {
+        let bytes = footprint::shared(size_of::<Reads>()) + self.reads.footprint();
+        bytes.div_ceil(Arc::strong_count(&self.reads))
     }
 
     /// Whether it is worth while to look up results.
@@ -105,22 +109,61 @@ impl Plan {
             };
             match of_policy(policy, kind, &set.exceptions, &set.cel_exceptions, LATE) {
                 Err(_) => plan.rest.extend_from_slice(group),
-                Ok(reads) => {
-                    let member = Member { slots: group.to_vec(), needs: Needs::new(number(), [&reads]) };
-                    if reads.external {
-                        let needs = Needs::new(number(), [&reads]);
-                        plan.groups.push(Group { needs, members: vec![member] });
+                Ok(mut reads) => {
+                    reads.fit();
+                    let (is_external, is_apart) = (reads.external, reads.distinguishes_objects());
+                    let needs = Needs::new(number(), Arc::new(reads));
+                    let member = Member { slots: group.to_vec(), needs };
+                    if is_external {
+                        plan.groups.push(Group::of(number(), vec![member]));
                     } else {
-                        together[usize::from(reads.distinguishes_objects())].push((member, reads));
+                        together[usize::from(is_apart)].push(member);
                     }
                 }
             }
         }
-        for all in together.into_iter().filter(|all| !all.is_empty()) {
-            let needs = Needs::new(number(), all.iter().map(|(_, reads)| reads));
-            let members = all.into_iter().map(|(member, _)| member).collect();
-            plan.groups.push(Group { needs, members });
-        }
-        plan
+        let together = together.into_iter().filter(|all| !all.is_empty());
+        plan.groups.extend(together.map(|all| Group::of(number(), all)));
+        footprint::fit(&mut plan.rest);
+        footprint::fit(&mut plan.groups);
+        plan.weighed(slots, kind)
+    }
+
+    /// All rules are evaluated every time.
+    pub fn without_cache(id: u64, slots: &[Slot], kind: &str) -> Plan {
+        Plan { id, rest: slots.to_vec(), ..Plan::default() }.weighed(slots, kind)
+    }
+
+    /// With its weight, once it is complete and has no spare room.
+    fn weighed(mut self, slots: &[Slot], kind: &str) -> Plan {
+        let of_member = |member: &Member| footprint::of_vec(&member.slots) + member.needs.footprint();
+        let of_group = |group: &Group| {
+            footprint::of_vec(&group.members)
+                + group.members.iter().map(of_member).sum::<usize>()
+                + group.needs.footprint()
+        };
+        let bytes = footprint::shared(size_of::<Plan>())
+            + footprint::of_vec(&self.rest)
+            + footprint::of_vec(&self.groups)
+            + self.groups.iter().map(of_group).sum::<usize>();
+        self.weight = (bytes + size_of_val(slots) + footprint::shared(kind.len())) as u64;
+        self
+    }
+}
+
+impl Group {
+    /// What the results of several depend on is what those of each do.
+    fn of(number: u64, mut members: Vec<Member>) -> Group {
+        footprint::fit(&mut members);
+        let reads = match &*members {
+            [member] => member.needs.reads.clone(),
+            all => {
+                let mut sum = Reads::default();
+                all.iter().for_each(|member| sum.merge(&member.needs.reads));
+                sum.fit();
+                Arc::new(sum)
+            }
+        };
+        Group { needs: Needs::new(number, reads), members }
     }
 }

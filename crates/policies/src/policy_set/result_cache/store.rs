@@ -2,7 +2,7 @@
 //!
 //! In: keys that are hashes, and entries. Out: the entries that fit into the limit; which one goes first is up to `quick_cache`.
 //! Entries share parts, so what the cache keeps alive is not the sum of what each entry weighs: it is counted apart, part
-//! by part ([`Store::alive`]), and the cache's own capacity follows it ([`Store::balance`]).
+//! by part ([`Store::alive`]), and the cache's own capacity follows it ([`Store::balance`]). Plans have a part of the limit.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -10,16 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use highway::{HighwayHash, HighwayHasher, Key};
-use quick_cache::sync::Cache;
-use quick_cache::{Lifecycle, Weighter};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
 use super::{Cached, Plan};
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::Str;
 
-/// How many lists of rules are prepared at a time.
-const PLANS: usize = 256;
+/// The part of the limit that plans may take: one in so many.
+const PART_OF_PLANS: u64 = 4;
+
+/// How many plans there is room for at first.
+const PLANS: usize = 64;
+
+/// The place of a plan: rules are positions among those for a kind.
+type PlanKey = (Str, Vec<Slot>);
 
 /// The estimated size of an entry in bytes, which sets how many entries there is room for at first.
 const EACH: u64 = 4096;
@@ -30,10 +36,9 @@ const OFTEN: u64 = 32;
 /// See the module page.
 pub struct Store {
     key: Key,
-    /// By kind, since positions of rules are among those for a kind.
-    plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
+    plans: Cache<PlanKey, Arc<Plan>, PlanWeight>,
     known: Cache<u128, Cached, Weight, BuildHasherDefault<Identity>, Evictions>,
-    /// The limit of what entries keep alive, with the table of entries.
+    /// The limit of what entries keep alive, with the table of entries and the plans.
     limit: u64,
     /// The bytes that they keep alive.
     alive: Arc<AtomicU64>,
@@ -57,9 +62,14 @@ impl Store {
         let evicted: Arc<AtomicU64> = Arc::default();
         let counts = Evictions(evicted.clone());
         let known = Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), counts);
+        // In one piece, so that each plan may be as large as all may be.
+        let mut of_plans = OptionsBuilder::new();
+        of_plans.estimated_items_capacity(PLANS).weight_capacity(bytes / PART_OF_PLANS).shards(1);
+        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let plans = Cache::with_options(of_plans.build().ok()?, PlanWeight, hasher, lifecycle);
         Some(Store {
             key,
-            plans: Cache::new(PLANS),
+            plans,
             known,
             limit: bytes,
             alive: Arc::default(),
@@ -81,7 +91,8 @@ impl Store {
     }
 
     fn bytes(&self) -> u64 {
-        self.alive.load(Ordering::Relaxed).saturating_add(self.known.memory_used().total() as u64)
+        let tables = (self.known.memory_used().total() + self.plans.memory_used().total()) as u64;
+        self.alive.load(Ordering::Relaxed).saturating_add(tables).saturating_add(self.plans.weight())
     }
 
     /// Lets the capacity follow what is alive: entries weigh what they share by the number of those that share it, which is
@@ -109,12 +120,17 @@ impl Store {
     }
 
     /// The plan of a list of rules.
-    pub fn plan(&self, rules: &(Str, Vec<Slot>)) -> Option<Arc<Plan>> {
+    pub fn plan(&self, rules: &PlanKey) -> Option<Arc<Plan>> {
         self.plans.get(rules)
     }
 
+    /// Whether a plan weighs no more than all plans may.
+    pub fn has_room_for(&self, plan: &Plan) -> bool {
+        plan.weight <= self.plans.capacity()
+    }
+
     /// Stores the plan of a list of rules.
-    pub fn insert_plan(&self, rules: (Str, Vec<Slot>), plan: Arc<Plan>) {
+    pub fn insert_plan(&self, rules: PlanKey, plan: Arc<Plan>) {
         self.plans.insert(rules, plan);
     }
 
@@ -194,5 +210,14 @@ impl Weighter<u128, Cached> for Weight {
         match cached {
             Cached::Bundle(_, bytes) | Cached::Part(_, bytes) => *bytes,
         }
+    }
+}
+
+#[derive(Clone)]
+struct PlanWeight;
+
+impl Weighter<PlanKey, Arc<Plan>> for PlanWeight {
+    fn weight(&self, _: &PlanKey, plan: &Arc<Plan>) -> u64 {
+        plan.weight
     }
 }

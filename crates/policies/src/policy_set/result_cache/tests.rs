@@ -121,6 +121,16 @@ fn changes_of_an_engine_clear_the_cache_or_remove_it() {
 }
 
 #[test]
+fn rules_of_which_the_plan_is_too_large_are_evaluated_every_time() {
+    let engine = engine(POLICY).with_result_cache(1000);
+    let (first, second) = (evaluate(&engine, map("")), evaluate(&engine, map("")));
+    assert_eq!(first.results().count(), 1);
+    assert!(!are_one(&first, &second));
+    let figures = engine.cache_figures().unwrap();
+    assert_eq!((figures.entries, figures.misses), (0, 0));
+}
+
+#[test]
 fn nothing_is_cached_of_a_run_that_had_no_time() {
     let engine = engine(POLICY);
     assert!(limited(&engine, map(""), Some("all"), false).is_empty());
