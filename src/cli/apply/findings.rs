@@ -102,7 +102,8 @@ impl<'r> Collector<'r> {
         let shown = outcome.rules.iter().map(|r| (r, status(r)));
         let wanted = shown.filter(|(_, status)| !self.violations_only || is_violation(*status));
         let finding = |(r, status): (&RuleOutcome, Status)| {
-            let found = violations.iter().find(|v| r.status.is_violation() && v.rule == r.rule);
+            let of_rule = || violations.iter().filter(|v| r.status.is_violation() && v.rule == r.rule);
+            let found = of_rule().find(|v| v.message == r.message).or_else(|| of_rule().next());
             let field = found.and_then(|v| v.field.as_ref());
             Finding {
                 policy: info.clone(),

@@ -7,12 +7,14 @@
 
 mod difference;
 
+use crate::ir::Origin;
 use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
 use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
 use super::Request;
 use super::outcome::Status;
+use super::trace;
 use crate::external::registry::OFFLINE;
 use crate::signatures::message;
 use crate::signatures::public_key::PublicKey;
@@ -56,7 +58,7 @@ enum TrialError {
 }
 
 /// Checks the signatures of an object's manifest.
-pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
+pub fn check(wanted: &Manifests, request: &Request, origin: &Origin) -> (Status, String) {
     let error = |e: &str| (Status::Error, format!("error occurred during manifest verification: {e}"));
     match request.root.get().at(&["request", "dryRun"]) {
         Some(Value::Bool(true)) => return (Status::Pass, "allowed because of DryRun request".into()),
@@ -74,8 +76,14 @@ pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
     for (i, set) in wanted.attestors.iter().enumerate() {
         match case.set(set, &format!(".attestors[{i}]")) {
             Ok(text) => verified.push(text),
-            Err(Refusal::Fail(text)) => return (Status::Fail, text),
-            Err(Refusal::Error(text)) => return error(&text),
+            Err(refusal) => {
+                let (Refusal::Fail(text) | Refusal::Error(text)) = &refusal;
+                trace::emit_part(origin, text, case.signed());
+                return match &refusal {
+                    Refusal::Fail(text) => (Status::Fail, text.clone()),
+                    Refusal::Error(text) => error(text),
+                };
+            }
         }
     }
     (Status::Pass, format!("verified manifest signatures; {}", verified.join(",")))
@@ -96,6 +104,13 @@ struct Case<'c> {
 }
 
 impl Case<'_> {
+    /// The part of the object that holds its manifest, or would.
+    fn signed(&self) -> Option<&Value> {
+        let metadata = self.object.get("metadata")?;
+        let Some(annotations) = metadata.get("annotations") else { return Some(metadata) };
+        Some(annotations.get(&format!("{}/message", self.wanted.domain)).unwrap_or(annotations))
+    }
+
     fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(&format!("{}/{name}", self.wanted.domain)).and_then(Value::as_str)
     }

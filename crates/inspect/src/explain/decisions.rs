@@ -170,6 +170,7 @@ impl Explainer<'_> {
                 Ok(value) => add(format!("{name} = {}", render(value)), Tone::Neutral, true),
                 Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
             },
+            EventKind::Failed(text) => add(text.clone(), Tone::Bad, false),
             EventKind::Condition { key, operator, value, holds } => {
                 let is_deny = event.origin.path.contains(".deny.");
                 let tone = match (is_deny, holds) {
