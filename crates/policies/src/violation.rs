@@ -275,7 +275,7 @@ fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
 }
 
 fn path_of(seen: &TracedValue, object: &Value) -> Option<Path> {
-    trace::path_of(object, seen.address?).filter(|path| !path.is_empty())
+    trace::path_of_value(object, seen).filter(|path| !path.is_empty())
 }
 
 /// The steps of a path as messages of patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.

@@ -204,7 +204,10 @@ fn answer(
         Format::Markdown => text::text(&found, question, replay, true),
         Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
         Format::Sarif => super::whole(run_formats::sarif::write(&run())),
-        Format::Github => run_formats::github::write(&run()),
+        Format::Github => match run_formats::github::write(&run()) {
+            annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
+            annotations => annotations,
+        },
         Format::Junit => run_formats::junit::write(&run()),
     });
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {

@@ -169,11 +169,26 @@ fn address<T>(piece: &T) -> usize {
     std::ptr::from_ref(piece).addr()
 }
 
+/// Where the parts of a value are, which copies of it share.
+fn storage(value: &Value) -> Option<usize> {
+    match value {
+        Value::Map(fields) if !fields.is_empty() => Some(fields.address()),
+        Value::List(items) if !items.is_empty() => Some(items.address()),
+        _ => None,
+    }
+}
+
+/// Where a value stands in a document, or what it is a copy of.
+pub fn path_of_value(document: &Value, seen: &TracedValue) -> Option<crate::value::place::Path> {
+    let of_address = seen.address.and_then(|address| path_of(document, address));
+    of_address.or_else(|| path_of(document, storage(&seen.value)?))
+}
+
 /// Where the value at an address stands in a document; `None` = it is no part of it.
 pub fn path_of(document: &Value, wanted: usize) -> Option<crate::value::place::Path> {
     use crate::value::place::PathPart;
     crate::value::stack::deep(|| {
-        if address(document) == wanted {
+        if address(document) == wanted || storage(document) == Some(wanted) {
             return Some(Vec::new());
         }
         let below = |part: PathPart, v: &Value| {

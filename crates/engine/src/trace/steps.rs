@@ -12,7 +12,7 @@ use crate::ir::expr::{ComprehensionKind, Step as WalkStep, Walk};
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
-use super::{TracedValue, address};
+use super::{TracedValue, address, storage};
 
 /// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;
@@ -57,7 +57,11 @@ pub fn nodes() -> usize {
 
 /// The addresses of the values in documents that were noted since there were so many, in their order.
 pub fn reads_since(nodes: usize) -> Vec<usize> {
-    let address = |(_, value): &(usize, Result<TracedValue, Fault>)| value.as_ref().ok()?.address;
+    let address = |(_, value): &(usize, Result<TracedValue, Fault>)| {
+        let seen = value.as_ref().ok()?;
+        // What is no part of a document may be a copy of one.
+        storage(&seen.value).or(seen.address)
+    };
     let mut found: Vec<usize> = Vec::new();
     NODES.with_borrow(|noted| {
         for read in noted.get(nodes..).unwrap_or_default().iter().filter_map(address) {
@@ -177,7 +181,10 @@ fn read(e: &Evaluated<'_>, out: &mut Vec<usize>) {
 
 /// The address of the value of a node in a document; of a walk that of the last part that is there.
 fn located(e: &Evaluated<'_>) -> Option<usize> {
-    let own = || e.value.as_ref().ok()?.address;
+    let own = || {
+        let seen = e.value.as_ref().ok()?;
+        storage(&seen.value).or(seen.address)
+    };
     match e.expr {
         Expr::Walk(walk) => walked(walk, None, &e.parts).or_else(own),
         Expr::Test(test) => walked(&test.walk, Some(&test.key), &e.parts),
@@ -209,5 +216,5 @@ fn walked(walk: &Walk, key: Option<&str>, parts: &[Evaluated<'_>]) -> Option<usi
         at = below;
     }
     // The storage of a part is shared with the document, the value of the node may be a copy.
-    if std::ptr::eq(at, start) { located(base) } else { Some(address(at)) }
+    if std::ptr::eq(at, start) { storage(start).or_else(|| located(base)) } else { Some(address(at)) }
 }

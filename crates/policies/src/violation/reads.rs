@@ -6,8 +6,8 @@
 use crate::engine::trace::{self, Event, EventKind, Step, TracedValue};
 use crate::ir::condition::{Operator, Prepared};
 use crate::ir::{Expr, operator, walk};
-use crate::value::Value;
 use crate::value::place::{Path, follow};
+use crate::value::{Fault, Value};
 
 use super::of_element;
 
@@ -18,11 +18,21 @@ pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Opti
         _ => None,
     });
     let element = element.as_ref().map(|(element, path)| (*element, path));
+    if matches!(&event.what, EventKind::Expression(_, Err(Fault::NotFound(_)), _)) {
+        // What is missing elsewhere is no part of the object.
+        return None;
+    }
     let mut found = paths(&event.reads, element, object);
     if found.is_empty() {
-        let of_data = |event: &&&Event| matches!(event.what, EventKind::Data(..) | EventKind::Element(..));
-        let read = before.iter().rev().filter(of_data).map(|event| paths(&event.reads, element, object));
-        found = read.into_iter().find(|paths| !paths.is_empty())?;
+        let of_event = |event: &&Event| match &event.what {
+            EventKind::Data(..) => Some(paths(&event.reads, element, object)),
+            EventKind::Element(..) => match of_element(event, object) {
+                Some(path) => Some(vec![path]),
+                None => Some(paths(&event.reads, None, object)),
+            },
+            _ => None,
+        };
+        found = before.iter().rev().filter_map(of_event).find(|paths| !paths.is_empty())?;
     }
     if let EventKind::Condition { operator, value, .. } = &event.what
         && let Some(operator) = Operator::parse(operator)
