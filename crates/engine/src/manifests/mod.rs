@@ -71,7 +71,8 @@ pub fn check(wanted: &Manifests, request: &Request, origin: &Origin) -> (Status,
         }
     }
     let object = &request.object;
-    let case = Case { wanted, object, annotations: annotations(object), fields: Fields::of(wanted, object) };
+    let (annotations, fields) = (annotations(object), Fields::of(wanted, object));
+    let case = Case { wanted, object, annotations, fields, origin };
     let mut verified = Vec::new();
     for (i, set) in wanted.attestors.iter().enumerate() {
         match case.set(set, &format!(".attestors[{i}]")) {
@@ -100,6 +101,7 @@ struct Case<'c> {
     wanted: &'c Manifests,
     object: &'c Value,
     annotations: Map,
+    origin: &'c Origin,
     fields: Fields,
 }
 
@@ -146,7 +148,10 @@ impl Case<'_> {
     fn attestor(&self, attestor: &Attestor, path: &str) -> Result<String, Refusal> {
         let kind = match &attestor.proof {
             Proof::Unreadable(why) => {
-                return Err(Refusal::Error(format!("failed to unmarshal nested attestor {path}: {why}")));
+                let text = format!("failed to unmarshal nested attestor {path}: {why}");
+                // It is a fault of the policy.
+                trace::emit_part(self.origin, &text, None);
+                return Err(Refusal::Error(text));
             }
             Proof::Nested(set) => {
                 let path = format!("{path}.attestor");
@@ -163,9 +168,12 @@ impl Case<'_> {
             let [have, wanted] =
                 [self.annotations.get(name), Some(wanted)].map(|v| v.and_then(Value::as_str).unwrap_or(""));
             if have != wanted {
-                return Err(Refusal::Error(format!(
+                let text = format!(
                     "annotations mismatch: {have} does not match expected value {wanted} for key {name}"
-                )));
+                );
+                let all = self.object.at(&["metadata", "annotations"]);
+                trace::emit_part(self.origin, &text, all.map(|all| all.get(name).unwrap_or(all)));
+                return Err(Refusal::Error(text));
             }
         }
         let differences = self.verified(attestor).map_err(|refusal| match refusal {

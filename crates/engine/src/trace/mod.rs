@@ -286,7 +286,7 @@ pub fn record<R>(run: impl FnOnce() -> R) -> (R, Hits) {
 /// Runs something that stays on this thread, and says what decided it.
 pub fn watch<R>(run: impl FnOnce() -> R) -> (R, Trace) {
     EVENTS.set(Some(Trace::default()));
-    steps::forget();
+    steps::clear();
     DEPTH.set(0);
     let (result, _) = record(run);
     (result, EVENTS.take().unwrap_or_default())

@@ -73,8 +73,8 @@ pub fn reads_since(nodes: usize) -> Vec<usize> {
     found
 }
 
-/// Forgets the values that were noted.
-pub fn forget() {
+/// Removes the values that were noted.
+pub fn clear() {
     NODES.take();
 }
 
@@ -88,7 +88,7 @@ struct Evaluated<'e> {
 /// The steps that decided an expression, of the values noted since the last call.
 pub fn steps(expr: &Expr) -> Vec<Step> {
     let found = steps_since(expr, 0);
-    forget();
+    clear();
     found
 }
 
