@@ -96,7 +96,12 @@ fn element_of(event: &Event, before: &[&Event], object: &Value) -> Option<Path> 
 /// cannot be found in the object.
 pub fn subject_of_pattern(event: &Event, before: &[&Event], path: &str, object: &Value) -> Path {
     let is_of_loop = event.origin.path.contains(".foreach");
+    // Without `elementScope` the pattern of a loop is one of the whole object.
+    let first = path.split('/').find(|key| !key.is_empty()).unwrap_or_default();
+    let is_of_object = |part: &Value| object.get(first).is_some() && part.get(first).is_none();
     match element_of(event, before, object) {
+        Some(element) if is_of_object(follow(object, &element).0) => steps_of(object, path),
+        None if is_of_loop && is_of_object(&Value::Null) => steps_of(object, path),
         Some(mut element) => {
             let below = steps_of(follow(object, &element).0, path);
             element.extend(below);
@@ -147,8 +152,10 @@ fn of_element(event: &Event, object: &Value) -> Option<Path> {
     };
     // An element that was computed is equal to what was read for it.
     let of_read = || {
-        let mut paths = reads::paths(&event.reads, None, object).into_iter();
-        paths.find(|path| follow(object, path).0.strict_eq(&element.value))
+        let paths = reads::paths(&event.reads, None, object);
+        let is_equal = |path: &&Path| follow(object, path).0.strict_eq(&element.value);
+        let below = || path_of_read(object, &paths, element.value.as_str()?);
+        paths.iter().find(is_equal).cloned().or_else(below)
     };
     path_of(element, object).or_else(of_equal).or_else(of_read)
 }
@@ -245,6 +252,11 @@ fn of_computed(step: &Step, object: &Value) -> Option<Path> {
     let operands = step.operands.iter().filter(|(expr, _)| !matches!(expr, Expr::Const(_)));
     let texts = operands.filter_map(|(_, value)| value.as_ref().ok()?.value.as_str());
     texts.filter(|text| !text.is_empty()).find_map(|text| path_of_text(object, text, &mut Path::new()))
+}
+
+/// The path of the first text below some parts of the object that is equal to one.
+fn path_of_read(object: &Value, parts: &[Path], text: &str) -> Option<Path> {
+    parts.iter().find_map(|part| path_of_text(follow(object, part).0, text, &mut part.clone()))
 }
 
 /// The path of the first text in a value that is equal to one; metadata aside, where names repeat what stands elsewhere.

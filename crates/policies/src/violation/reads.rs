@@ -9,7 +9,7 @@ use crate::ir::{Expr, operator, walk};
 use crate::value::place::{Path, follow};
 use crate::value::{Fault, Value};
 
-use super::of_element;
+use super::{of_element, path_of_read};
 
 /// The field that decided.
 pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
@@ -34,7 +34,7 @@ pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Opti
         };
         found = before.iter().rev().filter_map(of_event).find(|paths| !paths.is_empty())?;
     }
-    if let EventKind::Condition { operator, value, .. } = &event.what
+    if let EventKind::Condition { key, operator, value, .. } = &event.what
         && let Some(operator) = Operator::parse(operator)
     {
         let right = Prepared::new(operator, value.clone());
@@ -44,6 +44,12 @@ pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Opti
         };
         if let Some(path) = found.iter().find(alone) {
             return Some(path.clone());
+        }
+        // Of a list that was computed the item that decides alone, where it was read.
+        let items = key.value.as_list().unwrap_or_default().iter();
+        let mut deciding = items.filter(|item| operator::holds(operator, item, &right));
+        if let Some(path) = deciding.find_map(|item| path_of_read(object, &found, item.as_str()?)) {
+            return Some(path);
         }
     }
     let (first, rest) = found.split_first()?;
