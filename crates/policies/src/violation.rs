@@ -41,7 +41,7 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     let says =
         |event: &&Event| matches!(&event.what, EventKind::Failed(text) if result.message.contains(&**text));
     // Of several refusals of one rule that of this result; what is around the first one repeats it.
-    let own = match own.iter().position(|event| says(&event)) {
+    let own = match own.iter().position(says) {
         Some(at) => own.get(..=at).unwrap_or_default().to_vec(),
         None => own,
     };
