@@ -298,7 +298,54 @@ fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
             ran.err
         );
         assert!(flag.is_none_or(says), "{expression}: {}", ran.err);
+        // No part of the object is marked for what the command line does not know.
+        let shown = text(&files, &["apply", "p.yaml", "-r", "pod.yaml"]);
+        assert_eq!(shown.out.contains('^'), flag.is_none(), "{expression}: {}", shown.out);
+        let run =
+            |format: &str| files.run(&["apply", "p.yaml", "-r", "pod.yaml", "--output-format", format]).out;
+        for (format, mark, end) in [
+            ("github", ",line=", "\n"),
+            ("json", "\"column\"", "policyPlace"),
+            ("sarif", "region", "relatedLocations"),
+        ] {
+            let out = run(format);
+            let place = out.split(end).next().unwrap_or_default();
+            assert_eq!(place.contains(mark), flag.is_none(), "{format} {expression}: {out}");
+        }
     }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_leaves_no_file_behind() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["diff", "p.yaml", "p.yaml", "--certificate", "."]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    let mut names: Vec<String> = std::fs::read_dir(files.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["p.yaml", "r.yaml"]);
+}
+
+#[test]
+fn runs_without_annotations_or_exceptions_say_so() {
+    let passing = CONFIG_MAP.replace("namespace: shop", "namespace: shop, labels: {team: a}");
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", &passing)]);
+    for args in [
+        &["apply", "p.yaml", "-r", "r.yaml", "--output-format", "github"][..],
+        &["diff", "p.yaml", "p.yaml", "--output-format", "github"],
+        &["lint", "p.yaml", "--output-format", "github"],
+    ] {
+        let ran = files.run(args);
+        assert!(
+            ran.code == Some(0) && !ran.out.trim().is_empty() && !ran.out.contains("::"),
+            "{args:?} {}",
+            ran.out
+        );
+    }
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--generate-exceptions"]);
+    assert!(ran.err.contains("no exception is generated"), "{}", ran.err);
 }
 
 #[test]

@@ -69,7 +69,9 @@ fn a_difference_is_shown_with_places_verdicts_and_commands() {
         "         old.yaml:15:",
         ", because of spec.hostPID\n",
         "    new  pass\n         new.yaml:",
-        "    reproduce: kyverno apply old.yaml -r -\n               kyverno apply new.yaml -r -\n",
+        "    reproduce: printf %s '{\"apiVersion\":\"v1\",\"kind\":\"Pod\",",
+        "' | kyverno apply old.yaml -r -\n               printf %s '{",
+        "' | kyverno apply new.yaml -r -\n",
         "1 policy: 0 proved, 0 tested, 1 differ (1 weaker)\n",
     ];
     for text in wanted {

@@ -37,6 +37,7 @@ mod notary;
 mod outputs;
 #[path = "pictures/main.rs"]
 mod pictures;
+mod places;
 mod policy_forms;
 #[path = "reference/main.rs"]
 mod reference;
@@ -46,6 +47,7 @@ mod result_cache;
 mod reviews;
 mod snippets;
 mod sources;
+mod suggestions;
 mod test_command;
 mod unity;
 mod webhooks;

@@ -106,6 +106,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let roots = super::roots::here();
     super::print(&match args.output_format {
         Format::Sarif => super::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
+        Format::Github if annotations.is_empty() => text(&found, args.notes),
         Format::Github => lint_formats::github(&annotations, &roots),
         Format::Json => lint_formats::json(&annotations),
         Format::Text => text(&found, args.notes),

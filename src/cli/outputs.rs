@@ -128,10 +128,15 @@ pub fn write_whole(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(),
     let write = || {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(format!(".{}.tmp", std::process::id()));
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(text.as_ref())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
+        let written = || {
+            let mut file = std::fs::File::create(&temporary)?;
+            file.write_all(text.as_ref())?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, path)
+        };
+        written().inspect_err(|_| {
+            let _ = std::fs::remove_file(&temporary);
+        })
     };
     write().map_err(|cause| Error::Write { path: path.display().to_string(), cause })
 }

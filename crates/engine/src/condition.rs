@@ -79,12 +79,22 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, ConditionErro
 }
 
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, ConditionError> {
+    let before = if trace::is_on() { trace::nodes() } else { 0 };
+    let result = decide(c, data, before);
+    if let Err(error) = &result {
+        trace::emit_reading(&c.origin, || (EventKind::Failed(error.to_string()), trace::reads_since(before)));
+    }
+    result
+}
+
+/// Whether a condition holds; `nodes` is how many values the trace noted before it.
+fn decide(c: &Condition, data: &mut Data<'_>, nodes: usize) -> Result<bool, ConditionError> {
     trace::note(c);
     if let (Some(op), Some(right)) = (c.operator, &c.prepared)
         && let Some(key) = data.fill_borrowed(&c.key).map_err(ConditionError::Key)?
     {
         let holds = operator::holds(op, &key, right);
-        emit(c, op, key, right, holds);
+        emit(c, op, (key, right), holds, nodes);
         return Ok(holds);
     }
     let key = data.fill(&c.key).map_err(ConditionError::Key)?;
@@ -100,16 +110,21 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, ConditionError> {
     };
     let Some(op) = c.operator else { return Err(ConditionError::UnknownOperator) };
     let holds = operator::holds(op, &key, right);
-    emit(c, op, Cow::Owned(key), right, holds);
+    emit(c, op, (Cow::Owned(key), right), holds, nodes);
     Ok(holds)
 }
 
 /// Emits a trace event.
-fn emit(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
-    trace::emit(&c.origin, || EventKind::Condition {
-        key: TracedValue::of(key),
-        operator: operator.name(),
-        value: right.value.clone(),
-        holds,
+fn emit(
+    c: &Condition,
+    operator: Operator,
+    (key, right): (Cow<'_, Value>, &Prepared),
+    holds: bool,
+    nodes: usize,
+) {
+    trace::emit_reading(&c.origin, || {
+        let (key, value) = (TracedValue::of(key), right.value.clone());
+        let what = EventKind::Condition { key, operator: operator.name(), value, holds };
+        (what, trace::reads_since(nodes))
     });
 }

@@ -264,7 +264,8 @@ impl<'r> Data<'r> {
     /// Has an expression see lists that were sorted, and others those that it sorts.
     fn sorting<'f>(&'f self, query: &Query, env: Env<'f, 'f>) -> Env<'f, 'f> {
         match self.world.sorted {
-            Some(sorted) if query.sorts || sorted.any() => env.sorting(sorted),
+            // A trace notes the values of nodes where lists are.
+            Some(sorted) if query.sorts || sorted.any() || trace::is_on() => env.sorting(sorted),
             _ => env,
         }
     }
@@ -308,6 +309,7 @@ impl<'r> Data<'r> {
         let fetched = entry.fetched.clone();
         let outer = std::mem::replace(&mut self.limit, at);
         self.loading += 1;
+        let before = if trace::is_on() { trace::nodes() } else { 0 };
         let result = match self.loading {
             ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
             _ => Err(EntryError::Chain(stack::MAX_CHAIN)),
@@ -315,10 +317,11 @@ impl<'r> Data<'r> {
         let result = result.map_err(Box::new);
         self.loading -= 1;
         self.limit = outer;
-        trace::emit(&binding.origin, || {
+        trace::emit_reading(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
-            EventKind::Data(binding.name.clone(), result.clone().map(|()| value).map_err(DataError::Entry))
+            let result = result.clone().map(|()| value).map_err(DataError::Entry);
+            (EventKind::Data(binding.name.clone(), result), trace::reads_since(before))
         });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)

@@ -97,8 +97,8 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// The same without binders.
     #[must_use]
-    pub fn without_locals<'g>(self) -> Env<'g, 'a> {
-        Env { locals: None, sorted: None, ..self }
+    pub fn without_locals(self) -> Env<'f, 'a> {
+        Env { locals: None, ..self }
     }
 
     /// Adds to the cost.

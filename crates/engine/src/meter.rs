@@ -170,8 +170,10 @@ impl<'a> Variables<'a> {
         let (Some(variable), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
             return Err(Fault::new("no such variable"));
         };
+        let before = if trace::is_on() { trace::nodes() } else { 0 };
         let traced = |result: Result<Value, Fault>| {
-            trace::emit(&variable.origin, || {
+            let expr = variable.program.as_ref().ok();
+            trace::emit_variable(&variable.origin, expr, before, || {
                 EventKind::Data(variable.name.clone(), result.clone().map_err(DataError::Variable))
             });
             result

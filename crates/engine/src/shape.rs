@@ -38,6 +38,11 @@ impl Reason<'_> {
     pub fn text(&self) -> String {
         self.0.text()
     }
+
+    /// The path at which the document differs, `/spec/containers/0/image/`.
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
 }
 
 /// A step of a path.

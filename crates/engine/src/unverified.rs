@@ -16,7 +16,7 @@ pub const UNVERIFIED: &str =
     "signatures cannot be verified: ephor was built without the feature `signatures`";
 
 /// See `manifests::check`.
-pub fn check(_: &Manifests, _: &Request) -> (Status, String) {
+pub fn check(_: &Manifests, _: &Request, _: &crate::ir::Origin) -> (Status, String) {
     (Status::Error, UNVERIFIED.into())
 }
 

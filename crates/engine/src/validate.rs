@@ -169,7 +169,7 @@ fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subj
         let (verdict, path, text) = match &outcome {
             Outcome::Pass => (PatternVerdict::Match, String::new(), String::new()),
             Outcome::Skip(why) => (PatternVerdict::NotApplicable, String::new(), why.text()),
-            Outcome::Fail { path, why } => (PatternVerdict::Mismatch, path.clone(), why.text()),
+            Outcome::Fail { why, .. } => (PatternVerdict::Mismatch, why.path().to_string(), why.text()),
         };
         EventKind::Pattern { at, verdict, path, text }
     });
@@ -291,13 +291,17 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let mut counted = false;
     let mut list_error: Option<String> = None;
     for l in loops {
-        let list = match data.query(&l.list) {
+        let nodes = if trace::is_on() { trace::nodes() } else { 0 };
+        let list = data.query(&l.list);
+        let reads = if trace::is_on() { trace::reads_since(nodes) } else { Vec::new() };
+        let list = match list {
             Ok(v) => v,
             Err(QueryError::Eval(f)) if f.is_not_found() => continue,
             Err(e) => {
                 // Kyverno looks for these words in the whole text, which has also what users write: an expression, a
                 // name, the answer of a service.
                 let text = e.to_string();
+                trace::emit_reading(&l.origin, || (EventKind::Failed(text.clone()), reads.clone()));
                 if !text.contains("Unknown key") {
                     list_error = Some(text);
                 }
@@ -316,11 +320,14 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            trace::emit(&l.origin, || EventKind::Element(i, TracedValue::at(item)));
+            trace::emit_reading(&l.origin, || (EventKind::Element(i, TracedValue::at(item)), reads.clone()));
             match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}
                 Element::Ends(status, text) => {
+                    if status == Status::Error {
+                        trace::emit_part(&l.origin, &text, Some(item));
+                    }
                     data.reset(&before);
                     data.release(before);
                     return Some((status, text));

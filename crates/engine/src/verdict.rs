@@ -49,7 +49,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
             Some(outcome(status, text.into()))
         }
         Body::Manifests(wanted) => {
-            let (status, text) = super::manifests::check(wanted, request);
+            let (status, text) = super::manifests::check(wanted, request, &rule.origin);
             Some(outcome(status, text.into()))
         }
         // These have phases of their own.

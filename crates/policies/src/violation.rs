@@ -11,11 +11,15 @@ use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, follow, parse};
 use crate::value::{Fault, Str, Value};
 
+mod reads;
+
 /// What decided against an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule; empty for policies whose rules have no names.
     pub rule: Str,
+    /// What it says: a rule may have several results.
+    pub message: Str,
     /// The field of the object, where one decided.
     pub field: Option<Path>,
     /// The path in the policy's document of what decided: a pattern, a condition, an expression.
@@ -34,18 +38,27 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
     let own = events.iter().skip_while(|e| !begins(e)).skip(1);
     let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
+    let says =
+        |event: &&Event| matches!(&event.what, EventKind::Failed(text) if result.message.contains(&**text));
+    // Of several refusals of one rule that of this result; what is around the first one repeats it.
+    let own = match own.iter().position(says) {
+        Some(at) => own.get(..=at).unwrap_or_default().to_vec(),
+        None => own,
+    };
     let before = |at: usize| own.get(..at).unwrap_or_default();
     let decides = |(at, event): (usize, &&'_ Event)| Some((at, decided(event, before(at), object)?));
     let (at, field) = match own.iter().enumerate().rev().find_map(decides) {
         Some((at, field)) => (Some(at), Some(field)),
         None => {
             let at = own.iter().rposition(|event| is_against(event));
-            (at, at.and_then(|at| before(at).iter().rev().find_map(|e| of_element(e, object))))
+            let of_reads = |at: usize| reads::decisive(own.get(at)?, before(at), object);
+            let of_element = |at: usize| before(at).iter().rev().find_map(|e| of_element(e, object));
+            (at, at.and_then(|at| of_reads(at).or_else(|| of_element(at))))
         }
     };
     let decision = at.and_then(|at| Some(place_of(own.get(at)?, before(at), object)));
     let decision = decision.filter(|path| !path.is_empty());
-    Violation { rule: result.rule.clone(), field, decision }
+    Violation { rule: result.rule.clone(), message: result.message.clone(), field, decision }
 }
 
 /// The path of what decided in the policy's document; of a pattern the part that the object differs from.
@@ -68,7 +81,7 @@ fn is_against(event: &Event) -> bool {
         EventKind::Condition { holds, .. } => *holds && is_of_deny(event),
         EventKind::Expression(_, value, _) => !is_true(value),
         EventKind::Data(_, value) => value.is_err(),
-        EventKind::Fields(_) => true,
+        EventKind::Fields(_) | EventKind::Failed(_) => true,
         _ => false,
     }
 }
@@ -83,7 +96,12 @@ fn element_of(event: &Event, before: &[&Event], object: &Value) -> Option<Path> 
 /// cannot be found in the object.
 pub fn subject_of_pattern(event: &Event, before: &[&Event], path: &str, object: &Value) -> Path {
     let is_of_loop = event.origin.path.contains(".foreach");
+    // Without `elementScope` the pattern of a loop is one of the whole object.
+    let first = path.split('/').find(|key| !key.is_empty()).unwrap_or_default();
+    let is_of_object = |part: &Value| object.get(first).is_some() && part.get(first).is_none();
     match element_of(event, before, object) {
+        Some(element) if is_of_object(follow(object, &element).0) => steps_of(object, path),
+        None if is_of_loop && is_of_object(&Value::Null) => steps_of(object, path),
         Some(mut element) => {
             let below = steps_of(follow(object, &element).0, path);
             element.extend(below);
@@ -100,13 +118,19 @@ fn decided(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
         EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => {
             subject_of_pattern(event, before, path, object)
         }
-        EventKind::Condition { key, holds: true, .. } if is_of_deny(event) => path_of(key, object)?,
+        EventKind::Condition { key, holds: true, .. } if is_of_deny(event) => {
+            path_of(key, object).or_else(|| reads::decisive(event, before, object))?
+        }
         EventKind::Fields(fields) => parse(fields.first()?),
+        EventKind::Failed(_) => reads::decisive(event, before, object)?,
         EventKind::Expression(_, value, steps) if !is_true(value) => {
-            let of_parts = || steps.iter().rev().find_map(|step| of_step(step, object));
-            let of_texts = || steps.iter().rev().find_map(|step| of_computed(step, object));
-            let of_missing = || steps.iter().rev().find_map(|step| of_missing(step, object));
-            of_missing().or_else(of_parts).or_else(of_texts)?
+            let of_variables = || {
+                let read = before.iter().rev().filter(|event| reads::reads_variable(steps, event));
+                read.into_iter().find_map(|event| of_steps(&event.steps, object))
+            };
+            of_steps(steps, object)
+                .or_else(of_variables)
+                .or_else(|| reads::decisive(event, before, object))?
         }
         _ => return None,
     };
@@ -121,11 +145,19 @@ fn is_of_deny(event: &Event) -> bool {
 /// The element of a loop: that of the object itself, or the one part of it that is equal to an element that was computed.
 fn of_element(event: &Event, object: &Value) -> Option<Path> {
     let EventKind::Element(_, element) = &event.what else { return None };
-    path_of(element, object).or_else(|| {
+    let of_equal = || {
         let mut found = Vec::new();
         equal_parts(object, &element.value, &mut Path::new(), &mut found);
         found.pop().filter(|path| found.is_empty() && !path.is_empty())
-    })
+    };
+    // An element that was computed is equal to what was read for it.
+    let of_read = || {
+        let paths = reads::paths(&event.reads, None, object);
+        let is_equal = |path: &&Path| follow(object, path).0.strict_eq(&element.value);
+        let below = || path_of_read(object, &paths, element.value.as_str()?);
+        paths.iter().find(is_equal).cloned().or_else(below)
+    };
+    path_of(element, object).or_else(of_equal).or_else(of_read)
 }
 
 /// The paths of the objects in a value that are equal to one.
@@ -156,11 +188,37 @@ fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
     value.as_ref().is_ok_and(|seen| seen.value.as_bool() == Some(true))
 }
 
+/// The field of the steps that decided an expression.
+fn of_steps(steps: &[Step], object: &Value) -> Option<Path> {
+    let of_parts = || steps.iter().rev().find_map(|step| of_step(step, object));
+    let of_texts = || steps.iter().rev().find_map(|step| of_computed(step, object));
+    let of_missing = || steps.iter().rev().find_map(|step| of_missing(step, object));
+    of_missing().or_else(of_parts).or_else(of_texts)
+}
+
 fn of_step(step: &Step, object: &Value) -> Option<Path> {
     let operands = step.operands.iter().filter_map(|(_, value)| value.as_ref().ok());
     let own = operands.chain(step.value.as_ref().ok()).filter_map(|seen| path_of(seen, object));
+    let read = step.reads.iter().filter_map(|address| trace::path_of(object, *address));
     // The deepest one: it says most.
-    own.max_by_key(Vec::len)
+    let found = own.chain(read.filter(|path| !path.is_empty())).max_by_key(Vec::len)?;
+    Some(of_item(step, object, found))
+}
+
+/// Of a list or map the item or key that is equal to what a step compares it with.
+fn of_item(step: &Step, object: &Value, path: Path) -> Path {
+    let texts = step.operands.iter().filter_map(|(_, value)| value.as_ref().ok());
+    let wanted: Vec<&Value> = texts.map(|seen| &seen.value).collect();
+    let is_wanted = |value: &Value| wanted.iter().any(|wanted| wanted.strict_eq(value));
+    let part = match follow(object, &path).0 {
+        Value::List(items) => items.iter().position(is_wanted).map(PathPart::Index),
+        Value::Map(fields) => {
+            let mut keys = fields.iter().map(|(key, _)| key);
+            keys.find(|key| is_wanted(&Value::Str((*key).clone()))).map(|key| PathPart::Key(key.clone()))
+        }
+        _ => None,
+    };
+    path.into_iter().chain(part).collect()
 }
 
 /// The path at which a field is missing that a step reads: the part that is there, and the first key that is not.
@@ -196,6 +254,11 @@ fn of_computed(step: &Step, object: &Value) -> Option<Path> {
     texts.filter(|text| !text.is_empty()).find_map(|text| path_of_text(object, text, &mut Path::new()))
 }
 
+/// The path of the first text below some parts of the object that is equal to one.
+fn path_of_read(object: &Value, parts: &[Path], text: &str) -> Option<Path> {
+    parts.iter().find_map(|part| path_of_text(follow(object, part).0, text, &mut part.clone()))
+}
+
 /// The path of the first text in a value that is equal to one; metadata aside, where names repeat what stands elsewhere.
 fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
     crate::value::stack::deep(|| {
@@ -210,7 +273,11 @@ fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
             Value::Map(fields) => fields
                 .iter()
                 .filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind"))
-                .find_map(|(key, value)| below(PathPart::Key(key.clone()), value)),
+                .find_map(|(key, value)| match **key == *wanted {
+                    // The text is a key that an expression looked at.
+                    true => below(PathPart::Key(key.clone()), &Value::Null),
+                    false => below(PathPart::Key(key.clone()), value),
+                }),
             Value::List(items) => {
                 items.iter().enumerate().find_map(|(at, item)| below(PathPart::Index(at), item))
             }
@@ -220,7 +287,7 @@ fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
 }
 
 fn path_of(seen: &TracedValue, object: &Value) -> Option<Path> {
-    trace::path_of(object, seen.address?).filter(|path| !path.is_empty())
+    trace::path_of_value(object, seen).filter(|path| !path.is_empty())
 }
 
 /// The steps of a path as messages of patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.

@@ -41,7 +41,7 @@ pub struct Diagnostic<'a> {
     pub message: String,
     /// The file's name, `-` for standard input.
     pub file: Option<&'a str>,
-    /// The line of the file on which `text` begins, from 1.
+    /// The line of the file on which `text` begins, from 1; 0 where no part of the file is meant.
     pub first_line: usize,
     /// The text in which `place` counts lines.
     pub text: &'a str,
@@ -114,6 +114,7 @@ impl Diagnostic<'_> {
                 Some(p) => {
                     writeln!(f, "  ┌ {file}:{}:{}", self.first_line + p.line.saturating_sub(1), p.col)?
                 }
+                None if self.first_line == 0 => writeln!(f, "  ┌ {file}")?,
                 None => writeln!(f, "  ┌ {file}:{}", self.first_line)?,
             }
         }

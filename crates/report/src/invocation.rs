@@ -57,7 +57,7 @@ impl Invocation {
 const RECURSIVE: &str = "--recursive";
 
 /// A word as one argument of a shell.
-fn argument(name: &str) -> String {
+pub fn argument(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-:+,=@%".contains(c);
     match !name.is_empty() && name.chars().all(is_plain) {
         true => name.to_string(),

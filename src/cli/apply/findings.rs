@@ -13,6 +13,7 @@ use ephor_inspect::lint::refused_part;
 use ephor_ir::Policy;
 use ephor_policies::PolicyOutcome;
 use ephor_policies::load::LoadedPolicy;
+use ephor_policies::pitfalls;
 use ephor_policies::policy_set::Engine;
 use ephor_policies::violation::{self, Violation};
 use ephor_report::policy_report::report_message;
@@ -102,7 +103,8 @@ impl<'r> Collector<'r> {
         let shown = outcome.rules.iter().map(|r| (r, status(r)));
         let wanted = shown.filter(|(_, status)| !self.violations_only || is_violation(*status));
         let finding = |(r, status): (&RuleOutcome, Status)| {
-            let found = violations.iter().find(|v| r.status.is_violation() && v.rule == r.rule);
+            let of_rule = || violations.iter().filter(|v| r.status.is_violation() && v.rule == r.rule);
+            let found = of_rule().find(|v| v.message == r.message).or_else(|| of_rule().next());
             let field = found.and_then(|v| v.field.as_ref());
             Finding {
                 policy: info.clone(),
@@ -112,6 +114,10 @@ impl<'r> Collector<'r> {
                 resource: Some(name(object)),
                 field: field.map(|path| dotted(path)),
                 place: document.map(|document| match is_violation(status) {
+                    // What the command line does not know is no part of the object.
+                    true if field.is_none() && pitfalls::of_missing_data(policy, r).is_some() => {
+                        Place { file: document.source.to_string(), ..Place::default() }
+                    }
                     true => self.place(document, object, field),
                     false => {
                         Place { file: document.source.to_string(), line: document.line, ..Place::default() }

@@ -182,7 +182,13 @@ impl Run<'_> {
             }
             Output::ReportYaml => yaml_reports(&sink),
             Output::ReportJson => json_reports(&sink).join("---\n"),
-            Output::ExceptionsYaml | Output::ExceptionsJson => self.exceptions_for(&sink.records).concat(),
+            Output::ExceptionsYaml | Output::ExceptionsJson => {
+                let all = self.exceptions_for(&sink.records).concat();
+                if all.is_empty() {
+                    self.log.warn("no exception is generated: no rule failed");
+                }
+                all
+            }
             // With a file for the report the run is shown as text.
             Output::Own(format) => match self.options.report_file.is_some() {
                 true if self.options.quiet => String::new(),

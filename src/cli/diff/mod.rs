@@ -5,6 +5,7 @@ mod certificates;
 mod formats;
 mod options;
 mod out;
+mod replay;
 mod rules;
 mod sides;
 mod text;
@@ -23,6 +24,7 @@ use super::{Error, outputs, progress, use_threads};
 use answered::{Answered, Compared, Found, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
+use replay::Replay;
 pub use sides::Loaded;
 
 /// The file with differences that are accepted.
@@ -84,6 +86,15 @@ pub enum Question {
 }
 
 impl Question {
+    /// The command that answers it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Question::Diff => "diff",
+            Question::Equivalent => "equivalent",
+            Question::Implies => "implies",
+        }
+    }
+
     /// What output calls the sides.
     pub fn labels(self) -> [&'static str; 2] {
         match self {
@@ -104,7 +115,9 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         let path = args.map.clone().unwrap_or_default();
         let pairs =
             pairs(&old.policies, &new.policies, &mapping).map_err(|cause| Error::Mapping { path, cause })?;
-        answer(&args.common, Question::Diff, [&old, &new], &pairs, &ignored)
+        let names = [&*args.old, &*args.new];
+        let replay = Replay::of(&args.common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
+        answer(&args.common, Question::Diff, ([&old, &new], &replay), &pairs, &ignored)
     };
     all().map_err(|cause| Error::Diff(Box::new(cause)))
 }
@@ -124,7 +137,8 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
             by: PairedBy::Alone,
         };
         let ignored = config(common.config.as_deref())?;
-        answer(common, question, [&one, &other], &[pair], &ignored)
+        let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
+        answer(common, question, ([&one, &other], &replay), &[pair], &ignored)
     };
     all().map_err(|cause| Error::Diff(Box::new(cause)))
 }
@@ -152,7 +166,7 @@ fn config(path: Option<&str>) -> Result<Ignored, Error> {
 fn answer(
     common: &Common,
     question: Question,
-    loaded: [&Loaded; 2],
+    (loaded, replay): ([&Loaded; 2], &Replay),
     pairs: &[Pair],
     ignored: &Ignored,
 ) -> Result<i32, Error> {
@@ -186,11 +200,14 @@ fn answer(
     }
     let run = || formats::run_of(&found, question);
     super::print(&match common.output_format {
-        Format::Text => text::text(&found, question, false),
-        Format::Markdown => text::text(&found, question, true),
+        Format::Text => text::text(&found, question, replay, false),
+        Format::Markdown => text::text(&found, question, replay, true),
         Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
         Format::Sarif => super::whole(run_formats::sarif::write(&run())),
-        Format::Github => run_formats::github::write(&run()),
+        Format::Github => match run_formats::github::write(&run()) {
+            annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
+            annotations => annotations,
+        },
         Format::Junit => run_formats::junit::write(&run()),
     });
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
@@ -268,13 +285,4 @@ fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
 
 fn is_proved(answer: &Answer) -> bool {
     matches!(answer, Answer::Proved | Answer::ProvedRelative(_))
-}
-
-/// A word of a command for a shell.
-pub(super) fn shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,=".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }

@@ -44,6 +44,22 @@ pub struct Common {
 }
 
 impl Common {
+    /// The flags on which the answer depends, as words.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
+        if let Some(file) = &self.config {
+            add("--config", file.clone());
+        }
+        if self.objects != Options::default().objects {
+            add("--objects", self.objects.to_string());
+        }
+        if let Some(limit) = self.time_limit {
+            add("--time-limit", format!("{}ms", limit.as_millis()));
+        }
+        words
+    }
+
     /// What a comparison may do, from now on.
     pub fn options(&self) -> Options {
         let deadline = self.time_limit.and_then(|limit| Instant::now().checked_add(limit));

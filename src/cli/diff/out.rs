@@ -69,6 +69,28 @@ pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Resu
     outputs.write()
 }
 
+/// Whether who sends the request, the operation, the namespace or the objects of a cluster count, which commands read from files.
+pub(super) fn needs_files(compared: &Compared, difference: &Difference) -> bool {
+    reads_user(compared, difference)
+        || values(difference, reads(compared, &NAMESPACES)).is_some()
+        || reads_cluster(compared)
+}
+
+/// Whether a policy of a side has one of some fields.
+fn reads(compared: &Compared, fields: &[&str]) -> bool {
+    let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
+    texts.any(|text| fields.iter().any(|field| text.contains(field)))
+}
+
+fn reads_user(compared: &Compared, difference: &Difference) -> bool {
+    !difference.around.is_usual() || reads(compared, &USERS)
+}
+
+fn reads_cluster(compared: &Compared) -> bool {
+    let mut policies = compared.policies.iter().flatten();
+    policies.any(|policy| CONFIG_MAPS.iter().all(|field| policy.text.contains(field)))
+}
+
 fn of_difference(
     folder: &Path,
     name: &str,
@@ -82,20 +104,15 @@ fn of_difference(
     if let Some(old) = &difference.old_object {
         outputs.add(&folder.join("object-before-update.yaml"), name, to_string(old, Style::Block))?;
     }
-    let reads = |fields: &[&str]| {
-        let mut texts = compared.policies.iter().flatten().map(|policy| &policy.text);
-        texts.any(|text| fields.iter().any(|field| text.contains(field)))
-    };
-    let reads_user = !difference.around.is_usual() || reads(&USERS);
+    let reads_user = reads_user(compared, difference);
     if reads_user {
         outputs.add(&folder.join(USER_FILE), name, user(&difference.around))?;
     }
-    let values = values(difference, reads(&NAMESPACES));
+    let values = values(difference, reads(compared, &NAMESPACES));
     if let Some(values) = &values {
         outputs.add(&folder.join(VALUES_FILE), name, values.as_str())?;
     }
-    let mut policies = compared.policies.iter().flatten();
-    let reads_cluster = policies.any(|policy| CONFIG_MAPS.iter().all(|field| policy.text.contains(field)));
+    let reads_cluster = reads_cluster(compared);
     if reads_cluster {
         outputs.add(&folder.join(CLUSTER_FILE), name, cluster(difference))?;
     }

@@ -13,13 +13,14 @@ use ephor_value::Value;
 use ephor_value::print::json;
 
 use super::answered::{Answered, Compared, Decided, Found, Shown};
-use super::{Question, is_proved, shell};
+use super::replay::Replay;
+use super::{Question, is_proved};
 
 /// Where the place behind a headline begins, if the headline is shorter.
 const PLACES: usize = 70;
 
 /// The answers as text, or as Markdown.
-pub fn text(found: &[Answered], question: Question, markdown: bool) -> String {
+pub fn text(found: &[Answered], question: Question, replay: &Replay, markdown: bool) -> String {
     let mut out = String::new();
     for answered in found {
         let head = headline(answered, question);
@@ -39,7 +40,7 @@ pub fn text(found: &[Answered], question: Question, markdown: bool) -> String {
             }
         }
         if let Found::Compared(compared) = &answered.found {
-            of_pair(&mut out, compared, question, markdown);
+            of_pair(&mut out, compared, question, replay, markdown);
         }
     }
     let _ = writeln!(out, "{}{}", if markdown { "\n" } else { "" }, summary(found, question));
@@ -49,9 +50,9 @@ pub fn text(found: &[Answered], question: Question, markdown: bool) -> String {
     out
 }
 
-fn of_pair(out: &mut String, compared: &Compared, question: Question, markdown: bool) {
+fn of_pair(out: &mut String, compared: &Compared, question: Question, replay: &Replay, markdown: bool) {
     for shown in &compared.differences {
-        of_difference(out, compared, shown, question, markdown);
+        of_difference(out, shown, question, &replay.commands(compared, shown), markdown);
     }
     let bullet = if markdown { "  - " } else { "  " };
     let label = |side: &str| question.labels()[usize::from(side == "new")];
@@ -196,7 +197,7 @@ fn meaning_for_sets(difference: &Difference) -> String {
     }
 }
 
-fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question: Question, markdown: bool) {
+fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[String], markdown: bool) {
     let difference = &shown.difference;
     let Difference { kind, environment, universe, .. } = difference;
     let what = meaning(difference, question);
@@ -244,7 +245,7 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
         }
     }
     match shown.is_replayable() {
-        true => commands(out, compared, shown, markdown),
+        true => commands(out, replay, markdown),
         false => {
             let _ = writeln!(out, "{indent}reproduce: with an API server, which commands do without{end}");
         }
@@ -255,29 +256,10 @@ fn of_difference(out: &mut String, compared: &Compared, shown: &Shown, question:
 }
 
 /// The commands that show both verdicts.
-fn commands(out: &mut String, compared: &Compared, shown: &Shown, markdown: bool) {
+fn commands(out: &mut String, commands: &[String], markdown: bool) {
     let indent = "    ";
-    let object = shown.file.as_ref().map_or_else(|| "-".to_string(), |file| shell(file));
-    let operation = match (&shown.values_file, shown.difference.environment.operation) {
-        (Some(file), _) => format!(" --values-file {}", shell(file)),
-        (None, "CREATE") => String::new(),
-        // Policies in CEL do not see `--set`.
-        (None, other) => format!(
-            " --values-file <(echo '{{apiVersion: cli.kyverno.io/v1alpha1, kind: Values, globalValues: {{request.operation: {other}}}}}')"
-        ),
-    };
-    let user = shown.user_file.as_ref().map(|file| format!(" --userinfo {}", shell(file)));
-    let mut flags = operation + &user.unwrap_or_default();
-    if compared.policies.iter().flatten().any(|policy| policy.text.contains("imageRegistry")) {
-        flags.push_str(" --registry");
-    }
-    for (side, name) in ["old", "new"].into_iter().enumerate() {
-        let files: Vec<String> = compared.sources(side).into_iter().map(shell).collect();
-        let command = match &shown.tests {
-            Some(folder) => format!("kyverno test {}", shell(&format!("{folder}/{name}"))),
-            None => format!("kyverno apply {} -r {object}{flags}", files.join(" ")),
-        };
-        let _ = match (side, markdown) {
+    for (at, command) in commands.iter().enumerate() {
+        let _ = match (at, markdown) {
             (0, false) => writeln!(out, "{indent}reproduce: {command}"),
             (_, false) => writeln!(out, "{indent}           {command}"),
             (_, true) => writeln!(out, "{indent}`{command}`  "),

@@ -151,13 +151,16 @@ impl<'s> Scope<'s> {
 
     /// Emits a trace event that says what an expression came to, and why.
     pub(crate) fn emit(&self, source: &Source, found: Result<Value, Failure>) {
+        let reads = trace::reads_since(0);
         let steps = source.program.as_ref().map(trace::steps).unwrap_or_default();
         let seen = match found {
             Ok(value) => Ok(TracedValue::computed(value)),
             Err(Failure::Run(fault)) => Err(fault),
             Err(other) => Err(Fault::new(other.to_string())),
         };
-        trace::emit(&source.origin, || EventKind::Expression(source.text.clone(), seen, steps));
+        trace::emit_reading(&source.origin, || {
+            (EventKind::Expression(source.text.clone(), seen, steps), reads)
+        });
     }
 
     /// Whether an expression is true that other rules may have evaluated; `None` = it shares nothing.

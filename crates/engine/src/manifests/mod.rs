@@ -7,12 +7,14 @@
 
 mod difference;
 
+use crate::ir::Origin;
 use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
 use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
 use super::Request;
 use super::outcome::Status;
+use super::trace;
 use crate::external::registry::OFFLINE;
 use crate::signatures::message;
 use crate::signatures::public_key::PublicKey;
@@ -56,7 +58,7 @@ enum TrialError {
 }
 
 /// Checks the signatures of an object's manifest.
-pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
+pub fn check(wanted: &Manifests, request: &Request, origin: &Origin) -> (Status, String) {
     let error = |e: &str| (Status::Error, format!("error occurred during manifest verification: {e}"));
     match request.root.get().at(&["request", "dryRun"]) {
         Some(Value::Bool(true)) => return (Status::Pass, "allowed because of DryRun request".into()),
@@ -69,13 +71,20 @@ pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
         }
     }
     let object = &request.object;
-    let case = Case { wanted, object, annotations: annotations(object), fields: Fields::of(wanted, object) };
+    let (annotations, fields) = (annotations(object), Fields::of(wanted, object));
+    let case = Case { wanted, object, annotations, fields, origin };
     let mut verified = Vec::new();
     for (i, set) in wanted.attestors.iter().enumerate() {
         match case.set(set, &format!(".attestors[{i}]")) {
             Ok(text) => verified.push(text),
-            Err(Refusal::Fail(text)) => return (Status::Fail, text),
-            Err(Refusal::Error(text)) => return error(&text),
+            Err(refusal) => {
+                let (Refusal::Fail(text) | Refusal::Error(text)) = &refusal;
+                trace::emit_part(origin, text, case.signed());
+                return match &refusal {
+                    Refusal::Fail(text) => (Status::Fail, text.clone()),
+                    Refusal::Error(text) => error(text),
+                };
+            }
         }
     }
     (Status::Pass, format!("verified manifest signatures; {}", verified.join(",")))
@@ -92,10 +101,18 @@ struct Case<'c> {
     wanted: &'c Manifests,
     object: &'c Value,
     annotations: Map,
+    origin: &'c Origin,
     fields: Fields,
 }
 
 impl Case<'_> {
+    /// The part of the object that holds its manifest, or would.
+    fn signed(&self) -> Option<&Value> {
+        let metadata = self.object.get("metadata")?;
+        let Some(annotations) = metadata.get("annotations") else { return Some(metadata) };
+        Some(annotations.get(&format!("{}/message", self.wanted.domain)).unwrap_or(annotations))
+    }
+
     fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(&format!("{}/{name}", self.wanted.domain)).and_then(Value::as_str)
     }
@@ -131,7 +148,10 @@ impl Case<'_> {
     fn attestor(&self, attestor: &Attestor, path: &str) -> Result<String, Refusal> {
         let kind = match &attestor.proof {
             Proof::Unreadable(why) => {
-                return Err(Refusal::Error(format!("failed to unmarshal nested attestor {path}: {why}")));
+                let text = format!("failed to unmarshal nested attestor {path}: {why}");
+                // It is a fault of the policy.
+                trace::emit_part(self.origin, &text, None);
+                return Err(Refusal::Error(text));
             }
             Proof::Nested(set) => {
                 let path = format!("{path}.attestor");
@@ -148,9 +168,12 @@ impl Case<'_> {
             let [have, wanted] =
                 [self.annotations.get(name), Some(wanted)].map(|v| v.and_then(Value::as_str).unwrap_or(""));
             if have != wanted {
-                return Err(Refusal::Error(format!(
+                let text = format!(
                     "annotations mismatch: {have} does not match expected value {wanted} for key {name}"
-                )));
+                );
+                let all = self.object.at(&["metadata", "annotations"]);
+                trace::emit_part(self.origin, &text, all.map(|all| all.get(name).unwrap_or(all)));
+                return Err(Refusal::Error(text));
             }
         }
         let differences = self.verified(attestor).map_err(|refusal| match refusal {

@@ -17,7 +17,7 @@ use crate::ir::origin::Origin;
 use crate::value::{Fault, Str, Value};
 
 pub use steps::Step;
-pub(super) use steps::{node, steps};
+pub(super) use steps::{node, nodes, reads_since, steps, steps_since};
 
 /// How many recordings are under way.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
@@ -68,6 +68,10 @@ pub struct Event {
     pub origin: Origin,
     /// What was decided.
     pub what: EventKind,
+    /// The addresses of the values that were read for it, in their order; some are parts of the request ([`path_of`]), others were computed.
+    pub reads: Vec<usize>,
+    /// Of a composed variable the steps that decided its value.
+    pub steps: Vec<Step>,
 }
 
 /// Why data of a rule has no value.
@@ -112,6 +116,8 @@ pub enum EventKind {
         /// What differs.
         text: String,
     },
+    /// A list or condition has no value.
+    Failed(String),
     /// Pod Security controls refuse the object because of these fields, `spec.containers[0].securityContext`.
     Fields(Vec<String>),
     /// An expression was evaluated: its text, its value or fault, and the steps that decided.
@@ -163,11 +169,26 @@ fn address<T>(piece: &T) -> usize {
     std::ptr::from_ref(piece).addr()
 }
 
+/// Where the parts of a value are, which copies of it share.
+fn storage(value: &Value) -> Option<usize> {
+    match value {
+        Value::Map(fields) if !fields.is_empty() => Some(fields.address()),
+        Value::List(items) if !items.is_empty() => Some(items.address()),
+        _ => None,
+    }
+}
+
+/// Where a value stands in a document, or what it is a copy of.
+pub fn path_of_value(document: &Value, seen: &TracedValue) -> Option<crate::value::place::Path> {
+    let of_address = seen.address.and_then(|address| path_of(document, address));
+    of_address.or_else(|| path_of(document, storage(&seen.value)?))
+}
+
 /// Where the value at an address stands in a document; `None` = it is no part of it.
 pub fn path_of(document: &Value, wanted: usize) -> Option<crate::value::place::Path> {
     use crate::value::place::PathPart;
     crate::value::stack::deep(|| {
-        if address(document) == wanted {
+        if address(document) == wanted || storage(document) == Some(wanted) {
             return Some(Vec::new());
         }
         let below = |part: PathPart, v: &Value| {
@@ -204,8 +225,38 @@ pub fn is_on() -> bool {
 /// Records a decision, if a trace is running.
 #[inline]
 pub fn emit(origin: &Origin, what: impl FnOnce() -> EventKind) {
+    emit_reading(origin, || (what(), Vec::new()));
+}
+
+/// Records that a part of an object is the reason of a refusal.
+pub(super) fn emit_part(origin: &Origin, text: &str, part: Option<&Value>) {
+    emit_reading(origin, || (EventKind::Failed(text.to_string()), part.map(address).into_iter().collect()));
+}
+
+/// Records the value of a composed variable, with what was read and decided since the trace had noted so many values.
+pub(super) fn emit_variable(
+    origin: &Origin,
+    expr: Option<&crate::ir::Expr>,
+    nodes: usize,
+    what: impl FnOnce() -> EventKind,
+) {
+    emit_reading(origin, || (what(), reads_since(nodes)));
     if is_on() {
-        let event = Event { depth: DEPTH.get(), origin: origin.clone(), what: what() };
+        let steps = expr.map(|expr| steps_since(expr, nodes)).unwrap_or_default();
+        EVENTS.with_borrow_mut(|trace| {
+            if let Some(last) = trace.as_mut().and_then(|trace| trace.events.last_mut()) {
+                last.steps = steps;
+            }
+        });
+    }
+}
+
+/// Records a decision with the addresses of what was read for it, if a trace is running.
+#[inline]
+pub(super) fn emit_reading(origin: &Origin, what: impl FnOnce() -> (EventKind, Vec<usize>)) {
+    if is_on() {
+        let (what, reads) = what();
+        let event = Event { depth: DEPTH.get(), origin: origin.clone(), what, reads, steps: Vec::new() };
         EVENTS.with_borrow_mut(|trace| match trace {
             Some(trace) if trace.events.len() < MAX_EVENTS => trace.events.push(event),
             Some(trace) => trace.left_out = trace.left_out.saturating_add(1),
@@ -235,6 +286,7 @@ pub fn record<R>(run: impl FnOnce() -> R) -> (R, Hits) {
 /// Runs something that stays on this thread, and says what decided it.
 pub fn watch<R>(run: impl FnOnce() -> R) -> (R, Trace) {
     EVENTS.set(Some(Trace::default()));
+    steps::clear();
     DEPTH.set(0);
     let (result, _) = record(run);
     (result, EVENTS.take().unwrap_or_default())

@@ -8,14 +8,17 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::ir::expr::ComprehensionKind;
+use crate::ir::expr::{ComprehensionKind, Step as WalkStep, Walk};
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
-use super::{TracedValue, address};
+use super::{TracedValue, address, storage};
 
 /// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;
+
+/// How many reads of a decision are stored.
+const MAX_READS: usize = 1_000;
 
 /// How many steps are shown of an expression.
 const MAX_STEPS: usize = 12;
@@ -33,6 +36,8 @@ pub struct Step {
     pub value: Result<TracedValue, Fault>,
     /// What was evaluated for it.
     pub operands: Vec<(Expr, Result<TracedValue, Fault>)>,
+    /// The addresses of the values that it read, operands of operands included; of a walk that ends early that of the last part that is there.
+    pub reads: Vec<usize>,
 }
 
 /// Notes the value of a node.
@@ -45,6 +50,34 @@ pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
     });
 }
 
+/// How many values of nodes are noted so far.
+pub fn nodes() -> usize {
+    NODES.with_borrow(Vec::len)
+}
+
+/// The addresses of the values in documents that were noted since there were so many, in their order.
+pub fn reads_since(nodes: usize) -> Vec<usize> {
+    let address = |(_, value): &(usize, Result<TracedValue, Fault>)| {
+        let seen = value.as_ref().ok()?;
+        // What is no part of a document may be a copy of one.
+        storage(&seen.value).or(seen.address)
+    };
+    let mut found: Vec<usize> = Vec::new();
+    NODES.with_borrow(|noted| {
+        for read in noted.get(nodes..).unwrap_or_default().iter().filter_map(address) {
+            if !found.contains(&read) && found.len() < MAX_READS {
+                found.push(read);
+            }
+        }
+    });
+    found
+}
+
+/// Removes the values that were noted.
+pub fn clear() {
+    NODES.take();
+}
+
 /// A node that was evaluated, with what was evaluated for it.
 struct Evaluated<'e> {
     expr: &'e Expr,
@@ -54,7 +87,14 @@ struct Evaluated<'e> {
 
 /// The steps that decided an expression, of the values noted since the last call.
 pub fn steps(expr: &Expr) -> Vec<Step> {
-    let noted = NODES.take();
+    let found = steps_since(expr, 0);
+    clear();
+    found
+}
+
+/// The steps that decided an expression, of the values noted since there were so many.
+pub fn steps_since(expr: &Expr, nodes: usize) -> Vec<Step> {
+    let noted = NODES.with_borrow(|noted| noted.get(nodes..).unwrap_or_default().to_vec());
     let mut places = HashMap::new();
     number(expr, &mut places);
     let mut roots: Vec<Evaluated<'_>> = Vec::new();
@@ -128,5 +168,53 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
 
 fn step(e: &Evaluated<'_>) -> Step {
     let operands = e.parts.iter().map(|p| (p.expr.clone(), p.value.clone())).collect();
-    Step { expr: e.expr.clone(), value: e.value.clone(), operands }
+    let mut reads = Vec::new();
+    read(e, &mut reads);
+    Step { expr: e.expr.clone(), value: e.value.clone(), operands, reads }
+}
+
+/// The addresses of what a node and those below it read, in their order.
+fn read(e: &Evaluated<'_>, out: &mut Vec<usize>) {
+    e.parts.iter().for_each(|part| read(part, out));
+    out.extend(located(e).filter(|address| !out.contains(address)));
+}
+
+/// The address of the value of a node in a document; of a walk that of the last part that is there.
+fn located(e: &Evaluated<'_>) -> Option<usize> {
+    let own = || {
+        let seen = e.value.as_ref().ok()?;
+        storage(&seen.value).or(seen.address)
+    };
+    match e.expr {
+        Expr::Walk(walk) => walked(walk, None, &e.parts).or_else(own),
+        Expr::Test(test) => walked(&test.walk, Some(&test.key), &e.parts),
+        Expr::OrElse { sides, .. } => match &sides[0] {
+            Expr::Walk(walk) => walked(walk, None, &e.parts),
+            _ => e.parts.first().and_then(located),
+        },
+        _ => own(),
+    }
+}
+
+fn walked(walk: &Walk, key: Option<&str>, parts: &[Evaluated<'_>]) -> Option<usize> {
+    let base = parts.iter().rfind(|part| address(part.expr) == address(&walk.base))?;
+    let start = &base.value.as_ref().ok()?.value;
+    let known = walk.steps.iter().map_while(|step| match step {
+        WalkStep::Key { key, .. } => Some(key.clone()),
+        _ => None,
+    });
+    let mut at = start;
+    for key in known.chain(key.map(Value::from)) {
+        let below = match (&key, at) {
+            (Value::Str(key), Value::Map(fields)) => fields.get(key),
+            (Value::Int(index), Value::List(items)) => {
+                usize::try_from(*index).ok().and_then(|i| items.get(i))
+            }
+            _ => None,
+        };
+        let Some(below) = below else { break };
+        at = below;
+    }
+    // The storage of a part is shared with the document, the value of the node may be a copy.
+    if std::ptr::eq(at, start) { storage(start).or_else(|| located(base)) } else { Some(address(at)) }
 }

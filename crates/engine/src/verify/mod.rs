@@ -21,6 +21,7 @@ use super::Request;
 use super::data::Data;
 use super::outcome::Status;
 use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
+use super::trace;
 #[cfg(not(feature = "signatures"))]
 use super::unverified as attestors;
 use crate::external::facts;
@@ -98,10 +99,26 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
             let state = states.entry(&*image.pointer).or_default();
             let verification = Verification { policy, rule, entry, filled, request, registry };
             let found = verification.one(image, state, &mut data, &mut records);
+            let refused = found.iter().filter(|(status, _)| !matches!(status, Status::Pass | Status::Skip));
+            refused.for_each(|(_, text)| image.emit(rule, request, text));
             results.extend(found.into_iter().map(|(status, text)| result(status, text)));
         }
     }
     RuleRun { results, left: RuleEffect::Verified(records) }
+}
+
+impl Image {
+    /// Emits a trace event that says why the image is refused.
+    fn emit(&self, rule: &Rule, request: &Request, text: &str) {
+        if trace::is_on() {
+            let keys: Vec<&str> = self.pointer.split('/').filter(|key| !key.is_empty()).collect();
+            let part = keys.iter().try_fold(&request.object, |value, key| match value {
+                Value::List(items) => items.get(key.parse::<usize>().ok()?),
+                other => other.get(key),
+            });
+            trace::emit_part(&rule.origin, text, part);
+        }
+    }
 }
 
 /// A check that verifies the signatures of images.
@@ -218,17 +235,21 @@ pub fn check(checks: &ImageChecks, policy: &Policy, rule: &Rule, request: &Reque
     for entry in &checks.entries {
         for image in images.iter().filter(|i| matches_any(&entry.references, i)) {
             let reference = &image.reference;
+            let refused = |text: String| {
+                image.emit(rule, request, &text);
+                (Status::Fail, text)
+            };
             if entry.verify_digest && !image.has_digest {
-                return (Status::Fail, format!("missing digest for {reference}"));
+                return refused(format!("missing digest for {reference}"));
             }
             if !entry.required {
                 continue;
             }
             match records::status(&request.object, policy, &rule.name, reference) {
-                Err(error) => return (Status::Fail, error.to_string()),
+                Err(error) => return refused(error.to_string()),
                 Ok(Some("pass")) => passed = true,
                 Ok(Some("skip")) => skipped.push(reference.clone()),
-                Ok(_) => return (Status::Fail, format!("unverified image {reference}")),
+                Ok(_) => return refused(format!("unverified image {reference}")),
             }
         }
     }

@@ -117,8 +117,10 @@ impl Explainer<'_> {
         let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
         // Where rules have no names, one of them matches.
         let unnamed = policy.stage != Stage::Rules;
-        let result = results.iter().find(|r| matches && (unnamed || r.rule == rule.name));
-        let status = result.map(|r| r.status);
+        let of_rule = results.iter().filter(|r| matches && (unnamed || r.rule == rule.name));
+        // A rule may have several results, one for each image: the gravest is that of the rule.
+        let results: Vec<&&RuleOutcome> = of_rule.collect();
+        let status = results.iter().map(|r| r.status).max_by_key(|status| gravity(*status));
         // Of a loop the last element decided; those before it are details.
         let last =
             own.iter().rposition(|e| e.depth == 0 && matches!(e.what, EventKind::Element(..))).unwrap_or(0);
@@ -129,7 +131,7 @@ impl Explainer<'_> {
             self.event(event, own.get(..at).unwrap_or_default(), &mut lines);
             lines.iter_mut().skip(before).for_each(|line| line.detail |= early);
         }
-        if let Some(result) = result {
+        for result in results {
             let tone = match result.status {
                 Status::Pass => Tone::Good,
                 Status::Fail | Status::Error => Tone::Bad,
@@ -140,7 +142,8 @@ impl Explainer<'_> {
             lines.push(self.line(&rule.origin, text, tone));
         }
         let place = super::place(self.loaded, &parse(&rule.origin.path));
-        Some((matches, Decided { policy: policy.key(), rule: rule.name.to_string(), place, status, lines }))
+        let name = if policy.report.names_rules { rule.name.to_string() } else { String::new() };
+        Some((matches, Decided { policy: policy.key(), rule: name, place, status, lines }))
     }
 
     fn line(&self, origin: &Origin, text: String, tone: Tone) -> Line {
@@ -170,6 +173,7 @@ impl Explainer<'_> {
                 Ok(value) => add(format!("{name} = {}", render(value)), Tone::Neutral, true),
                 Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
             },
+            EventKind::Failed(text) => add(text.clone(), Tone::Bad, false),
             EventKind::Condition { key, operator, value, holds } => {
                 let is_deny = event.origin.path.contains(".deny.");
                 let tone = match (is_deny, holds) {
@@ -295,6 +299,17 @@ impl Explainer<'_> {
         let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
         let colon = if operands.is_empty() { "" } else { ": " };
         (format!("{whole} {}{colon}{}", self.found(&step.value), operands.join(", ")), is_readable)
+    }
+}
+
+/// How much a result counts among those of one rule.
+fn gravity(status: Status) -> usize {
+    match status {
+        Status::Skip => 0,
+        Status::Pass => 1,
+        Status::Warn => 2,
+        Status::Fail => 3,
+        Status::Error => 4,
     }
 }
 

@@ -59,7 +59,10 @@ impl Format {
             Format::Junit => junit::write(run).into(),
             Format::Json => json::write(run).into(),
             Format::Markdown => markdown::write(run).into(),
-            Format::Github => github::write(run).into(),
+            Format::Github => match github::write(run) {
+                annotations if annotations.is_empty() => text::counts(run).into(),
+                annotations => annotations.into(),
+            },
             Format::Html => html::write(run).into(),
         }
     }

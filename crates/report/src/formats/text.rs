@@ -138,6 +138,11 @@ fn speaker(violation: &Merged<'_>, result: &Finding) -> String {
     }
 }
 
+/// How many results there are of each status, as one line.
+pub(super) fn counts(run: &Run) -> String {
+    summary(run, &[], false)
+}
+
 fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     let counts = run.counts;
     let part = |n: usize, word: &str, tone: Colour| paint(&format!("{n} {word}"), tone, colour && n > 0);

@@ -1,0 +1,78 @@
+//! Commands that show a difference once more.
+//!
+//! In: a difference, the files that `--out` wrote of it, and the arguments of the command. Out: a command for each side, for Kyverno's program or this
+//! one called so, that shows what the side decides; where one command cannot hold all that counts, the command that writes it into files.
+
+use ephor_report::invocation::argument;
+use ephor_value::print::json;
+
+use super::answered::{Compared, Shown};
+use super::options::Common;
+use super::sides::Loaded;
+use super::{Question, out};
+
+/// The folder that a suggested command writes into.
+const FOLDER: &str = "differences";
+
+/// What commands are built from.
+pub(super) struct Replay {
+    /// The arguments with which the same is compared.
+    again: String,
+    /// Whether a side has exceptions or bindings, which count and are in other documents.
+    has_more: bool,
+}
+
+impl Replay {
+    /// Of the arguments of a command and the documents of both sides.
+    pub fn of(
+        common: &Common,
+        question: Question,
+        names: [&str; 2],
+        map: Option<&str>,
+        loaded: [&Loaded; 2],
+    ) -> Replay {
+        let mut words = vec!["ephor".to_string(), question.command().to_string()];
+        words.extend(names.map(argument));
+        words.extend(map.into_iter().flat_map(|file| ["--map".to_string(), argument(file)]));
+        words.extend(common.arguments().iter().map(|word| argument(word)));
+        words.extend(["--out".to_string(), FOLDER.to_string()]);
+        let has_more =
+            loaded.iter().any(|loaded| !loaded.exceptions.is_empty() || !loaded.bindings.is_empty());
+        Replay { again: words.join(" "), has_more }
+    }
+
+    /// The commands that show a difference.
+    pub fn commands(&self, compared: &Compared, shown: &Shown) -> Vec<String> {
+        let flag = |flag: &str, file: &Option<String>| {
+            file.as_ref().map(|file| format!(" {flag} {}", argument(file))).unwrap_or_default()
+        };
+        let mut flags = flag("--values-file", &shown.values_file) + &flag("--userinfo", &shown.user_file);
+        if compared.policies.iter().flatten().any(|policy| policy.text.contains("imageRegistry")) {
+            flags.push_str(" --registry");
+        }
+        let sides = ["old", "new"].into_iter().enumerate();
+        let apply = |side: usize| {
+            let files: Vec<String> = compared.sources(side).into_iter().map(argument).collect();
+            format!("kyverno apply {}", files.join(" "))
+        };
+        let folder = shown.file.as_ref().and_then(|file| Some(file.rsplit_once('/')?.0));
+        match (&shown.tests, folder, &shown.file) {
+            (Some(folder), ..) => sides
+                .map(|(_, name)| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
+                .collect(),
+            (None, Some(folder), _) if self.has_more => sides
+                .map(|(_, name)| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
+                .collect(),
+            (None, _, Some(file)) => {
+                sides.map(|(side, _)| format!("{} -r {}{flags}", apply(side), argument(file))).collect()
+            }
+            (None, _, None) if self.has_more || out::needs_files(compared, &shown.difference) => {
+                vec![self.again.clone()]
+            }
+            (None, _, None) => {
+                let object = argument(&json(&shown.difference.object));
+                sides.map(|(side, _)| format!("printf %s {object} | {} -r -{flags}", apply(side))).collect()
+            }
+        }
+    }
+}
