@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Kyverno's command line 1.19.1: a valid object next to a policy in one file switches the policy off; a broken one does not, nor does a list around both.
 #
-# Guess: documents of a policy file that are no policies are passed over one by one; if anything, a broken one is what stops the file.
+# Guess: documents of a policy file that are no policies are skipped one by one; if anything, a broken one is what stops the file.
 # Seen: a sound ConfigMap leaves out the whole file: no policy rule is applied, and the exit code is 0. A ConfigMap whose `data` is a text, which its
-# schema refuses, is passed over alone. In a `kind: List` the sound one is passed over alone, too.
+# schema refuses, is skipped alone. In a `kind: List` the sound one is skipped alone, too.
 # Who meets it: teams that store a policy together with the ConfigMap that it reads.
 set -euo pipefail
 version=v1.19.1
