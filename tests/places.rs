@@ -337,7 +337,7 @@ fn values_of(object: &Value) -> Vec<Value> {
 /// The words of the policies that may be names of fields.
 fn words(policies: &[PathBuf]) -> BTreeSet<String> {
     let word = Regex::new(r"\b[a-z][A-Za-z]{2,30}(?:\.[a-z.]+/[a-z]+)?\b").unwrap();
-    let texts = policies.iter().flat_map(|path| std::fs::read_to_string(path));
+    let texts = policies.iter().flat_map(std::fs::read_to_string);
     // Where signed objects have their manifest, which policies do not name.
     let domains = Regex::new(r"annotationDomain: *(\S+)").unwrap();
     let texts = texts.flat_map(|text| {
@@ -474,8 +474,11 @@ impl Measure<'_> {
         // What is missing below the mark has no line of its own.
         let with_more = || -> Vec<Value> {
             let is_map = at(object, field).is_some_and(Value::is_object);
-            let keys =
-                self.words.iter().filter(|_| is_map).map(|key| [field.as_slice(), &[key.clone()]].concat());
+            let keys = self
+                .words
+                .iter()
+                .filter(|_| is_map)
+                .map(|key| [field.as_slice(), std::slice::from_ref(key)].concat());
             keys.flat_map(|path| with(&path, &values[..number_of_usual])).collect()
         };
         // Where several parts are wrong, another value of one of them changes nothing: the others are left out.

@@ -50,28 +50,28 @@ impl Replay {
         if compared.policies.iter().flatten().any(|policy| policy.text.contains("imageRegistry")) {
             flags.push_str(" --registry");
         }
-        let sides = ["old", "new"].into_iter().enumerate();
+        let test = |folder: &str| {
+            ["old", "new"]
+                .map(|name| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
+                .to_vec()
+        };
         let apply = |side: usize| {
             let files: Vec<String> = compared.sources(side).into_iter().map(argument).collect();
             format!("kyverno apply {}", files.join(" "))
         };
         let folder = shown.file.as_ref().and_then(|file| Some(file.rsplit_once('/')?.0));
         match (&shown.tests, folder, &shown.file) {
-            (Some(folder), ..) => sides
-                .map(|(_, name)| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
-                .collect(),
-            (None, Some(folder), _) if self.has_more => sides
-                .map(|(_, name)| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
-                .collect(),
+            (Some(folder), ..) => test(folder),
+            (None, Some(folder), _) if self.has_more => test(folder),
             (None, _, Some(file)) => {
-                sides.map(|(side, _)| format!("{} -r {}{flags}", apply(side), argument(file))).collect()
+                [0, 1].map(|side| format!("{} -r {}{flags}", apply(side), argument(file))).to_vec()
             }
             (None, _, None) if self.has_more || out::needs_files(compared, &shown.difference) => {
                 vec![self.again.clone()]
             }
             (None, _, None) => {
                 let object = argument(&json(&shown.difference.object));
-                sides.map(|(side, _)| format!("printf %s {object} | {} -r -{flags}", apply(side))).collect()
+                [0, 1].map(|side| format!("printf %s {object} | {} -r -{flags}", apply(side))).to_vec()
             }
         }
     }
