@@ -791,5 +791,5 @@ fn marks_are_at_what_the_messages_are_about_in_the_public_suites() {
         return;
     }
     // Experiments with one value at a time cannot show all of the rest.
-    assert_right(&samples, 96);
+    assert_right(&samples, 97);
 }

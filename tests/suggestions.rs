@@ -159,11 +159,17 @@ fn marks(explained: &str, report: &Value) -> bool {
     )
 }
 
+/// Each third sample; `EPHOR_SUGGESTIONS_STEP=1` takes all, which is some minutes of work.
+fn some(all: Vec<Sample>) -> Vec<Sample> {
+    let step = std::env::var("EPHOR_SUGGESTIONS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(3);
+    all.into_iter().step_by(step).collect()
+}
+
 #[test]
 fn commands_that_explain_a_violation_say_what_the_run_said() {
     let (mut run, mut same, mut wrong) = (0, 0, Vec::new());
     let mut marked = 0;
-    for sample in samples() {
+    for sample in some(samples()) {
         let more: Vec<&str> = sample.more.iter().flatten().map(String::as_str).collect();
         let base = [&["apply", &*sample.policy, "-r", &*sample.objects], more.as_slice()].concat();
         let folder = sample.policy.rsplit_once('/').unwrap().0;
@@ -193,7 +199,7 @@ fn commands_that_explain_a_violation_say_what_the_run_said() {
         }
     }
     eprintln!("{run} commands of `why:`, {same} say the same, {marked} with the same line of the object");
-    assert!(run > 200 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(run > 100 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// What a line about a verdict of `diff` says, as the status that `apply` prints.
@@ -216,7 +222,7 @@ fn commands_that_reproduce_a_difference_show_the_verdicts_of_both_sides() {
         ("background: true", "background: false"),
         (":latest", ":newest"),
     ];
-    for (at, sample) in samples().into_iter().enumerate() {
+    for (at, sample) in some(samples()).into_iter().enumerate() {
         let old = std::fs::read_to_string(sample.files.path(&sample.policy)).unwrap();
         let changed = changes.iter().cycle().skip(at).take(changes.len()).find_map(|(from, to)| {
             let new = old.replacen(from, to, 1);

@@ -315,7 +315,7 @@ fn operations_of(side: &Side) -> impl Iterator<Item = Option<AnyOf>> {
             .into_iter()
             .chain(bound)
             .flat_map(|all| all.rules.iter().map(|rule| Some(rule.operations.clone())));
-        let filters = rule.when.filters().into_iter().map(|filter| match &*filter.operations {
+        let filters = rule.when.filters().iter().map(|filter| match &*filter.operations {
             [] => None,
             some => Some(AnyOf::These(some.into())),
         });

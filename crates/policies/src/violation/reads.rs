@@ -42,14 +42,17 @@ pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Opti
             let (value, followed) = follow(object, path);
             followed == path.len() && operator::holds(operator, value, &right)
         };
-        if let Some(path) = found.iter().find(alone) {
-            return Some(path.clone());
-        }
         // Of a list that was computed the item that decides alone, where it was read.
         let items = key.value.as_list().unwrap_or_default().iter();
-        let mut deciding = items.filter(|item| operator::holds(operator, item, &right));
+        // Some operators take an item by itself for another question than a list with it.
+        let holds = |value: &Value| operator::holds(operator, value, &right);
+        let mut deciding =
+            items.filter(|item| holds(item) || holds(&Value::List(vec![(*item).clone()].into())));
         if let Some(path) = deciding.find_map(|item| path_of_read(object, &found, item.as_str()?)) {
             return Some(path);
+        }
+        if let Some(path) = found.iter().find(alone) {
+            return Some(path.clone());
         }
     }
     let (first, rest) = found.split_first()?;
