@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the chart and the manifests: `helm lint`, the schemas of Kubernetes, ephor's own policies.
-# usage: lint.sh [EPHOR]        HELM, KUBECONFORM: the programs, if not on the PATH
+# Checks the chart and the manifests: `helm lint`, the alerts, the schemas of Kubernetes, ephor's own policies.
+# usage: lint.sh [EPHOR]        HELM, KUBECONFORM, PROMTOOL: the programs, if not on the PATH
 #
 # What is not there is skipped with a line that says so. kubeconform takes its schemas from the network, or from
 # KUBECONFORM_SCHEMAS (a -schema-location). A real API server sees the same objects in conformance/kube/run.py.
@@ -11,6 +11,7 @@ cd "$(dirname "$0")"
 
 helm=${HELM:-$(command -v helm || true)}
 kubeconform=${KUBECONFORM:-$(command -v kubeconform || true)}
+promtool=${PROMTOOL:-$(command -v promtool || true)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for manifests in manifests/*.yaml; do cp "$manifests" "$work/manifests-$(basename "$manifests")"; done
@@ -24,6 +25,18 @@ if [ -n "$helm" ]; then
   done
   HELM="$helm" ./render.py --check
   echo "current: the manifests and the kustomize base"
+  if [ -n "$promtool" ]; then
+    mkdir "$work/alerts"
+    # The spec of a PrometheusRule is what Prometheus reads.
+    "$helm" template ephor helm/ephor --show-only templates/monitoring.yaml --set metrics.prometheusRule.enabled=true \
+      | sed '1,/^spec:/d; s/^  //' > "$work/alerts/rules.yaml"
+    cp helm/alerts.yaml "$work/alerts/"
+    "$promtool" check rules --lint-fatal "$work/alerts/rules.yaml" > "$work/answer" 2>&1 || { cat "$work/answer" >&2; exit 1; }
+    "$promtool" test rules "$work/alerts/alerts.yaml" > "$work/answer" 2>&1 || { cat "$work/answer" >&2; exit 1; }
+    echo "tested: the alerts"
+  else
+    echo "skipped: promtool is not there"
+  fi
 else
   echo "skipped: helm is not there"
 fi

@@ -3,8 +3,8 @@
 
 usage: render.py [--check]      HELM: the program, if not on the PATH
 
-Writes manifests/ephor.yaml (mode `replace`) and manifests/ephor-alongside.yaml (mode `alongside`), kustomize/base, and the patches
-of kustomize/overlays/alongside: the objects that differ. --check writes nothing and ends with 1 when a file is not current."""
+Writes manifests/ephor.yaml (mode `replace`), manifests/ephor-alongside.yaml (mode `alongside`) and manifests/ephor-own-group.yaml
+(the same with `ownGroup`), kustomize/base, and the patches of kustomize/overlays/alongside: the objects that differ. --check writes nothing and ends with 1 when a file is not current."""
 import os
 import re
 import subprocess
@@ -25,10 +25,10 @@ metadata:
 OF_HELM = re.compile(r"^\s*(helm\.sh/chart: |app\.kubernetes\.io/managed-by: Helm|# Source: ).*\n", re.MULTILINE)
 
 
-def rendered(mode):
+def rendered(mode, *values):
     """The objects of a mode, in the order of Helm."""
     command = [HELM, "template", "ephor", os.path.join(HERE, "helm/ephor"), "--namespace", "ephor", "--no-hooks", "--skip-tests",
-               "--set", f"mode={mode}", "--set", "webhooks.removeOnDelete=false"]
+               "--set", ",".join([f"mode={mode}", "webhooks.removeOnDelete=false", *values])]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     documents = OF_HELM.sub("", "\n" + text).split("\n---\n")
     return [document.strip() + "\n" for document in documents if re.search(r"^kind:", document, re.MULTILINE)]
@@ -40,16 +40,18 @@ def page(comment, documents):
 
 
 def files():
-    replace, alongside = rendered("replace"), rendered("alongside")
+    replace, alongside, own = rendered("replace"), rendered("alongside"), rendered("alongside", "ownGroup=true")
     made = "Rendered from the chart by deploy/render.py."
     crds = "The definitions come first: kubectl apply --server-side -f deploy/helm/ephor/crds"
+    own_crds = "The definitions come first: ephor crds --own-group | kubectl apply --server-side -f -"
     removal = "Before it is deleted: ephor webhook-config --remove --scale-down ephor/ephor"
-    for name, title, documents in [
-        ("ephor", "ephor in a cluster without Kyverno.", replace),
-        ("ephor-alongside", "ephor alongside Kyverno 1.20 or later: policies of kyverno.io alone.", alongside),
+    for name, title, first, documents in [
+        ("ephor", "ephor in a cluster without Kyverno.", crds, replace),
+        ("ephor-alongside", "ephor alongside Kyverno 1.20 or later: policies of kyverno.io alone.", crds, alongside),
+        ("ephor-own-group", "ephor alongside Kyverno: policies of ephor.dev and policies.ephor.dev alone.", own_crds, own),
     ]:
         flag = " --kyverno-names" if name == "ephor" else ""
-        yield f"manifests/{name}.yaml", page([title, crds, removal + flag, made], [NAMESPACE, *documents])
+        yield f"manifests/{name}.yaml", page([title, first, removal + flag, made], [NAMESPACE, *documents])
     yield "kustomize/base/ephor.yaml", page([made], replace)
     yield "kustomize/overlays/alongside/patches.yaml", page([made], [d for d in alongside if d not in replace])
 

@@ -156,7 +156,8 @@ fn dashboard_and_alerts_use_metrics_that_the_server_has() {
 fn the_manifests_use_flags_that_the_program_has() {
     let page = Command::new(env!("CARGO_BIN_EXE_ephor")).args(["serve", "--help"]).output().unwrap();
     let page = String::from_utf8(page.stdout).unwrap();
-    for file in ["deploy/manifests/ephor.yaml", "deploy/manifests/ephor-alongside.yaml"] {
+    for name in ["ephor", "ephor-alongside", "ephor-own-group"] {
+        let file = &format!("deploy/manifests/{name}.yaml");
         let deployment = parsed(file).into_iter().find(|o| o.text_at(&["kind"]) == "Deployment").unwrap();
         let containers = deployment.at(&["spec", "template", "spec", "containers"]).unwrap();
         let args = containers.as_list().unwrap()[0].get("args").and_then(Value::as_list).unwrap().to_vec();

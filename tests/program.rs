@@ -35,6 +35,7 @@ mod mutate;
 mod native;
 mod notary;
 mod outputs;
+mod own_groups;
 #[path = "pictures/main.rs"]
 mod pictures;
 mod places;

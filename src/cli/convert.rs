@@ -1,14 +1,17 @@
 //! `ephor convert`: policies in another group.
 //!
 //! In: files with policies, or a cluster that stores them. Out: the same policies in our own groups, or in Kyverno's again. Of
-//! files only the group changes, so that comments and layout stay; semantics: `docs/guides/own-group.md`.
+//! files only the group changes, in lists too, so that comments and layout stay; semantics: `docs/guides/own-group.md`.
+
+use std::collections::BTreeMap;
 
 use clap::ValueHint;
 
 use ephor_cluster::{Choice, connect};
 use ephor_document::locate::locate;
+use ephor_document::split::split;
 use ephor_document::write::{Style, to_string};
-use ephor_document::{Document, Duplicates, parse_stream};
+use ephor_document::{Duplicates, LoadError, yaml};
 use ephor_kubernetes::groups::Names;
 use ephor_policies::kinds;
 use ephor_sources::files;
@@ -17,6 +20,9 @@ use ephor_value::place::PathPart;
 
 use super::migrate::cluster::{as_written, list, place};
 use super::{Error, Global, given};
+
+/// How deep lists of objects may be in each other.
+const MAX_LISTS: usize = 8;
 
 /// Converts policies to ephor.dev and policies.ephor.dev, or back
 ///
@@ -53,7 +59,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A file or the cluster cannot be read, or there is no policy.
+/// A file or the cluster cannot be read, there is no policy, or two would be one.
 pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     let names = if args.own_group { Names::Own } else { Names::Kyverno };
     let texts = match args.cluster {
@@ -65,46 +71,131 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
         return Err(Error::NoPolicyFound { arguments, causes: Vec::new() });
     }
     for text in texts {
-        super::print(&format!("---\n{}\n", text.trim_end()));
+        let separator = if text.starts_with("---") { "" } else { "---\n" };
+        super::print(&format!("{separator}{}\n", text.trim_end()));
     }
     Ok(0)
 }
 
 fn of_files(arguments: &[String], names: Names) -> Result<Vec<String>, Error> {
+    arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
     let loaded = files::policies(arguments);
     loaded.notices.iter().for_each(|notice| super::warn(&notice.to_string()));
-    let mut texts = Vec::new();
+    let (mut texts, mut all) = (Vec::new(), Vec::new());
     for source in &loaded.sources {
-        for document in parse_stream(&source.name, &source.text, Duplicates::Error)? {
-            let document = document?;
-            // A list is given item by item, all with its text: it is printed once.
-            if !document.value.is_null() && document.item.is_none_or(|item| item == 0) {
-                texts.push(converted(&document, names));
-            }
-        }
+        let Renamed { text, objects } = renamed(&source.name, &source.text, names)?;
+        texts.push(text);
+        all.extend(objects);
+    }
+    distinct(&all)?;
+    let count = all.iter().filter(|object| object.is_renamed).count();
+    match (count, all.len() - count) {
+        (_, 0) => {}
+        (0, _) => super::warn("nothing is converted: no document is in the other group"),
+        (_, others) => super::warn(&format!("{count} converted, {others} in another group as they are")),
     }
     Ok(texts)
 }
 
-/// The text of a document in the other group.
-fn converted(document: &Document, names: Names) -> String {
-    let of_text = || in_place(document, names);
-    match document.item {
-        None => of_text().unwrap_or_else(|| document.text.to_string()),
-        Some(_) => to_string(&names.of_object(&document.value), Style::Block),
-    }
+/// A file in the other group.
+pub(super) struct Renamed {
+    /// Its text.
+    pub(super) text: String,
+    /// Its objects, those of lists one by one.
+    pub(super) objects: Vec<Object>,
 }
 
-/// The text with another group where the document says its own; `None` = it stays as it is.
-fn in_place(document: &Document, names: Names) -> Option<String> {
-    let api_version = document.value.text_at(&["apiVersion"]);
-    let other = names.of_api_version(api_version)?;
-    let at = locate(&document.text, &[PathPart::Key("apiVersion".into())])?;
-    let mut lines: Vec<String> = document.text.split('\n').map(String::from).collect();
-    let line = lines.get_mut(at.line.checked_sub(1)?)?;
-    let from = line.find(api_version)?;
-    line.replace_range(from..from + api_version.len(), &other);
-    Some(lines.join("\n"))
+/// An object that is printed.
+pub(super) struct Object {
+    /// Group, kind, namespace and name.
+    key: [String; 4],
+    /// `file:line` of its document.
+    place: String,
+    /// Whether its group has changed.
+    pub(super) is_renamed: bool,
+}
+
+/// The text of a file with other groups where objects say their own: nothing else in it changes.
+///
+/// # Errors
+/// A document cannot be read, or says its group somewhere else, as with an alias.
+pub(super) fn renamed(source: &str, text: &str, names: Names) -> Result<Renamed, Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let refused = |line, problem| Error::from(LoadError { source: source.into(), line, problem });
+    let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
+    let (mut objects, mut edits) = (Vec::new(), Vec::new());
+    for part in split(text).map_err(|e| refused(e.line, e.into()))? {
+        let value = yaml::parse(part.text, Duplicates::Error).map_err(|e| refused(part.line, e.into()))?;
+        let mut found = Vec::new();
+        collect(&value, &mut Vec::new(), &mut found);
+        for (path, object) in found {
+            let (old, place) = (object.text_at(&["apiVersion"]), format!("{source}:{}", part.line));
+            let new = names.of_api_version(old);
+            if let Some(new) = &new {
+                let edit = locate(part.text, &path).and_then(|at| {
+                    let index = (part.line + at.line).checked_sub(2)?;
+                    let line = lines.get(index)?;
+                    let from = line.char_indices().nth(at.col.checked_sub(1)?)?.0;
+                    // Quotes may be before it, and nothing else.
+                    let quote = line.get(from..)?.find(old).filter(|skipped| *skipped <= 1)?;
+                    Some((index, from + quote, old.len(), new.clone()))
+                });
+                let refusal = || Error::GroupElsewhere { place: place.clone(), group: old.into() };
+                edits.push(edit.ok_or_else(refusal)?);
+            }
+            let group = new.as_deref().unwrap_or(old).split_once('/').map_or("", |(group, _)| group);
+            let at = |path: &[&str]| object.text_at(path).to_string();
+            let key =
+                [group.into(), at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"])];
+            objects.push(Object { key, place, is_renamed: new.is_some() });
+        }
+    }
+    // From the end, so that those before it in a line stay where they are.
+    edits.sort();
+    for (line, from, length, new) in edits.into_iter().rev() {
+        if let Some(line) = lines.get_mut(line) {
+            line.replace_range(from..from + length, &new);
+        }
+    }
+    Ok(Renamed { text: lines.join("\n"), objects })
+}
+
+/// The objects of a document, each with the path of its group.
+fn collect<'v>(value: &'v Value, path: &mut Vec<PathPart>, found: &mut Vec<(Vec<PathPart>, &'v Value)>) {
+    if path.len() > 2 * MAX_LISTS {
+        return;
+    }
+    if value.get("apiVersion").is_some() {
+        found.push(([&path[..], &[PathPart::Key("apiVersion".into())]].concat(), value));
+    }
+    let is_list = value.text_at(&["kind"]).ends_with("List");
+    let items = if is_list { value.get("items").and_then(Value::as_list) } else { value.as_list() };
+    let depth = path.len();
+    if is_list {
+        path.push(PathPart::Key("items".into()));
+    }
+    for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        path.push(PathPart::Index(index));
+        collect(item, path, found);
+        path.pop();
+    }
+    path.truncate(depth);
+}
+
+/// Two objects that were of two groups are not one now.
+fn distinct(objects: &[Object]) -> Result<(), Error> {
+    let mut known: BTreeMap<&[String; 4], &Object> = BTreeMap::new();
+    for object in objects.iter().filter(|object| !object.key[3].is_empty()) {
+        if let Some(first) = known.insert(&object.key, object)
+            && (first.is_renamed || object.is_renamed)
+        {
+            let [_, kind, namespace, name] = &object.key;
+            let name = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+            let (first, second) = (first.place.clone(), object.place.clone());
+            return Err(Error::OneObject { object: format!("{kind} {name}"), first, second });
+        }
+    }
+    Ok(())
 }
 
 fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, Error> {
@@ -131,22 +222,59 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str, names: Names) -> Vec<String> {
-        let documents = parse_stream("-", text, Duplicates::Error).unwrap();
-        documents.into_iter().map(|d| converted(&d.unwrap(), names)).collect()
+    fn of(text: &str, names: Names) -> String {
+        renamed("p.yaml", text, names).unwrap().text
     }
 
     #[test]
     fn only_the_group_of_a_document_changes() {
         let text = "# why\napiVersion: kyverno.io/v1   # ours\nkind: ClusterPolicy\nmetadata: {name: a, labels: {of: kyverno.io/v1}}\nspec:\n  rules:\n  - generate: {apiVersion: kyverno.io/v1, kind: Policy}\n";
-        let own = all(text, Names::Own).remove(0);
+        let own = of(text, Names::Own);
         assert_eq!(own, text.replacen("apiVersion: kyverno.io/v1 ", "apiVersion: ephor.dev/v1 ", 1));
-        assert_eq!(all(&own, Names::Kyverno), [text]);
+        assert_eq!(of(&own, Names::Kyverno), text);
+        assert_eq!(of(&own, Names::Own), own);
     }
 
     #[test]
     fn what_is_in_another_group_stays() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-        assert_eq!(all(text, Names::Own), [text]);
+        let converted = renamed("p.yaml", text, Names::Own).unwrap();
+        assert_eq!(converted.text, text);
+        assert!(!converted.objects[0].is_renamed);
+    }
+
+    #[test]
+    fn items_of_lists_change_in_each_layout() {
+        let json = r#"[{"kind": "Policy", "apiVersion": "kyverno.io/v1"}, {"apiVersion":"policies.kyverno.io/v1"}, {"apiVersion": "v1"}]"#;
+        for (text, count) in [
+            (
+                "apiVersion: v1\nkind: List\nitems:\n# first\n- apiVersion: 'kyverno.io/v1'\n  kind: Policy\n-\n  kind: PolicyException\n  apiVersion: kyverno.io/v2 # e\n",
+                2,
+            ),
+            (
+                "items: [{apiVersion: kyverno.io/v1}, {apiVersion: \"kyverno.io/v2\"}]\nkind: ClusterPolicyList\napiVersion: kyverno.io/v1\n",
+                3,
+            ),
+            (
+                "kind: List\napiVersion: v1\nitems:\n- kind: List\n  apiVersion: v1\n  items:\n  - {apiVersion: kyverno.io/v1, kind: ClusterPolicy}\n",
+                1,
+            ),
+            (json, 2),
+        ] {
+            let own = of(text, Names::Own);
+            assert_eq!(own, text.replace("kyverno.io/", "ephor.dev/"), "{text}");
+            assert_eq!(
+                renamed("p", text, Names::Own).unwrap().objects.iter().filter(|o| o.is_renamed).count(),
+                count
+            );
+            assert_eq!(of(&own, Names::Kyverno), text);
+        }
+    }
+
+    #[test]
+    fn a_group_that_an_alias_says_is_refused_with_its_place() {
+        let text = "a: 1\n---\nmetadata: {name: &v kyverno.io/v1}\nkind: Policy\napiVersion: *v\n";
+        let error = renamed("p.yaml", text, Names::Own).err().unwrap().to_string();
+        assert!(error.starts_with("p.yaml:3: ") && error.contains("`kyverno.io/v1`"), "{error}");
     }
 }

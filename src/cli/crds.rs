@@ -66,20 +66,20 @@ enum Output {
 /// A folder that cannot be written.
 pub fn run(args: &Args) -> Result<i32, Error> {
     let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
+    let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
+    let all: Vec<Value> = match args.own_group {
+        true => own_definitions(),
+        false => definitions().into_iter().filter(chosen).collect(),
+    };
     if let Some(directory) = given(&args.json_schema) {
         let mut files = Outputs::default();
-        for (file, schema) in json_schemas(is_chosen) {
+        for (file, schema) in json_schemas(&all) {
             let text = serde_json::to_string_pretty(&to_serde(&schema))? + "\n";
             files.add(&Path::new(directory).join(&file), &file, text)?;
         }
         files.write()?;
         return Ok(0);
     }
-    let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
-    let all: Vec<Value> = match args.own_group {
-        true => own_definitions(),
-        false => definitions().into_iter().filter(chosen).collect(),
-    };
     if let Some(directory) = given(&args.directory) {
         let mut files = Outputs::default();
         for object in &all {

@@ -277,6 +277,28 @@ pub enum Error {
         /// What is wrong with them.
         causes: Vec<String>,
     },
+    /// An object does not say its group where it can be replaced.
+    #[error(
+        "{place}: the group `{group}` is not written out at `apiVersion`: write it there instead of an alias"
+    )]
+    GroupElsewhere {
+        /// `file:line` of the document.
+        place: String,
+        /// What it says.
+        group: String,
+    },
+    /// Two objects of two groups would be one.
+    #[error(
+        "{second}: {object} would be there twice, as it is in {first} already: convert one of them, or delete it"
+    )]
+    OneObject {
+        /// Kind and name.
+        object: String,
+        /// `file:line` of the first.
+        first: String,
+        /// That of the second.
+        second: String,
+    },
     /// No policy can have an equivalent of Kubernetes.
     #[error("no policy of kind ClusterPolicy, ValidatingPolicy or MutatingPolicy found")]
     NoCandidate,

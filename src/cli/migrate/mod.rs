@@ -8,6 +8,7 @@ mod carried;
 pub mod cluster;
 mod html;
 mod out;
+mod own;
 mod rows;
 mod stored;
 mod text;
@@ -154,6 +155,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
         definitions = read.definitions;
         arguments.push(cluster::ROOT.into());
     }
+    let own = own::as_kyverno(&mut sources);
     let options = options(args, &sources, definitions);
     let limits = Limits {
         time: Some(args.time_limit),
@@ -165,6 +167,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     if args.shadow {
         ephor_migrate::shadows(&mut migrated);
     }
+    own::as_own(&mut migrated, &own)?;
     if !migrated.iter().any(File::has_policies) {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }

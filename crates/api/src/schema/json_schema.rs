@@ -5,7 +5,6 @@
 //! misspelt field is an error. Names of files are those that kubeconform's templates and the catalogues of other kinds use:
 //! `GROUP/KIND_VERSION.json`, in lower case.
 
-use super::definitions::definitions;
 use super::meta::META;
 use super::openapi;
 use super::shape::Kind;
@@ -16,16 +15,13 @@ pub const ALL: &str = "all.json";
 
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// The schemas with the names of their files, those of some groups or of all.
-pub fn json_schemas(is_chosen: impl Fn(&str) -> bool) -> Vec<(String, Value)> {
+/// The schemas of definitions with the names of their files, and one that selects among them.
+pub fn json_schemas(definitions: &[Value]) -> Vec<(String, Value)> {
     let mut schemas = Vec::new();
     let mut choices = Vec::new();
-    for definition in definitions() {
+    for definition in definitions {
         let (group, kind) =
             (definition.text_at(&["spec", "group"]), definition.text_at(&["spec", "names", "kind"]));
-        if !is_chosen(group) {
-            continue;
-        }
         for version in definition.at(&["spec", "versions"]).and_then(Value::as_list).unwrap_or_default() {
             let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else { continue };
             let name = version.text_at(&["name"]);

@@ -23,6 +23,15 @@ const TRIES: u32 = 3;
 /// See [`TRIES`].
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// What is said of a controller with the account of a user.
+const OWN_REQUESTS: &str = "the server has the account of a user, whose own requests trigger no rules that generate or change \
+                            objects (skipBackgroundRequests): start it with an account of its own";
+
+/// Whether an account is none that programs alone have. Rules leave out what a controller itself does.
+fn is_of_a_person(name: &str) -> bool {
+    !name.starts_with("system:serviceaccount:")
+}
+
 /// Takes the work of requests.
 pub struct WorkIntake {
     cluster: Arc<Cluster>,
@@ -59,6 +68,11 @@ impl WorkIntake {
                 Ok(name) => own.push(name),
                 Err(error) => tracing::warn!(error = %error, "the account of a controller is not known"),
             }
+        }
+        own.sort();
+        own.dedup();
+        for user in own.iter().filter(|name| is_of_a_person(name)) {
+            tracing::warn!(user, "{OWN_REQUESTS}");
         }
         WorkIntake { cluster, namespace, background, own, others: None }
     }
@@ -176,5 +190,16 @@ impl WorkIntake {
         add(&old, false);
         let work = |(policy, rules)| Work { kind: WorkKind::Generate, policy, rules, required: false };
         Ok(found.into_iter().map(work).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_a_person;
+
+    #[test]
+    fn a_service_account_is_of_no_person_and_the_name_of_a_certificate_is() {
+        assert!(!is_of_a_person("system:serviceaccount:ephor:ephor"));
+        assert!(is_of_a_person("kubernetes-admin") && is_of_a_person("system:admin"));
     }
 }

@@ -70,18 +70,20 @@ kubernetes-api: needed
 {{- if eq .Values.tls.source "secret" }}
 {{- fail "mode files needs tls.source existing or cert-manager: no server leads and renews a certificate" }}
 {{- end }}
-{{- if .Values.kinds }}
-{{- fail "mode files reads no kinds of policies from the cluster: leave kinds empty" }}
+{{- if or .Values.kinds .Values.ownGroup }}
+{{- fail "mode files reads no kinds of policies from the cluster: leave kinds and ownGroup unset" }}
 {{- end }}
 {{- else if or .Values.policies .Values.policiesConfigMap }}
 {{- fail "policies and policiesConfigMap are for mode files: in the other modes policies are objects of the cluster" }}
 {{- end }}
 {{- end }}
 
-{{/* Kinds of policies that are read from the cluster, separated by commas. */}}
+{{/* Kinds of policies that are read from the cluster, separated by commas. Those of our own groups have no other reader. */}}
 {{- define "ephor.kinds" -}}
 {{- if .Values.kinds -}}
 {{ join "," .Values.kinds }}
+{{- else if and .Values.ownGroup (ne .Values.mode "files") -}}
+all
 {{- else -}}
 {{ get (dict "replace" "all" "alongside" "legacy" "files" "") .Values.mode }}
 {{- end }}
