@@ -55,7 +55,7 @@ fn items_of_lists_are_converted_with_their_comments() {
 fn two_policies_that_would_be_one_are_refused_before_anything_is_printed() {
     let files = Files::new(&[("p.yaml", RULE), ("own.yaml", &own(RULE)), ("here.yaml", HERE)]);
     let ran = files.run(&["convert", "--own-group", "here.yaml", "p.yaml", "own.yaml"]);
-    assert_eq!((ran.code, &*ran.out), (Some(2), ""));
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
     assert!(
         ran.err.contains("own.yaml:1: ClusterPolicy need-team") && ran.err.contains("p.yaml:1"),
         "{}",
@@ -77,10 +77,10 @@ fn a_misspelt_path_converts_nothing() {
 #[test]
 fn commands_say_of_our_own_groups_what_they_say_of_kyvernos() {
     let files = Files::new(&[
-        ("k/p.yaml", &all()),
-        ("k/e.yaml", EXCEPTION),
-        ("o/p.yaml", &own(&all())),
-        ("o/e.yaml", &own(EXCEPTION)),
+        ("in-k/p.yaml", &all()),
+        ("in-k/e.yaml", EXCEPTION),
+        ("in-o/p.yaml", &own(&all())),
+        ("in-o/e.yaml", &own(EXCEPTION)),
         ("r.yaml", RESOURCES),
     ]);
     for command in [
@@ -91,8 +91,7 @@ fn commands_say_of_our_own_groups_what_they_say_of_kyvernos() {
         &["explain", "P/p.yaml"],
         &["explain", "P/p.yaml", "-r", "r.yaml"],
         &["webhook-config", "P/p.yaml", "--url", "https://localhost"],
-        &["admission", "P/p.yaml"],
-        &["diff", "k/p.yaml", "P/p.yaml"],
+        &["diff", "in-k/p.yaml", "P/p.yaml"],
     ] {
         let of = |folder: &str| {
             let args: Vec<String> = command.iter().map(|a| a.replace("P/", &format!("{folder}/"))).collect();
@@ -100,10 +99,10 @@ fn commands_say_of_our_own_groups_what_they_say_of_kyvernos() {
             // Nothing of our own groups is deprecated.
             let lines = ran.out.lines().filter(|line| !line.starts_with("Warning: "));
             let out: Vec<String> =
-                lines.map(|line| line.replace(&format!("{folder}/"), "P/").replace("k/", "P/")).collect();
+                lines.map(|line| line.replace(&format!("{folder}/"), "P/").replace("in-k/", "P/")).collect();
             (ran.code, out)
         };
-        let (kyverno, own) = (of("k"), of("o"));
+        let (kyverno, own) = (of("in-k"), of("in-o"));
         assert!(!kyverno.1.is_empty(), "{command:?}");
         assert_eq!(kyverno, own, "{command:?}");
     }

@@ -135,7 +135,7 @@ AGGREGATED = "rbac.ephor.dev/aggregate-to-ephor"
 
 
 def account(cluster):
-    """The account of the manifest and its rights. No controller sums up roles here: each that is part of another is bound."""
+    """The account of the manifest and its rights. No controller aggregates roles here: each that is part of another is bound."""
     assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "ephor"}}).code in (201, 409)
     manifest = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/manifests/ephor-own-group.yaml")
     with open(manifest, encoding="utf-8") as f:

@@ -28,7 +28,7 @@ pub fn as_kyverno(sources: &mut [SourceText]) -> BTreeSet<String> {
             ));
             continue;
         }
-        source.text = found.text.into();
+        source.text = found.text;
         own.insert(source.name.to_string());
     }
     own

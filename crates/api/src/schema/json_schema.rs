@@ -101,6 +101,7 @@ fn closed(schema: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::definitions::definitions;
     use super::*;
 
     /// Each object of a schema, with whether it is closed and whether the definition keeps unknown fields there.
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_version_of_every_kind_has_a_schema_that_is_closed_where_an_api_server_drops_fields() {
-        let schemas = json_schemas(|_| true);
+        let schemas = json_schemas(&definitions());
         let (mut versions, mut seen) = (0, Vec::new());
         for definition in definitions() {
             let group = definition.text_at(&["spec", "group"]);
@@ -161,7 +162,9 @@ mod tests {
             }
             value.as_list().unwrap_or_default().iter().for_each(check);
         }
-        json_schemas(|_| true).iter().for_each(|(_, schema)| check(schema));
-        assert_eq!(json_schemas(|group| group == "openreports.io").len(), 3);
+        json_schemas(&definitions()).iter().for_each(|(_, schema)| check(schema));
+        let mut reports = definitions();
+        reports.retain(|definition| definition.text_at(&["spec", "group"]) == "openreports.io");
+        assert_eq!(json_schemas(&reports).len(), 3);
     }
 }
