@@ -148,3 +148,30 @@ spec:
     let line = "ephor_policy_pitfalls_total{pitfall=\"types_of_variants\",policy=\"add-label\"";
     assert!(metrics.contains(line), "{metrics}");
 }
+
+#[test]
+fn a_text_that_is_no_version_is_logged_once_and_counted() {
+    let policy = r#"apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: versions}
+spec:
+  rules:
+  - name: old
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: old, deny: {conditions: {all: [{key: "{{ semver_compare(request.object.metadata.labels.version, '<2.0.0') }}", operator: Equals, value: true}]}}}
+"#;
+    let (_dir, server) = serving(policy);
+    let of = |name: &str, version: &str| {
+        let mut sent = review(name, "nginx:1");
+        sent["request"]["object"]["metadata"]["labels"] = json!({"version": version});
+        post(&server, "/validate", &sent)
+    };
+    of("a", "3.2.1");
+    assert!(lines(&server, "no_version").is_empty());
+    of("b", "v3.2.1");
+    of("c", "3.2");
+    counted(&server, "", "", "no_version", 2);
+    let said = lines(&server, "no_version");
+    assert_eq!(said.len(), 1);
+    assert!(said[0]["text"].as_str().unwrap().contains("`v3.2.1` is no version"), "{said:?}");
+}

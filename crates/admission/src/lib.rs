@@ -12,7 +12,7 @@ use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
 use ephor_patch as patch;
-use ephor_policies::{load, policy_set};
+use ephor_policies::{load, pitfalls, policy_set};
 use ephor_sources as sources;
 use ephor_value as value;
 

@@ -4,6 +4,7 @@
 //! `semver_compare` takes what is no version for 0.0.0 (Kyverno 1.19.1).
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// More lines are not stored.
@@ -11,19 +12,29 @@ const MOST: usize = 50;
 
 /// The lines of a run.
 #[derive(Debug, Default)]
-pub struct Remarks(Mutex<BTreeSet<String>>);
+pub struct Remarks {
+    lines: Mutex<BTreeSet<String>>,
+    is_any: AtomicBool,
+}
 
 impl Remarks {
     /// Adds a line, unless there are enough.
     pub(crate) fn add(&self, line: String) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < MOST {
-            all.insert(line);
+        let mut all = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_any.store(true, Ordering::Relaxed);
+        all.insert(line);
+        // The first ones in their order, whichever thread came first.
+        if all.len() > MOST {
+            all.pop_last();
         }
     }
 
     /// Takes the lines.
     pub fn take(&self) -> BTreeSet<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        // Nothing is locked where there is nothing, which is nearly always.
+        if !self.is_any.swap(false, Ordering::Relaxed) {
+            return BTreeSet::new();
+        }
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

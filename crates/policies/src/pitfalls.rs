@@ -42,6 +42,8 @@ pub enum PitfallKind {
     MissingData,
     /// An admission policy of Kubernetes has results about a kind that its own constraints do not select.
     ConstraintsOfBindings,
+    /// A function takes a text for a version that is none.
+    NoVersion,
 }
 
 impl PitfallKind {
@@ -55,6 +57,7 @@ impl PitfallKind {
             PitfallKind::ForeignNamespace => "foreign_namespace",
             PitfallKind::MissingData => "missing_data",
             PitfallKind::ConstraintsOfBindings => "constraints_of_bindings",
+            PitfallKind::NoVersion => "no_version",
         }
     }
 }
@@ -76,6 +79,17 @@ impl Pitfall {
     fn new(kind: PitfallKind, policy: &Policy, rule: &str, text: String) -> Pitfall {
         Pitfall { kind, policy: policy.key(), rule: rule.into(), text }
     }
+}
+
+/// What functions said while they were evaluated; of which policies is not known.
+pub fn of_remarks(remarks: &Remarks) -> Vec<Pitfall> {
+    let of = |text: String| Pitfall {
+        kind: PitfallKind::NoVersion,
+        policy: String::new(),
+        rule: String::new(),
+        text,
+    };
+    remarks.take().into_iter().map(of).collect()
 }
 
 impl std::fmt::Display for Pitfall {

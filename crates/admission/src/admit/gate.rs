@@ -14,6 +14,7 @@ use crate::ir::facts::Stage;
 use crate::ir::{Matcher, Policy, Rule};
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
+use crate::pitfalls::Remarks;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Requester, Settings};
 
@@ -166,6 +167,12 @@ impl Gate {
     /// The same gate with a result cache of at most so many bytes, roughly; 0 = none.
     pub fn with_result_cache(mut self, bytes: u64) -> Gate {
         self.engine = self.engine.with_result_cache(bytes);
+        self
+    }
+
+    /// The same gate with a place where functions say what they take for something else.
+    pub fn with_remarks(mut self, remarks: Arc<Remarks>) -> Gate {
+        self.engine = self.engine.with_remarks(remarks);
         self
     }
 

@@ -206,6 +206,7 @@ impl Review {
         if route.phase == Phase::Mutate {
             state.metrics.pitfalls.decided(&decision);
         }
+        state.metrics.pitfalls.remarked(&snapshot.remarks);
         if let Some(audit) = &state.audit {
             let line = audit::line(&now(), path, incoming, &decision, took * 1e3);
             note(state, audit, &audit.add_object(line, incoming));

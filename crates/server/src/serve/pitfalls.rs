@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use prometheus::IntCounterVec;
 
 use crate::admit::Decision;
-use crate::pitfalls::{Pitfall, PitfallKind, of_changes};
+use crate::pitfalls::{Pitfall, PitfallKind, Remarks, of_changes, of_remarks};
 
 use super::catalog::Catalog;
 use super::families::OTHER;
@@ -29,7 +29,7 @@ impl Pitfalls {
     pub(super) fn new(all: &Catalog) -> Result<Pitfalls, prometheus::Error> {
         let counters = all.counters(
             "ephor_policy_pitfalls_total",
-            "Reviews that show behaviour of Kyverno which users of a policy do not expect: `removed_items`, `ineffective_patch`, `types_of_variants`; for `uncovered_variants` loads of policies.",
+            "Reviews that show behaviour of Kyverno which users of a policy do not expect: `removed_items`, `ineffective_patch`, `types_of_variants`, `no_version` (of no policy by name); for `uncovered_variants` loads of policies.",
             &["policy", "rule", "pitfall"],
         )?;
         Ok(Pitfalls { counters, logged: Mutex::default() })
@@ -46,6 +46,11 @@ impl Pitfalls {
         of_changes(decision.outcomes.policies(), &prepared.request.object)
             .iter()
             .for_each(|one| self.note(one));
+    }
+
+    /// Notes what functions said.
+    pub fn remarked(&self, remarks: &Remarks) {
+        of_remarks(remarks).iter().for_each(|one| self.note(one));
     }
 
     /// Counts a pitfall, and logs the first of its policy and rule.

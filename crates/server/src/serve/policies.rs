@@ -21,7 +21,7 @@ use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
-use crate::pitfalls::{self, Pitfall};
+use crate::pitfalls::{self, Pitfall, Remarks};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
@@ -46,6 +46,8 @@ pub struct Snapshot {
     pub notices: Vec<String>,
     /// What users of the policies do not expect, as far as no review is needed to know it.
     pub pitfalls: Vec<Pitfall>,
+    /// What functions say while reviews are evaluated.
+    pub remarks: Arc<Remarks>,
     /// When files have to be read again, even if nothing changes.
     pub again: Option<Duration>,
     /// How often policies were read before.
@@ -227,8 +229,10 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let cleanups = all.cleanups.clone();
     let waits_on_network =
         all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
+    let remarks = Arc::new(Remarks::default());
     let mut gate = Gate::new(all, cluster, &lost)
         .with_result_cache(around.result_cache)
+        .with_remarks(remarks.clone())
         .with_required(places.required)
         .without(gone);
     let link = around.link.as_ref();
@@ -253,6 +257,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         problems,
         notices,
         pitfalls,
+        remarks,
         again,
         generation,
         complete,
