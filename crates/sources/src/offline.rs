@@ -65,8 +65,11 @@ enum PathCause {
     NoPath,
     #[error("there is no data of {0}: give it with --data, or --cluster")]
     NoData(Box<str>),
-    #[error("failed to get resource {version}/{kind}/{name}: {resource} \"{name}\" not found")]
+    /// `resource` ends with a blank, unless it is empty.
+    #[error("failed to get resource {version}/{kind}/{name}: {resource}\"{name}\" not found")]
     Missing { version: Box<str>, kind: Box<str>, name: Box<str>, resource: Box<str> },
+    #[error("failed to parse path: {0}")]
+    Unreadable(Box<str>),
 }
 
 /// Why a global entry has no value.
@@ -85,7 +88,10 @@ pub enum ProjectionError {
 }
 
 fn parse_path(path: &str) -> Option<ApiPath<'_>> {
-    let path = path.split('?').next().unwrap_or_default();
+    parse_steps(path.split('?').next().unwrap_or_default())
+}
+
+fn parse_steps(path: &str) -> Option<ApiPath<'_>> {
     let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match &steps[..] {
         ["api", version, rest @ ..] => ("", *version, rest),
@@ -103,6 +109,14 @@ fn parse_path(path: &str) -> Option<ApiPath<'_>> {
     }
 }
 
+/// A path as Kyverno's command line reads it: one that ends with the name of a namespace is none, and a question mark behind a name is a part of it.
+fn offline_path(path: &str) -> Option<ApiPath<'_>> {
+    let whole = parse_steps(path).filter(|whole| !whole.resource.contains('?'));
+    let wanted = whole.or_else(|| parse_path(path))?;
+    let is_namespace = wanted.namespace.is_none() && wanted.resource == "namespaces" && wanted.name.is_some();
+    (!is_namespace).then_some(wanted)
+}
+
 /// Whether a resource name is the plural of a kind: the one that clusters use, or one of those that Kyverno's command line tries.
 fn is_plural(kind: &str, name: &str) -> bool {
     let lower = kind.to_lowercase();
@@ -110,49 +124,28 @@ fn is_plural(kind: &str, name: &str) -> bool {
     plural(kind) == name || is_longer("s") || is_longer("es")
 }
 
-/// The kind that a resource name stands for.
-fn kind_of(resource: &str) -> String {
-    const KINDS: [&str; 29] = [
-        "ConfigMap",
-        "ControllerRevision",
-        "CronJob",
-        "CustomResourceDefinition",
-        "DaemonSet",
-        "Deployment",
-        "EndpointSlice",
-        "Endpoints",
-        "HorizontalPodAutoscaler",
-        "IngressClass",
-        "Ingress",
-        "LimitRange",
-        "NetworkPolicy",
-        "PersistentVolumeClaim",
-        "PersistentVolume",
-        "PodDisruptionBudget",
-        "PodTemplate",
-        "PriorityClass",
-        "ReplicaSet",
-        "ReplicationController",
-        "ResourceQuota",
-        "RoleBinding",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "RuntimeClass",
-        "ServiceAccount",
-        "StatefulSet",
-        "StorageClass",
-        "VolumeAttachment",
-    ];
-    if let Some(kind) = KINDS.iter().find(|k| plural(k) == resource) {
-        return (*kind).to_string();
-    }
-    let singular = match resource.strip_suffix("ies") {
-        Some(stem) => format!("{stem}y"),
-        None => resource.strip_suffix('s').unwrap_or(resource).to_string(),
+/// The kind that Kyverno's command line makes of the name of a resource of which it has no object: `nodes` is of kind `Nod`.
+fn guessed_kind(resource: &str) -> String {
+    let singular = match (resource.strip_suffix("ies"), resource.strip_suffix("es")) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, Some(stem)) => stem.to_string(),
+        (None, None) => resource.strip_suffix('s').unwrap_or(resource).to_string(),
     };
     let mut chars = singular.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
+
+/// The resources that Kyverno's command line names also where it has no object of them, with their groups.
+const NAMED: [(&str, &str); 8] = [
+    ("apps", "daemonsets"),
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("", "configmaps"),
+    ("", "endpoints"),
+    ("", "resourcequotas"),
+    ("", "secrets"),
+    ("", "serviceaccounts"),
+];
 
 impl Offline {
     /// The objects of a resource, whatever their namespaces and names.
@@ -187,25 +180,30 @@ impl Offline {
     }
 
     fn found(&self, path: &str) -> Result<Value, PathCause> {
-        let wanted = parse_path(path).ok_or(PathCause::NoPath)?;
+        let wanted = match self.strict {
+            true => parse_path(path).ok_or(PathCause::NoPath)?,
+            false => offline_path(path)
+                .ok_or_else(|| PathCause::Unreadable(path.strip_prefix('/').unwrap_or(path).into()))?,
+        };
         if self.lacks(&wanted) {
             return Err(PathCause::NoData(wanted.resource.into()));
         }
         let mut found = self.matching(&wanted);
         if let Some(name) = wanted.name {
             let missing = || {
-                let resource = match wanted.group {
-                    "" => wanted.resource.to_string(),
-                    group => format!("{}.{group}", wanted.resource),
+                let (group, version) = (wanted.group, wanted.version);
+                let known =
+                    self.of_resource(&wanted).next().map(|object| object.text_at(&["kind"]).to_string());
+                let is_named = known.is_some() || NAMED.contains(&(group, wanted.resource));
+                let resource = match group {
+                    _ if !is_named => String::new(),
+                    "" => format!("{} ", wanted.resource),
+                    group => format!("{}.{group} ", wanted.resource),
                 };
-                let version = match wanted.group {
-                    "" => wanted.version.to_string(),
-                    group => format!("{group}/{}", wanted.version),
-                };
-                let kind = kind_of(wanted.resource).into();
+                let version = if group.is_empty() { version.into() } else { format!("{group}/{version}") };
                 PathCause::Missing {
                     version: version.into(),
-                    kind,
+                    kind: known.unwrap_or_else(|| guessed_kind(wanted.resource)).into(),
                     name: name.into(),
                     resource: resource.into(),
                 }
@@ -310,4 +308,75 @@ pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, 
     let context = crate::functions::Context::default();
     let env = crate::engine::eval::Env::new(&data, &context);
     Ok(crate::engine::eval::eval(expr, env)?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// What Kyverno's command line says of paths to objects that are not there.
+    const RECORDED: &str = include_str!("api-paths.txt");
+
+    fn of(path: &str, objects: &[&str]) -> Result<Value, String> {
+        let objects = objects.iter().map(|text| crate::document::yaml_value(text).unwrap()).collect();
+        let found = Offline { objects, ..Offline::default() }.answer(path);
+        found.map_err(|error| {
+            let text = error.to_string();
+            text.strip_prefix(&format!("failed to GET resource with raw url: {path}: ")).unwrap().to_string()
+        })
+    }
+
+    #[test]
+    fn objects_that_are_not_there_are_named_as_the_reference_names_them() {
+        let (mut wrong, mut count) = (Vec::new(), 0);
+        for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+            let [what, case, text] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+            let [version, kind, plural] = what.split(' ').collect::<Vec<_>>().try_into().unwrap();
+            let root = if version.contains('/') { "apis" } else { "api" };
+            let other = format!("{{apiVersion: {version}, kind: {kind}, metadata: {{name: other}}}}");
+            let objects: &[&str] = if case == "one" { &[&other] } else { &[] };
+            count += 1;
+            let said = of(&format!("/{root}/{version}/{plural}/x"), objects).unwrap_err();
+            // Where an object is makes no difference to the text.
+            let in_namespace =
+                of(&format!("/{root}/{version}/namespaces/shop/{plural}/x"), objects).unwrap_err();
+            if said != text || (plural != "namespaces" && in_namespace != text) {
+                wrong.push(format!("{line}\n  {said}"));
+            }
+        }
+        assert!(count > 130 && wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn a_path_that_ends_with_the_name_of_a_namespace_cannot_be_read_and_other_paths_neither() {
+        let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}";
+        for path in [
+            "/api/v1/namespaces/shop",
+            "/api/v1/namespaces/shop/",
+            "/apis/apps/v1/namespaces/shop",
+            "/api/v1/namespaces/shop?x=y",
+            "/api/v1",
+            "/version",
+            "/",
+        ] {
+            let text = format!("failed to parse path: {}", path.strip_prefix('/').unwrap());
+            assert_eq!(of(path, &[namespace]), Err(text), "{path}");
+        }
+        assert!(of("/api/v1/namespaces", &[namespace]).is_ok());
+        // A server that was given the objects of a cluster answers as a cluster.
+        let objects = vec![crate::document::yaml_value(namespace).unwrap()];
+        let server = Offline { objects, strict: true, ..Offline::default() };
+        assert!(server.answer("/api/v1/namespaces/shop").is_ok());
+    }
+
+    #[test]
+    fn a_question_mark_behind_a_name_is_a_part_of_it_and_behind_a_list_it_is_not() {
+        let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}";
+        let said = of("/api/v1/namespaces/shop/configmaps/c?x=y", &[map]).unwrap_err();
+        assert_eq!(said, "failed to get resource v1/ConfigMap/c?x=y: configmaps \"c?x=y\" not found");
+        let list = of("/api/v1/namespaces/shop/configmaps?limit=5", &[map]).unwrap();
+        assert_eq!(list.get("items").and_then(Value::as_list).map_or(0, <[Value]>::len), 1);
+    }
 }
