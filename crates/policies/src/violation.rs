@@ -422,13 +422,13 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_on_what_is_computed_of_an_element_names_the_element() {
+    fn a_condition_on_what_is_computed_of_an_element_names_the_part_that_was_read() {
         let policy = classic(
             "{message: m, foreach: [{list: \"request.object.spec.containers[?image]\", deny: {conditions: {any: [{key: \"{{ length(element.image) }}\", operator: GreaterThan, value: 5}]}}}]}",
         );
         assert_eq!(
             found(&policy),
-            ["r: spec.containers[1] (spec.rules[0].validate.foreach[0].deny.conditions.any[0])"]
+            ["r: spec.containers[1].image (spec.rules[0].validate.foreach[0].deny.conditions.any[0])"]
         );
     }
 
@@ -441,7 +441,7 @@ mod tests {
             "validate:",
             "preconditions: {all: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}\n    validate:",
         );
-        assert_eq!(found(&policy), ["r:  (spec.rules[0].validate.deny.conditions.any[0])"]);
+        assert_eq!(found(&policy), ["r: spec.containers (spec.rules[0].validate.deny.conditions.any[0])"]);
     }
 
     #[test]

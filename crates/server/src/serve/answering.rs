@@ -257,6 +257,7 @@ impl Review {
             let outcomes = snapshot.gate.audit(&route, &prepared, &Deadline::at(began + LATER));
             snapshot.pace.note_audit(began.elapsed());
             of.metrics.results(&incoming, &prepared.request.target, &outcomes);
+            of.metrics.pitfalls.remarked(&snapshot.remarks);
             if let Some(reporter) = &of.reporter {
                 reporter.offer(&incoming, &snapshot, &outcomes, false);
             }
