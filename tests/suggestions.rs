@@ -159,9 +159,9 @@ fn marks(explained: &str, report: &Value) -> bool {
     )
 }
 
-/// Each third sample; `EPHOR_SUGGESTIONS_STEP=1` takes all, which is some minutes of work.
+/// Each eighth sample; `EPHOR_SUGGESTIONS_STEP=1` takes all, which is some minutes of work.
 fn some(all: Vec<Sample>) -> Vec<Sample> {
-    let step = std::env::var("EPHOR_SUGGESTIONS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(3);
+    let step = std::env::var("EPHOR_SUGGESTIONS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(8);
     all.into_iter().step_by(step).collect()
 }
 
@@ -199,7 +199,7 @@ fn commands_that_explain_a_violation_say_what_the_run_said() {
         }
     }
     eprintln!("{run} commands of `why:`, {same} say the same, {marked} with the same line of the object");
-    assert!(run > 100 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(run > 60 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// What a line about a verdict of `diff` says, as the status that `apply` prints.
@@ -275,5 +275,5 @@ fn commands_that_reproduce_a_difference_show_the_verdicts_of_both_sides() {
         }
     }
     eprintln!("{run} commands of `reproduce:`, {same} say the same");
-    assert!(run > 60 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(run > 20 && wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
 }
