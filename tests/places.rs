@@ -782,7 +782,7 @@ fn marks_are_at_what_the_messages_are_about_in_the_public_suites() {
     let mut samples = tests_of(&shared.join("kyverno-policies"));
     samples.extend(tests_of(&shared.join("kyverno-cli")));
     // All of them take minutes.
-    let step = std::env::var("EPHOR_PLACES_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(8);
+    let step = std::env::var("EPHOR_PLACES_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(5);
     // Images of registries cannot be read.
     samples.retain(|sample| !sample.name.contains("/registry/"));
     let samples: Vec<Sample> = samples.into_iter().step_by(step).collect();
