@@ -315,7 +315,7 @@ def context(cluster, checks):
     checks.allowed("a policy that reads it", cluster.call("POST", OURS, READING))
     cluster.until("it is ready", lambda: ready(cluster, OURS + "/reads"))
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "shop"}, "spec": {"ports": [{"port": 80}]}}
-    cluster.until("the entry counts", lambda: "ConfigMap in lab" in cluster.create(service, dry_run=True).message)
+    cluster.until("the entry counts", lambda: "ConfigMap in lab" in cluster.create(service, dry_run=True).message, 90)
     assert cluster.create(config_map("one", "lab")).ok
     cluster.until("a change of what it reads counts", lambda: cluster.create(service, dry_run=True).ok)
 
