@@ -481,3 +481,14 @@ fn an_admission_policy_with_a_binding_says_where_it_gives_results_that_no_cluste
     assert!(!said("bound.yaml", "service.yaml").contains("gives results about"));
     assert!(!said("alone.yaml", "pod.yaml").contains("gives results about"));
 }
+
+#[test]
+fn a_path_to_a_namespace_is_an_error_that_says_what_a_cluster_does() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: owners}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    context: [{name: own, apiCall: {urlPath: /api/v1/namespaces/shop}}]\n    validate: {message: m, deny: {conditions: {all: [{key: '{{ own.metadata.name }}', operator: Equals, value: x}]}}}\n";
+    let objects = format!("{CONFIG_MAP}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n");
+    let files = Files::new(&[("p.yaml", policy), ("r.yaml", &objects)]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
+    assert!(ran.out.contains("pass: 0, fail: 0, warn: 0, error: 1"), "{}", ran.out);
+    assert!(ran.err.contains("policy owners: the command line reads no `apiCall` path"), "{}", ran.err);
+    assert!(ran.err.contains("a cluster answers it"), "{}", ran.err);
+}

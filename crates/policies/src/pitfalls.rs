@@ -240,6 +240,11 @@ pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<
 
 /// What a policy in CEL could not read on the command line, where a rule ends with a missing key, and which flag gives it.
 pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
+    if result.status == Status::Error && result.message.contains(": failed to parse path: ") {
+        let help = "the command line reads no `apiCall` path that ends with the name of a namespace; a cluster answers it";
+        let text = format!("policy {}: {help}", policy.key());
+        return Some(Pitfall::new(PitfallKind::MissingData, policy, &result.rule, text));
+    }
     if result.status != Status::Error || !result.message.contains("no such key") {
         return None;
     }
