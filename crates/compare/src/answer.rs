@@ -24,6 +24,20 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The answer where no difference was found: why that is no proof, and what a proof is relative to.
+    pub fn without_difference(reasons: Vec<String>, relative_to: Vec<String>) -> Answer {
+        match (reasons.is_empty(), relative_to.is_empty()) {
+            (true, true) => Answer::Proved,
+            (true, false) => Answer::ProvedRelative(relative_to),
+            (false, _) => Answer::Tested(reasons),
+        }
+    }
+
+    /// Whether it is a proof.
+    pub fn is_proved(&self) -> bool {
+        matches!(self, Answer::Proved | Answer::ProvedRelative(_))
+    }
+
     /// The word for it.
     pub fn name(&self) -> &'static str {
         match self {

@@ -184,11 +184,7 @@ impl Claim {
         }
         let answer = match found.answer {
             Answer::Differs if differences.is_empty() => {
-                match (found.reasons.is_empty(), found.relative_to.is_empty()) {
-                    (true, true) => Answer::Proved,
-                    (true, false) => Answer::ProvedRelative(found.relative_to),
-                    (false, _) => Answer::Tested(found.reasons),
-                }
+                Answer::without_difference(found.reasons, found.relative_to)
             }
             other => other,
         };
@@ -231,7 +227,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
         let is_nothing = |one: &Judgement| one.generated.is_empty() || one.verdict == Verdict::Fail;
         // Deletions that trigger something do so once the object is gone.
         let is_later = |one: &Difference| {
-            one.environment.operation == "DELETE"
+            one.environment.operation == DELETE
                 && one.old.verdict == Verdict::Pass
                 && one.old.generated.is_empty()
         };
@@ -251,7 +247,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     claim.apart.extend(causes);
     if leaves.is_some() {
         let found = compare(before, after, Options { kinds: Chosen::Only(LEFT_KIND), ..options });
-        claim.apart.extend(leaves.filter(|_| !is_equal(&found.answer)));
+        claim.apart.extend(leaves.filter(|_| !found.answer.is_proved()));
     }
     claim
 }
@@ -273,11 +269,6 @@ pub fn but_for(names: &[&str]) -> String {
         [one] => format!(" but for {one}"),
         [first @ .., last] => format!(" but for {} and {last}", first.join(", ")),
     }
-}
-
-/// Whether an answer is that both mean the same.
-fn is_equal(answer: &Answer) -> bool {
-    matches!(answer, Answer::Proved | Answer::ProvedRelative(_))
 }
 
 /// Whether rules of the old side are evaluated on ReplicationControllers because they are generated for controllers of pods, and none of the new side.

@@ -32,7 +32,7 @@ pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
     let mut doubt = None;
     if let Some(([old, new], names)) = with_inputs(sides) {
         let found = of_sides(&old, &new, options, None);
-        let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
+        let is_proved = found.answer.is_proved();
         if is_proved && found.differences.is_empty() {
             let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).collect();
             let relative_to: Vec<String> = relative_to.into_iter().collect();
@@ -55,7 +55,7 @@ pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
     let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).chain(taken).collect();
     found.relative_to = relative_to.into_iter().collect();
     found.differences.iter_mut().for_each(|one| one.object = without_answers(&one.object));
-    if matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)) {
+    if found.answer.is_proved() {
         found.answer = Answer::ProvedRelative(found.relative_to.clone());
     }
     Outside::Equal(Box::new(found))

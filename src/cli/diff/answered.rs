@@ -150,11 +150,7 @@ impl Compared {
             // Other operations are compared whatever differs on one; other kinds of differences may be behind these.
             reasons.push("the search ended at differences that are ignored".into());
         }
-        self.answer = match (reasons.is_empty(), relative_to.is_empty()) {
-            (true, true) => Answer::Proved,
-            (true, false) => Answer::ProvedRelative(relative_to.to_vec()),
-            (false, _) => Answer::Tested(reasons),
-        };
+        self.answer = Answer::without_difference(reasons, relative_to.to_vec());
     }
 
     /// Says what the claim about both says; without one it is the answer about every request.

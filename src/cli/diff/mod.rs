@@ -279,10 +279,6 @@ fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
         FailOn::Weaker => compared.has(Difference::is_weaker),
         FailOn::Stricter => compared.has(Difference::is_stricter),
         FailOn::Any => compared.answer == Answer::Differs || allows_more,
-        FailOn::Tested => !is_proved(&compared.answer) || !compared.differences.is_empty() || allows_more,
+        FailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
     }
-}
-
-fn is_proved(answer: &Answer) -> bool {
-    matches!(answer, Answer::Proved | Answer::ProvedRelative(_))
 }

@@ -12,9 +12,9 @@ use ephor_report::run::Place;
 use ephor_value::Value;
 use ephor_value::print::json;
 
+use super::Question;
 use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::replay::Replay;
-use super::{Question, is_proved};
 
 /// Where the place behind a headline begins, if the headline is shorter.
 const PLACES: usize = 70;
@@ -338,7 +338,7 @@ pub fn summary(found: &[Answered], question: Question) -> String {
         some => format!(" ({some} but for what is named)"),
     };
     let mut parts = vec![
-        format!("{} proved{apart}", count(&|c| is_proved(&c.claimed))),
+        format!("{} proved{apart}", count(&|c| c.claimed.is_proved())),
         format!("{} tested", count(&|c| matches!(c.claimed, Answer::Tested(_)))),
         format!("{differ} differ{}", ways(&compared)),
     ];
