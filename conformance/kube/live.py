@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 from policies import GLOBAL_ENTRY, LIVE, LIVE_BINDING
 from serving import Serve, config_map
@@ -35,6 +36,7 @@ def live(cluster, checks, ephor):
         rules(cluster, checks)
         people(cluster, checks)
         kubernetes(cluster, checks, server)
+        defined_later(cluster, checks, ephor)
         left_out(cluster, checks)
         reports(cluster, checks)
         events(cluster, checks)
@@ -90,6 +92,26 @@ def definitions(cluster):
 
 REPORTS = "/apis/wgpolicyk8s.io/v1alpha2/namespaces/{}/policyreports"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+def defined_later(cluster, checks, ephor):
+    """A global entry whose kind is defined after the server has started."""
+    request = labelled("g", "later")
+    checks.denied("an entry that is not there", cluster.create(request, dry_run=True), "failed to fetch entry")
+    printed = subprocess.run([ephor, "crds", "-o", "json", "kyverno.io"], check=True, capture_output=True, text=True).stdout
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for definition in json.loads(printed)["items"]:
+        if definition["spec"]["names"]["kind"] == "GlobalContextEntry":
+            assert cluster.call("POST", path, definition).ok
+    entries = "/apis/kyverno.io/v2beta1/globalcontextentries"
+    cluster.until("the kind is served", lambda: cluster.call("GET", entries).ok)
+    assert cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}}).ok
+    entry = {**GLOBAL_ENTRY, "metadata": {"name": "later"}, "spec": {"kubernetesResource": {"version": "v1", "resource": "configmaps", "namespace": "later"}}}
+    assert cluster.call("POST", entries, entry).ok
+    cluster.until("the entry is known", lambda: cluster.create(request, dry_run=True).ok)
+    assert cluster.create(config_map("one", "later")).ok
+    cluster.until("what it watches is seen", lambda: "ConfigMap in later" in cluster.create(request, dry_run=True).message)
+    assert cluster.call("DELETE", entries + "/later").ok
 
 
 def left_out(cluster, checks):

@@ -84,11 +84,11 @@ DELETING = [
         "conditions": [{"name": "name", "expression": "object.metadata.name == 'old-expression'"}]}), "old-expression"),
 ]
 # An entry over watched objects, and a rule that reads it.
-ENTRY = own("GlobalContextEntry", "teams", {"kubernetesResource": {"version": "v1", "resource": "configmaps", "namespace": "lab"}}, "ephor.dev/v2beta1")
+ENTRY = own("GlobalContextEntry", "teams", {"kubernetesResource": {"version": "v1", "resource": "configmaps", "namespace": "counted"}}, "ephor.dev/v2beta1")
 READING = own("ClusterPolicy", "reads", {"background": False, "rules": [{
     "name": "few", "match": {"any": [{"resources": {"kinds": ["Service"], "namespaces": ["shop"]}}]},
     "context": [{"name": "teams", "globalReference": {"name": "teams", "jmesPath": "length(@)"}}],
-    "validate": {"failureAction": "Enforce", "message": "a ConfigMap in lab is needed",
+    "validate": {"failureAction": "Enforce", "message": "a ConfigMap in counted is needed",
                  "deny": {"conditions": {"all": [{"key": "{{ teams }}", "operator": "Equals", "value": 0}]}}}}]}, "ephor.dev/v1")
 EXCEPTION = {
     "apiVersion": "ephor.dev/v2", "kind": "PolicyException", "metadata": {"name": "exempt", "namespace": "shop"},
@@ -311,12 +311,14 @@ def background(cluster, checks):
 
 def context(cluster, checks):
     """Global context entries of our own group."""
+    # Other parts leave ConfigMaps in the namespaces that all have.
+    assert cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "counted"}}).ok
     checks.allowed("an entry", cluster.call("POST", "/apis/ephor.dev/v2beta1/globalcontextentries", ENTRY))
     checks.allowed("a policy that reads it", cluster.call("POST", OURS, READING))
     cluster.until("it is ready", lambda: ready(cluster, OURS + "/reads"))
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "shop"}, "spec": {"ports": [{"port": 80}]}}
-    cluster.until("the entry counts", lambda: "ConfigMap in lab" in cluster.create(service, dry_run=True).message, 90)
-    assert cluster.create(config_map("one", "lab")).ok
+    cluster.until("the entry counts", lambda: "ConfigMap in counted" in cluster.create(service, dry_run=True).message)
+    assert cluster.create(config_map("one", "counted")).ok
     cluster.until("a change of what it reads counts", lambda: cluster.create(service, dry_run=True).ok)
 
 

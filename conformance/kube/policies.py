@@ -112,6 +112,9 @@ LIVE = by_name([
     _in("few-secrets", "secrets", "too many secrets", [
         {"name": "count", "globalReference": {"name": "secrets", "jmesPath": "length(@)"}}],
         {"key": "{{ count }}", "operator": "GreaterThan", "value": 1}),
+    _in("few-later", "later", "a ConfigMap in later", [
+        {"name": "count", "globalReference": {"name": "later", "jmesPath": "length(@)"}}],
+        {"key": "{{ count }}", "operator": "GreaterThan", "value": 0}),
     cluster_policy("no-interns", {"name": "none", "match": {"all": [{
         "resources": written(["ConfigMap"], selector={"matchLabels": {"live": "roles"}}), "clusterRoles": ["intern"]}]},
         "validate": {"message": "not for interns", "deny": {}}}),

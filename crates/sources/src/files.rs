@@ -26,7 +26,7 @@ use crate::ir::json;
 pub mod served;
 
 /// The text of one source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceText {
     /// The path as reached from the argument, `-` for standard input, or the address.
     pub name: String,
@@ -35,7 +35,7 @@ pub struct SourceText {
 }
 
 /// Why an argument, or a part of it, gave nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// There is no such file.
     Missing,
@@ -71,7 +71,7 @@ fn folders_with_yaml(root: &Path) -> usize {
 }
 
 /// Something the user should know about a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// The path or address.
     pub place: String,

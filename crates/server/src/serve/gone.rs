@@ -30,6 +30,11 @@ impl Gone {
         self.present = present;
         self.gone.keys().cloned().collect()
     }
+
+    /// Whether configurations may still name one.
+    pub fn any(&self) -> bool {
+        !self.gone.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -73,6 +73,10 @@ pub struct Link {
     pub configured: Arc<Notify>,
     /// Whether the kinds of the cluster have changed since they were fetched.
     renew: Arc<AtomicBool>,
+    /// Whether policies have to be read again: whoever waits for a notice may end before it acts on it.
+    outdated: Arc<AtomicBool>,
+    /// The policies of the cluster that are served.
+    stored: Chosen,
     /// The ConfigMaps of operators.
     places: ConfigMaps,
     /// Their versions when they were last looked at.
@@ -92,7 +96,9 @@ impl Link {
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
         let configured = Arc::new(Notify::new());
-        let (notify, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
+        let outdated = Arc::new(AtomicBool::new(false));
+        let (notify, kinds_changed, maps) = (changed.clone(), renew.clone(), configured.clone());
+        let has_changed = outdated.clone();
         let served = stored.cloned().unwrap_or_default();
         let cache = Cache::with_callback(Arc::new(move |group, kind| {
             if (group, kind) == ("", "ConfigMap") {
@@ -100,9 +106,10 @@ impl Link {
             }
             let is_definition = (group, kind) == DEFINITIONS;
             if is_definition {
-                outdated.store(true, Ordering::Release);
+                kinds_changed.store(true, Ordering::Release);
             }
             if is_definition || (group, kind) == GLOBALS || served.has(group, kind) {
+                has_changed.store(true, Ordering::Release);
                 notify.notify_one();
             }
         }));
@@ -113,23 +120,24 @@ impl Link {
             changed,
             configured,
             renew,
+            outdated,
+            stored: stored.cloned().unwrap_or_default(),
             places: places.clone(),
             versions: Mutex::default(),
             types: Mutex::default(),
         };
-        for (group, version, plural) in WATCHED {
-            if let Some(resource) = kinds.resource(group, version, plural) {
-                link.watch(resource);
-            }
-        }
-        if let Some(resource) = kinds.named(GLOBALS.1).find(|r| *r.group == *GLOBALS.0) {
-            link.watch(resource);
-        }
-        for resource in stored.map(|stored| stored.resources(&kinds)).unwrap_or_default() {
-            link.watch(resource);
-        }
+        link.watch_all(&kinds);
         link.has_new_settings();
         Ok(link)
+    }
+
+    /// Begins to watch what is watched in any case, of the kinds that the cluster serves.
+    fn watch_all(&self, kinds: &Kinds) {
+        let in_any_case =
+            WATCHED.iter().filter_map(|(group, version, plural)| kinds.resource(group, version, plural));
+        let globals = kinds.named(GLOBALS.1).find(|r| *r.group == *GLOBALS.0);
+        let policies = self.stored.resources(kinds);
+        in_any_case.chain(globals).chain(policies).for_each(|resource| self.watch(resource));
     }
 
     /// Begins to watch a kind, if it may be watched.
@@ -184,7 +192,15 @@ impl Link {
             |map: Option<Value>| map.map(|m| m.text_at(&["metadata", "resourceVersion"]).to_string());
         let now = [version(self.settings()), version(self.metrics())];
         let mut known = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *known, now.clone()) != now
+        let are_new = std::mem::replace(&mut *known, now.clone()) != now;
+        self.outdated.fetch_or(are_new, Ordering::AcqRel);
+        are_new
+    }
+
+    /// Whether anything that policies are read from has changed since the last call.
+    pub fn has_changed(&self) -> bool {
+        self.has_new_settings();
+        self.outdated.swap(false, Ordering::AcqRel)
     }
 
     /// What cannot be watched, a line each.
@@ -243,6 +259,8 @@ impl FromCluster {
             tracing::warn!(error = e.text, "the kinds of the cluster are those known before");
         }
         let kinds = link.cluster.kinds().unwrap_or_else(|_| Kinds::built_in().clone());
+        // Kinds of policies may be defined after the server has started.
+        link.watch_all(&kinds);
         let types = link.types(&objects);
         let mut params: BTreeSet<(String, String)> = BTreeSet::new();
         for policy in policies {

@@ -33,6 +33,7 @@ mod series;
 mod shadows;
 pub mod stored;
 mod tally;
+mod texts;
 mod threads;
 pub mod tls;
 pub mod traces;
@@ -246,6 +247,8 @@ pub async fn until(
     };
     let of = settings.clone();
     let read = move || Ok::<_, Error>(Store::new(of.places.clone(), around(&of)?));
+    // What changes while it is read is read again.
+    let changes = watch::FileWatch::of(&settings.places.all());
     let store = tokio::task::spawn_blocking(read).await??;
     let certificates = match &settings.tls {
         Tls::Secret(wanted) => Some(secret::open(store.around().link.as_deref(), wanted).await?),
@@ -274,7 +277,7 @@ pub async fn until(
         }
         None => None,
     };
-    let watched = watch::policies(state.clone(), controllers.clone(), logged);
+    let watched = watch::policies(state.clone(), changes, controllers.clone(), logged);
     let renewed = certificates.clone().and_then(|of| match settings.tls.clone() {
         Tls::Secret(_) => of.secret().cloned().map(|secret| secret::watch(of, secret, controllers.clone())),
         tls => pair(&tls).map(|pair| watch::certificates(of, tls, pair)),

@@ -24,7 +24,7 @@ use crate::load::{self, Policies, Reader};
 use crate::pitfalls::{self, Pitfall, Remarks};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
-use crate::sources::files::{self, SourceText};
+use crate::sources::files::SourceText;
 use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::registry::Registry;
 use crate::value::Value;
@@ -35,6 +35,7 @@ use super::loaded::Loaded;
 use super::pace::Pace;
 use super::retained::{Parsed, Retained};
 use super::stored::{Chosen, Present, Stored};
+use super::texts::{Read, Texts};
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -108,10 +109,15 @@ pub struct Places {
 }
 
 impl Places {
-    /// The first of these files and folders that does not exist.
-    pub fn missing(&self) -> Option<&Path> {
+    /// All of these files and folders.
+    pub fn all(&self) -> Vec<&Path> {
         let all = self.policies.iter().chain(&self.data).chain(&self.settings).chain(&self.metrics);
-        all.map(PathBuf::as_path).find(|path| matches!(path.try_exists(), Ok(false)))
+        all.map(PathBuf::as_path).collect()
+    }
+
+    /// The first of them that does not exist.
+    pub fn missing(&self) -> Option<&Path> {
+        self.all().into_iter().find(|path| matches!(path.try_exists(), Ok(false)))
     }
 }
 
@@ -124,6 +130,8 @@ struct Files {
     metrics: Retained<Vec<Value>>,
     stored: Stored,
     gone: Gone,
+    /// The [`Texts::fingerprint`] of what was read last.
+    fingerprint: u64,
 }
 
 /// Sources of external data in addition to files.
@@ -151,7 +159,7 @@ impl Store {
     /// Reads everything for the first time.
     pub fn new(places: Places, around: Around) -> Store {
         let mut files = Files::default();
-        let first = read(&places, &around, &mut files, 0, false);
+        let first = read(Texts::of(&places), places.required, &around, &mut files, (0, false));
         Store { places, around, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
     }
 
@@ -174,8 +182,26 @@ impl Store {
     pub fn reload(&self) -> Arc<Snapshot> {
         // One at a time: what was read first must not be swapped in last.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.replace(&mut files, Texts::of(&self.places))
+    }
+
+    /// As [`Store::reload`], if a file is another one than before, or something waits for time to pass or to become
+    /// usable: results that are cached stay usable otherwise.
+    pub fn reload_what_changed(&self) -> Arc<Snapshot> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = Texts::of(&self.places);
+        let before = self.current.load_full();
+        let is_waiting = before.again.is_some() || !before.problems.is_empty() || files.gone.any();
+        match texts.fingerprint() == files.fingerprint && !is_waiting {
+            true => before,
+            false => self.replace(&mut files, texts),
+        }
+    }
+
+    fn replace(&self, files: &mut Files, texts: Texts) -> Arc<Snapshot> {
         let before = self.current.load();
-        let next = read(&self.places, &self.around, &mut files, before.generation + 1, before.complete);
+        let next =
+            read(texts, self.places.required, &self.around, files, (before.generation + 1, before.complete));
         let next = Arc::new(next);
         self.current.store(next.clone());
         next
@@ -184,16 +210,16 @@ impl Store {
 
 /// `established`: everything was usable before, so a new file that cannot be used is skipped; else requests are
 /// refused because of it.
-fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, established: bool) -> Snapshot {
+fn read(
+    texts: Texts,
+    required: usize,
+    around: &Around,
+    files: &mut Files,
+    (generation, established): (u64, bool),
+) -> Snapshot {
     let now = Instant::now();
-    let arguments = places.policies.iter().map(|place| place.display().to_string());
-    let texts: Vec<_> = arguments
-        .map(|place| {
-            let loaded = files::served_policies(&[&place]);
-            (place, loaded)
-        })
-        .collect();
-    let current = files.policies.update(&texts, established, now, parse);
+    files.fingerprint = texts.fingerprint();
+    let current = files.policies.update(&texts.policies, established, now, parse);
     let (mut problems, mut again) = (current.problems, current.again);
     let lost = current.lost;
     let mut all = Policies::default();
@@ -208,7 +234,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let present = stored.objects.iter().map(StoredPolicy::key).map(|key| (key.kind, key.name)).collect();
     let gone = files.gone.update(present, now);
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
-    let objects = round.objects(&places.data, &mut files.data, parse_objects);
+    let objects = round.objects(&texts.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
     let cluster: Arc<dyn ExternalData> = match &around.link {
         Some(link) => {
@@ -233,12 +259,12 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let mut gate = Gate::new(all, cluster, &lost)
         .with_result_cache(around.result_cache)
         .with_remarks(remarks.clone())
-        .with_required(places.required)
+        .with_required(required)
         .without(gone);
     let link = around.link.as_ref();
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
-    let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());
-    let metrics = round.config_map(&places.metrics, &mut files.metrics, || link?.metrics());
+    let map = round.config_map(texts.settings.as_ref(), &mut files.settings, || link?.settings());
+    let metrics = round.config_map(texts.metrics.as_ref(), &mut files.metrics, || link?.metrics());
     if let Some(map) = map {
         let settings = Settings::of(&map);
         problems.extend(settings.problems.iter().cloned());
@@ -335,21 +361,11 @@ impl Round<'_> {
     /// The objects of files, as they are now or as they were when they could be used.
     fn objects(
         &mut self,
-        places: &[PathBuf],
+        texts: &Read,
         files: &mut Retained<Vec<Value>>,
         parse: fn(&SourceText) -> Parsed<Vec<Value>>,
     ) -> Vec<Value> {
-        let texts: Vec<_> = places
-            .iter()
-            .map(|place| {
-                let place = place.display().to_string();
-                let mut loaded = files::served_data(&place);
-                // A folder may be empty.
-                loaded.notices.retain(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
-                (place, loaded)
-            })
-            .collect();
-        let current = files.update(&texts, self.established, self.now, parse);
+        let current = files.update(texts, self.established, self.now, parse);
         self.problems.extend(current.problems);
         *self.again = [*self.again, current.again].into_iter().flatten().min();
         current.gives.iter().flat_map(|objects| objects.iter().cloned()).collect()
@@ -358,12 +374,12 @@ impl Round<'_> {
     /// A ConfigMap of operators: in a file, else in the cluster.
     fn config_map(
         &mut self,
-        file: &Option<PathBuf>,
+        text: Option<&Read>,
         files: &mut Retained<Vec<Value>>,
         of_cluster: impl FnOnce() -> Option<Value>,
     ) -> Option<Value> {
-        let Some(path) = file else { return of_cluster() };
-        self.objects(std::slice::from_ref(path), files, parse_config_map).pop()
+        let Some(text) = text else { return of_cluster() };
+        self.objects(text, files, parse_config_map).pop()
     }
 }
 
@@ -391,4 +407,28 @@ fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {
     let names: HashSet<String> = gives.iter().map(name).collect();
     let is_empty = gives.is_empty();
     Parsed { gives, problems, broken: Vec::new(), fail_closed: false, names, is_empty }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_finds_what_was_there_leaves_everything_in_use() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let data = dir.path().join("data.yaml");
+        let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+        std::fs::write(&data, map("a")).expect("a file");
+        let places = Places { data: vec![data.clone()], ..Places::default() };
+        let store = Store::new(places, Around::default());
+        let first = store.current();
+        std::fs::write(&data, map("a")).expect("a file");
+        assert!(Arc::ptr_eq(&first, &store.reload_what_changed()));
+        std::fs::write(&data, map("a") + "---\n" + &map("b")).expect("a file");
+        let waits = store.reload_what_changed();
+        assert_eq!((waits.generation, waits.again.is_some()), (1, true));
+        // A text is used when it has stayed the same for a while, so the check must not find that nothing has changed.
+        assert_eq!(store.reload_what_changed().generation, 2);
+        assert_eq!(store.reload().generation, 3, "another source has changed");
+    }
 }

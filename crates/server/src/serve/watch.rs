@@ -28,19 +28,46 @@ const LONGEST: Duration = Duration::from_millis(500);
 const AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Reports changes below some paths, also below those that do not exist yet or are replaced.
-fn changes<'p>(
-    paths: impl Iterator<Item = &'p Path>,
-) -> (mpsc::Receiver<()>, Option<notify::RecommendedWatcher>) {
-    let (sender, receiver) = mpsc::channel(1);
-    let paths: Vec<&Path> = paths.collect();
-    let concerned = Concerned::by(&paths);
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+pub struct FileWatch {
+    sender: mpsc::Sender<()>,
+    receiver: mpsc::Receiver<()>,
+    /// `None` = the operating system reports nothing: only the timer is left.
+    watcher: Option<notify::RecommendedWatcher>,
+}
+
+impl FileWatch {
+    /// Begins to watch.
+    pub fn of(paths: &[&Path]) -> FileWatch {
+        let (sender, receiver) = mpsc::channel(1);
+        let watcher = watcher(paths, sender.clone());
+        FileWatch { sender, receiver, watcher }
+    }
+
+    /// Watches paths that may have been replaced since. To be called before they are read: what changes from then on is
+    /// reported, and what was reported before is not lost, as the former watcher ends when the new one has begun.
+    fn renew(&mut self, paths: &[&Path]) {
+        self.watcher = watcher(paths, self.sender.clone());
+    }
+
+    /// Waits for a change and until changes pause, or for the time after which everything is checked.
+    async fn next(&mut self, after: Duration) {
+        let _ = tokio::time::timeout(after, self.receiver.recv()).await;
+        let latest = tokio::time::Instant::now() + LONGEST;
+        while tokio::time::Instant::now() < latest
+            && matches!(tokio::time::timeout(PAUSE, self.receiver.recv()).await, Ok(Some(())))
+        {}
+    }
+}
+
+fn watcher(paths: &[&Path], sender: mpsc::Sender<()>) -> Option<notify::RecommendedWatcher> {
+    let concerned = Concerned::by(paths);
+    let report = move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|e| !e.kind.is_access() && concerned.with(&e)) {
             // One that is not received yet stands for this one too.
             let _ = sender.try_send(());
         }
-    });
-    let Ok(mut watcher) = watcher else { return (receiver, None) };
+    };
+    let mut watcher = notify::recommended_watcher(report).ok()?;
     for path in paths {
         if path.is_dir() {
             let _ = watcher.watch(path, RecursiveMode::Recursive);
@@ -49,7 +76,7 @@ fn changes<'p>(
         let above = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let _ = watcher.watch(above, RecursiveMode::NonRecursive);
     }
-    (receiver, Some(watcher))
+    Some(watcher)
 }
 
 /// Which changes are about the watched paths: the folder above one is watched too, and has more in it.
@@ -80,24 +107,12 @@ impl Concerned {
     }
 }
 
-/// Waits for a change and until changes pause, or for the time after which everything is checked.
-async fn next(changes: &mut mpsc::Receiver<()>, after: Duration) {
-    if tokio::time::timeout(after, changes.recv()).await.is_ok_and(|change| change.is_none()) {
-        // There is no watcher: only the timer is left.
-        tokio::time::sleep(after).await;
-    }
-    let latest = tokio::time::Instant::now() + LONGEST;
-    while tokio::time::Instant::now() < latest
-        && matches!(tokio::time::timeout(PAUSE, changes.recv()).await, Ok(Some(())))
-    {}
-}
-
 /// Waits until a ConfigMap of operators is another one.
 async fn reconfigured(link: Arc<Link>) {
     loop {
         link.configured.notified().await;
         let of = link.clone();
-        if tokio::task::spawn_blocking(move || of.has_new_settings()).await.unwrap_or(false) {
+        if tokio::task::spawn_blocking(move || of.has_new_settings()).await.unwrap_or(true) {
             return;
         }
     }
@@ -140,34 +155,36 @@ impl Logged {
     }
 }
 
-/// Reads policies and data again when they change.
+/// Reads policies and data again when they change. `changes`: of the places of the store, from before they were first read.
 pub fn policies(
     state: Arc<State>,
+    mut changes: FileWatch,
     controllers: Option<Arc<Controllers>>,
     mut logged: Logged,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut took = Duration::ZERO;
+        let places = state.store.places().clone();
         loop {
-            // The folders may have been replaced, so they are watched again each time.
-            let places = state.store.places().clone();
-            let settings = places.settings.iter().chain(&places.metrics);
-            let all = places.policies.iter().chain(&places.data).chain(settings).map(AsRef::as_ref);
-            let (mut changed, _watcher) = changes(all);
             let after = state.store.current().again.map_or(AT_LEAST, |again| again.min(AT_LEAST));
             match &state.store.around().link {
-                None => next(&mut changed, after).await,
+                None => changes.next(after).await,
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
-                    () = next(&mut changed, after) => {}
+                    () = changes.next(after) => {}
                     // A few policies are read at once; where reading takes longer, changes are gathered for as long.
                     () = link.changed.notified() => tokio::time::sleep(took.min(PAUSE)).await,
                     () = reconfigured(link.clone()) => {}
                 },
             }
+            changes.renew(&places.all());
             let of = state.clone();
             let begins = Instant::now();
-            let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
+            let read = move || match of.store.around().link.as_ref().is_some_and(|link| link.has_changed()) {
+                true => of.store.reload(),
+                false => of.store.reload_what_changed(),
+            };
+            let Ok(now) = tokio::task::spawn_blocking(read).await else { continue };
             took = begins.elapsed();
             state.metrics.loaded(&now);
             state.metrics.pitfalls.loaded(&now);
@@ -183,9 +200,11 @@ pub fn policies(
 /// Renews certificates before they expire, and loads them when their files change.
 pub fn certificates(certificates: Arc<Certificates>, tls: Tls, pair: Pair) -> JoinHandle<()> {
     tokio::spawn(async move {
+        let paths = [&*pair.certificate, &*pair.key];
+        let mut changes = FileWatch::of(&paths);
         loop {
-            let (mut changed, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
-            next(&mut changed, AT_LEAST).await;
+            changes.next(AT_LEAST).await;
+            changes.renew(&paths);
             let (of, tls) = (certificates.clone(), tls.clone());
             let done = tokio::task::spawn_blocking(move || {
                 if let Tls::SelfSigned(own) = &tls {
@@ -213,6 +232,25 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_changes_while_others_are_read_is_reported_too() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let paths = [dir.path()];
+        let write = |name: &str| std::fs::write(dir.path().join(name), name).expect("a file");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut changes = FileWatch::of(&paths);
+            let begins = Instant::now();
+            for name in ["a", "b", "c"] {
+                // While the one of before is read.
+                write(name);
+                changes.next(AT_LEAST).await;
+                changes.renew(&paths);
+            }
+            assert!(begins.elapsed() < AT_LEAST, "one was found by the timer alone");
+        });
+    }
 
     #[test]
     fn what_changes_next_to_a_folder_of_policies_is_no_change_of_it() {
