@@ -20,7 +20,7 @@ use ephor_kubernetes::groups::Names;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
-use ephor_server::serve::policies::Places;
+use ephor_server::serve::places::Places;
 use ephor_server::serve::reports::Wanted;
 use ephor_server::serve::self_signed::SelfSigned;
 use ephor_server::serve::stored::Chosen;

@@ -4,7 +4,6 @@
 //! anew is compiled while the old snapshot stays in use. What of it is used is decided in `retained`.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,9 +32,9 @@ use super::gone::Gone;
 use super::live::{FromCluster, Link};
 use super::loaded::Loaded;
 use super::pace::Pace;
+use super::places::{Places, Read, Texts};
 use super::retained::{Parsed, Retained};
 use super::stored::{Chosen, Present, Stored};
-use super::texts::{Read, Texts};
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -90,34 +89,6 @@ impl InUse for Snapshot {
 
     fn gate(&self) -> &Gate {
         &self.gate
-    }
-}
-
-/// Where policies and data come from.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    /// Files and folders with policies, exceptions and bindings.
-    pub policies: Vec<PathBuf>,
-    /// Files and folders with objects that rules look up.
-    pub data: Vec<PathBuf>,
-    /// A file with the settings of operators.
-    pub settings: Option<PathBuf>,
-    /// A file with their settings of metrics.
-    pub metrics: Option<PathBuf>,
-    /// How many policies must be usable.
-    pub required: usize,
-}
-
-impl Places {
-    /// All of these files and folders.
-    pub fn all(&self) -> Vec<&Path> {
-        let all = self.policies.iter().chain(&self.data).chain(&self.settings).chain(&self.metrics);
-        all.map(PathBuf::as_path).collect()
-    }
-
-    /// The first of them that does not exist.
-    pub fn missing(&self) -> Option<&Path> {
-        self.all().into_iter().find(|path| matches!(path.try_exists(), Ok(false)))
     }
 }
 

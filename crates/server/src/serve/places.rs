@@ -1,15 +1,41 @@
-//! What a server reads of files.
+//! Where a server reads policies, data and settings, and what it reads there.
 //!
-//! In: the places of policies, data and settings. Out: their texts as they are now, and a fingerprint that shows whether
+//! In: files and folders. Out: their texts as they are now, and a fingerprint that shows whether
 //! they are others than before: most checks find what was there, and compile nothing then. Semantics: `docs/serve.md`,
 //! "Reload".
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::sources::files::{self, Cause, Loaded};
 
-use super::policies::Places;
+/// Where policies and data come from.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Files and folders with policies, exceptions and bindings.
+    pub policies: Vec<PathBuf>,
+    /// Files and folders with objects that rules look up.
+    pub data: Vec<PathBuf>,
+    /// A file with the settings of operators.
+    pub settings: Option<PathBuf>,
+    /// A file with their settings of metrics.
+    pub metrics: Option<PathBuf>,
+    /// How many policies must be usable.
+    pub required: usize,
+}
+
+impl Places {
+    /// All of these files and folders.
+    pub fn all(&self) -> Vec<&Path> {
+        let all = self.policies.iter().chain(&self.data).chain(&self.settings).chain(&self.metrics);
+        all.map(PathBuf::as_path).collect()
+    }
+
+    /// The first of them that does not exist.
+    pub fn missing(&self) -> Option<&Path> {
+        self.all().into_iter().find(|path| matches!(path.try_exists(), Ok(false)))
+    }
+}
 
 /// Each place with what was read of it.
 pub type Read = Vec<(String, Loaded)>;
