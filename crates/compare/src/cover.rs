@@ -54,6 +54,9 @@ pub struct Options {
     pub kinds: Chosen,
     /// Whether a rule that the other side has, too, is covered without a look at objects.
     pub same_rules: bool,
+    /// Whether only a proof matters that is relative to nothing: the comparison ends at the first thing that prevents one, and
+    /// differences are as they were met.
+    pub proof_only: bool,
 }
 
 /// Which kinds of objects are compared.
@@ -87,6 +90,7 @@ impl Default for Options {
             errors: true,
             kinds: Chosen::All,
             same_rules: true,
+            proof_only: false,
         }
     }
 }
@@ -137,6 +141,10 @@ pub fn compare_observed<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
+    // What holds relative to external data is no proof of the kind that counts.
+    if options.proof_only {
+        return of_sides(old, new, options, observer);
+    }
     let doubt = match whatever_comes([old, new], options) {
         Outside::Equal(found) => return *found,
         Outside::Other(doubt) => doubt,
@@ -282,6 +290,9 @@ impl Run<'_> {
             self.reasons.insert(TIME_LIMIT.into());
             return;
         }
+        if self.is_over() {
+            return;
+        }
         let mut sides = self.sides.map(|side| units(side, environment));
         sides.iter_mut().for_each(|units| units.retain(|unit| may_matter(environment, unit)));
         let are_patterns = sides.iter().flatten().any(|unit| unit.predicates.are_patterns);
@@ -313,6 +324,9 @@ impl Run<'_> {
         let directions = if self.options.one_way { 1 } else { 2 };
         for (from, to, at) in [(old, new, 0), (new, old, 1)].into_iter().take(directions) {
             for unit in from {
+                if self.is_over() {
+                    return;
+                }
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
                 match self.options.same_rules && to.iter().any(is_same) {
                     true => self.relative_to.extend(unit.external.iter().cloned()),
@@ -500,6 +514,12 @@ impl Run<'_> {
             }
         }
         true
+    }
+
+    /// Whether only a proof matters, and there is none.
+    pub(crate) fn is_over(&self) -> bool {
+        self.options.proof_only
+            && !(self.found.is_empty() && self.reasons.is_empty() && self.relative_to.is_empty())
     }
 
     /// Whether the time is over.

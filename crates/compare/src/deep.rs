@@ -102,7 +102,7 @@ impl Subject<'_> {
         for rule in &rules {
             let own = self.variant(|other| is_of(other, rule).then(|| other.clone()));
             let alone = self.with(&own);
-            let against = compare(&alone, &nothing(), Options { one_way: true, ..self.options });
+            let against = compare(&alone, &nothing(), self.proof_only(true));
             match &against.answer {
                 Answer::Proved if against.differences.is_empty() => {
                     let matched = self.denying_all(rule).map(|all| self.allows_all(&all));
@@ -176,17 +176,22 @@ impl Subject<'_> {
             return false;
         }
         let Some(denies_all) = self.denying_all(rule) else { return false };
-        let found = compare(&self.with(&denies_all), alone, Options { one_way: true, ..self.options });
+        let found = compare(&self.with(&denies_all), alone, self.proof_only(true));
         found.answer == Answer::Proved && found.differences.is_empty() && !self.allows_all(&denies_all)
     }
 
+    /// How it is compared where nothing but a proof counts.
+    fn proof_only(&self, one_way: bool) -> Options {
+        Options { one_way, proof_only: true, ..self.options }
+    }
+
     fn allows_all(&self, policy: &Policy) -> bool {
-        let found = compare(&self.with(policy), &nothing(), Options { one_way: true, ..self.options });
+        let found = compare(&self.with(policy), &nothing(), self.proof_only(true));
         found.answer == Answer::Proved && found.differences.is_empty()
     }
 
     fn is_equal(&self, policy: &Policy, whole: &Side) -> bool {
-        let found = compare(&self.with(policy), whole, self.options);
+        let found = compare(&self.with(policy), whole, self.proof_only(false));
         found.answer == Answer::Proved && found.differences.is_empty()
     }
 

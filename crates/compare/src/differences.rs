@@ -215,6 +215,10 @@ impl Run<'_> {
         let found = std::mem::take(&mut self.found);
         let mut differences: Vec<Difference> = Vec::new();
         for mut difference in found.into_values() {
+            if self.options.proof_only {
+                differences.push(difference);
+                continue;
+            }
             let environment = difference.environment.clone();
             let (kind, universe) = (difference.kind, difference.universe);
             let old_object = difference.old_object.clone();

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, DifferenceKind, Observer, Options, RemarkKind, Said,
-    compare_observed, equivalent, implies, is_equivalent, messages, remarks, traces,
+    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, Observer, Options, RemarkKind,
+    Said, compare, compare_observed, equivalent, implies, is_equivalent, messages, remarks, traces,
 };
 use ephor_value::place::dotted;
 
-use super::{compared, load, side};
+use super::{compared, denying, load, side};
 
 /// A policy with rules, each a name and what stands below `match`.
 fn policy(name: &str, action: &str, rules: &[(&str, &str)]) -> String {
@@ -237,4 +237,29 @@ fn other_messages_are_shown_and_change_no_answer() {
     assert_eq!(said(&old, &policy("no", "x | x")), ["needs x -> no"]);
     let named = policy("no {{ request.object.metadata.name }}", "x");
     assert_eq!(said(&old, &named), ["needs x -> no a"]);
+}
+
+#[test]
+fn where_a_proof_alone_counts_the_answer_is_a_proof_or_not_as_before_and_ends_sooner() {
+    let names = |name: &str| {
+        format!("{{key: '{{{{request.object.metadata.name}}}}', operator: Equals, value: {name}}}")
+    };
+    let labels = "{key: '{{request.object.metadata.labels.a || `0`}}', operator: Equals, value: b}";
+    let policies = [
+        denying("Pod, Service", &names("a")),
+        denying("Pod, Service", &names("b")),
+        denying("Pod, Service", labels),
+    ];
+    let mut objects = (0, 0);
+    for (i, old) in policies.iter().enumerate() {
+        for (k, new) in policies.iter().enumerate() {
+            let with =
+                |proof_only| compare(&side(old), &side(new), Options { proof_only, ..Options::default() });
+            let (whole, proof) = (with(false), with(true));
+            let is_proved = |found: &Comparison| found.answer.is_proved() && found.differences.is_empty();
+            assert_eq!((is_proved(&proof), is_proved(&whole)), (i == k, i == k), "{old}{new}");
+            objects = (objects.0 + proof.objects, objects.1 + whole.objects);
+        }
+    }
+    assert!(objects.0 < objects.1, "{objects:?}");
 }
