@@ -428,6 +428,19 @@ pub enum Error {
     /// There is no test.
     #[error("no tests found")]
     NoTests,
+    /// There is no test in a folder, or in another place that an argument names.
+    #[error("no {name} found in {places} and --strict is set")]
+    PlacesWithoutTests {
+        /// The name of test files.
+        name: String,
+        /// The places, in backticks.
+        places: String,
+    },
+    /// No result of a test was compared.
+    #[error(
+        "no result was compared and --strict is set\nhelp: add `results` to the tests, or select others with --test-case-selector"
+    )]
+    NoResults,
     /// Tests fail.
     #[error("{count} tests failed")]
     FailedTests {
