@@ -523,6 +523,11 @@ pub enum Error {
     /// No expression.
     #[error("an expression is required")]
     NoExpressionGiven,
+    /// The document of a prompt was all of standard input, which is no terminal.
+    #[error(
+        "an expression is required: `-` reads all of standard input as the document, and no line is left\nhelp: name the file of the document, or evaluate one expression with `cel eval -i -`"
+    )]
+    NoLines,
     /// More than one expression.
     #[error("accepts one expression; quote it for the shell")]
     ManyExpressions,
