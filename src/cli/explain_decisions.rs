@@ -139,7 +139,7 @@ fn about(
     resource: &Document,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Decided>, Error> {
-    let before = changed_before(inputs, engine, &resource.value)?;
+    let before = changed_before(inputs, engine, &resource.value, wanted.policy)?;
     let mut out = Vec::new();
     let loaded = inputs.policies.policies.iter().filter(|p| wanted.policy.is_none_or(|name| key(p) == name));
     let mut has_policy = false;

@@ -138,7 +138,10 @@ pub fn compare_observed<'s>(
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
     let doubt = match whatever_comes([old, new], options) {
-        Outside::Equal(found) => return *found,
+        Outside::Equal(found) => {
+            observer.into_iter().for_each(Observer::passed_over);
+            return *found;
+        }
         Outside::Other(doubt) => doubt,
     };
     let mut found = of_sides(old, new, options, observer);
@@ -315,7 +318,10 @@ impl Run<'_> {
             for unit in from {
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
                 match self.options.same_rules && to.iter().any(is_same) {
-                    true => self.relative_to.extend(unit.external.iter().cloned()),
+                    true => {
+                        self.relative_to.extend(unit.external.iter().cloned());
+                        self.observer.into_iter().for_each(Observer::passed_over);
+                    }
                     false => self.unit(environment, unit, to, at),
                 }
             }

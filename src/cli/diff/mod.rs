@@ -13,8 +13,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Certified, Claim, Collector, Difference, Ignored, Mapping, Observer, Options, Pair, PairedBy,
-    Side, compare_observed, equivalent, implies, messages, pairs,
+    Answer, Certified, Claim, Collector, Difference, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
+    Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
 };
 use ephor_document::yaml_value_strict;
 use ephor_report::formats as run_formats;
@@ -235,16 +235,19 @@ fn of_pair(
         }
     };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
-    let collector = Collector::new(MOST_IN_CERTIFICATE);
-    let observer: Option<&dyn Observer> = records.then_some(&collector as &dyn Observer);
+    // Messages are compared on the objects of a comparison both ways.
+    let shares = says && !records && question != Question::Implies;
+    let collector = Collector::new(if shares { MOST_WITH_MESSAGES } else { MOST_IN_CERTIFICATE });
+    let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
     let comparison = match question {
         Question::Diff => compare_observed(&before, &after, options, observer),
         Question::Implies => implies(&before, &after, options, observer),
         Question::Equivalent => equivalent(&before, &after, options, observer),
     };
-    let certified = match (&comparison.answer, records) {
-        (Answer::Incomparable(_), _) | (_, false) => None,
-        _ => {
+    let (recorded, shared) = if shares { (None, Some(collector)) } else { (Some(collector), None) };
+    let certified = match (&comparison.answer, recorded.filter(|_| records)) {
+        (Answer::Incomparable(_), _) | (_, None) => None,
+        (_, Some(collector)) => {
             let evaluated = collector.into_objects();
             let certified = Certified::of(&name, [&before, &after], &comparison, evaluated);
             Some(certified.map_err(|cause| Error::Certificate { path: name.clone(), cause })?)
@@ -261,7 +264,10 @@ fn of_pair(
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());
     if says && !matches!(compared.answer, Answer::Incomparable(_)) {
-        compared.messages = Some(messages(&before, &after, options));
+        compared.messages = Some(match shared {
+            Some(seen) => messages_after(&before, &after, options, seen),
+            None => messages(&before, &after, options),
+        });
     }
     Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
 }
