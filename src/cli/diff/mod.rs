@@ -255,7 +255,8 @@ fn of_pair(
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    // A proof of everything is the same claim, unless it is relative to what the claim takes for granted.
+    // A proof of everything is the same claim, unless it is relative to what the claim takes for granted. The claim cannot come first: it does not
+    // distinguish errors from violations, leaves kinds out, and so says less than the answer.
     let is_whole =
         compared.answer == Answer::Proved && compared.existing.is_none() && !before.looks_at_one_key();
     let is_claimed =
