@@ -170,8 +170,9 @@ fn key(loaded: &LoadedPolicy) -> String {
 /// The object as a policy sees it; without a policy, as all others do.
 type AsSeen = (Option<Arc<Policy>>, Value);
 
-/// The policies that change objects, or of these the ones that come before the wanted policy, in the order of the set. Policies in CEL show the
-/// object that all of them leave, so where one comes before, all count.
+/// The policies that change objects, or of these the ones that come before the wanted policy, in the
+/// order of the set. Policies in CEL show the object that all of them leave, so where one comes
+/// before, all count.
 fn changing_before(set: &PolicySet, wanted: Option<&str>) -> Vec<Arc<Policy>> {
     let all: Vec<&Arc<Policy>> = set.mutating().collect();
     let place = wanted.and_then(|wanted| all.iter().position(|policy| policy.key() == wanted));

@@ -118,7 +118,7 @@ impl Apart {
     }
 }
 
-/// So many times more objects are evaluated where that may give a proof.
+/// The factor by which more objects are evaluated where that may give a proof.
 const MORE: usize = 6;
 
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.

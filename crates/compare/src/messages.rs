@@ -1,7 +1,7 @@
 //! What violations say.
 //!
-//! In: two sides, and objects that a comparison of them evaluated, if there was one: each object is built and evaluated once where no rule is
-//! equal without a look at objects. Out: [`OtherMessages`]: objects that violate both, whose messages are not the same, one for each pair of rules. They
+//! In: two sides, and the objects that a comparison of them evaluated, if there was one that looked at objects for every rule.
+//! Out: [`OtherMessages`]: objects that violate both, whose messages are not the same, one for each pair of rules. They
 //! change no answer. Messages are those of the policies' authors: what Kyverno says around them is left out, and so are the rules of
 //! results that have none. Semantics: `docs/diff.md`, "Answers".
 

@@ -213,7 +213,10 @@ fn answer(
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
         return Ok(1);
     }
-    let is_incomparable = |answered: &Answered| matches!(&answered.found, Found::Compared(c) if matches!(c.answer, Answer::Incomparable(_)));
+    let is_incomparable = |answered: &Answered| match &answered.found {
+        Found::Compared(compared) => matches!(compared.answer, Answer::Incomparable(_)),
+        Found::Only { .. } => false,
+    };
     Ok(if found.iter().any(is_incomparable) { 2 } else { 0 })
 }
 
@@ -255,8 +258,9 @@ fn of_pair(
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    // A proof of everything is the same claim, unless it is relative to what the claim takes for granted. The claim cannot come first: it does not
-    // distinguish errors from violations, leaves kinds out, and so says less than the answer.
+    // A proof of everything is the same claim, unless it is relative to what the claim takes for
+    // granted. The claim cannot come first: it does not distinguish errors from violations, leaves
+    // kinds out, and so says less than the answer.
     let is_whole =
         compared.answer == Answer::Proved && compared.existing.is_none() && !before.looks_at_one_key();
     let is_claimed =
