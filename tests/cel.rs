@@ -100,3 +100,18 @@ fn hostile_expressions_end_with_an_error() {
         assert!(ran.err.contains(words), "{words}: {}", ran.err.chars().take(300).collect::<String>());
     }
 }
+
+#[test]
+fn a_prompt_says_that_its_document_leaves_no_line_of_standard_input() {
+    let files = Files::new(&[("in.yaml", OBJECT)]);
+    for document in ["", OBJECT] {
+        for arguments in [&["cel", "repl", "-"][..], &["cel", "repl", "-i", "-"]] {
+            let ran = files.run_on(document, arguments);
+            assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{arguments:?}");
+            let why = "Error: an expression is required: `-` reads all of standard input as the document, and no line is left\n";
+            assert!(ran.err.starts_with(why), "{}", ran.err);
+        }
+    }
+    let ran = files.run_on("object.spec.replicas\n", &["cel", "repl", "in.yaml"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "3\n"), "{}", ran.err);
+}

@@ -219,6 +219,30 @@ fn folders_without_tests_are_reported() {
 }
 
 #[test]
+fn strict_runs_fail_where_nothing_is_tested() {
+    let files = folder(GOOD);
+    files.write("empty/x.yaml", b"a: 1\n");
+    let last = |arguments: &[&str]| {
+        let ran = files.run(&[&["test"], arguments, &["--strict"]].concat());
+        let last = ran.err.lines().find(|line| line.starts_with("Error: ")).map(String::from);
+        (ran.code, last.unwrap_or_default())
+    };
+    let nothing_in_empty = "Error: no kyverno-test.yaml found in `empty` and --strict is set".to_string();
+    assert_eq!(last(&["empty"]), (Some(1), nothing_in_empty.clone()));
+    assert_eq!(last(&["t", "empty"]), (Some(1), nothing_in_empty));
+    assert_eq!(
+        last(&["no*thing", "empty"]).1,
+        "Error: no kyverno-test.yaml found in `no*thing`, `empty` and --strict is set"
+    );
+    let nothing = "Error: no result was compared and --strict is set".to_string();
+    assert_eq!(last(&["t", "-t", "policy=other"]), (Some(1), nothing.clone()));
+    assert_eq!(last(&["t"]), (Some(0), String::new()));
+    assert_eq!(files.run(&["test", "t", "empty"]).code, Some(0));
+    files.write("none/kyverno-test.yaml", b"apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: n}\npolicies: [../t/p.yaml]\nresources: [../t/r.yaml]\nresults: []\n");
+    assert_eq!(last(&["none"]), (Some(1), nothing));
+}
+
+#[test]
 fn vacuous_results_pass_as_in_kyverno_and_fail_when_strict() {
     let files = folder("results:\n- {policy: need-team, rule: nope, resources: [good], result: fail}\n");
     let ran = files.run(&["test", "t"]);

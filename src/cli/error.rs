@@ -428,6 +428,19 @@ pub enum Error {
     /// There is no test.
     #[error("no tests found")]
     NoTests,
+    /// There is no test in a folder, or in another place that an argument names.
+    #[error("no {name} found in {places} and --strict is set")]
+    PlacesWithoutTests {
+        /// The name of test files.
+        name: String,
+        /// The places, in backticks.
+        places: String,
+    },
+    /// No result of a test was compared.
+    #[error(
+        "no result was compared and --strict is set\nhelp: add `results` to the tests, or select others with --test-case-selector"
+    )]
+    NoResults,
     /// Tests fail.
     #[error("{count} tests failed")]
     FailedTests {
@@ -510,6 +523,11 @@ pub enum Error {
     /// No expression.
     #[error("an expression is required")]
     NoExpressionGiven,
+    /// The document of a prompt was all of standard input, which is no terminal.
+    #[error(
+        "an expression is required: `-` reads all of standard input as the document, and no line is left\nhelp: name the file of the document, or evaluate one expression with `cel eval -i -`"
+    )]
+    NoLines,
     /// More than one expression.
     #[error("accepts one expression; quote it for the shell")]
     ManyExpressions,

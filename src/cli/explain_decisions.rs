@@ -9,8 +9,10 @@ use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_inspect::explain::decisions::{self, Decided};
 use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
 use ephor_policies::load::LoadedPolicy;
-use ephor_policies::policy_set::Engine;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_report::run::ResourceName;
 use ephor_value::Value;
 use ephor_value::print::json;
 use ephor_value::suggest::did_you_mean;
@@ -104,11 +106,12 @@ pub(super) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>) -> Res
 /// None has the name.
 fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Document>, Error> {
     let Some(object) = wanted.object else { return Ok(inputs.resources.iter().collect()) };
-    let found: Vec<&Document> = inputs.resources.iter().filter(|d| object_name(&d.value) == object).collect();
+    let name = |d: &Document| ResourceName::of(&d.value).kind_and_name();
+    let found: Vec<&Document> = inputs.resources.iter().filter(|d| name(d) == object).collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let names: Vec<String> = inputs.resources.iter().map(|d| object_name(&d.value)).collect();
+    let names: Vec<String> = inputs.resources.iter().map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Err(Error::NoObjectOfName {
         object: object.into(),
@@ -116,20 +119,9 @@ fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Documen
     })
 }
 
-/// `Kind/name`, or `Kind/namespace/name`.
-fn object_name(object: &Value) -> String {
-    let text = |path: &[&str]| object.text_at(path);
-    let (kind, name) = (text(&["kind"]), text(&["metadata", "name"]));
-    match text(&["metadata", "namespace"]) {
-        "" => format!("{kind}/{name}"),
-        namespace => format!("{kind}/{namespace}/{name}"),
-    }
-}
-
 /// `pod.yaml:1 Pod dev/cart`
 fn headline(resource: &Document) -> String {
-    let name = object_name(&resource.value).replacen('/', " ", 1);
-    format!("{}:{} {name}", resource.source, resource.line)
+    format!("{}:{} {}", resource.source, resource.line, ResourceName::of(&resource.value).display())
 }
 
 /// The decisions of all policies about a resource, or those that are wanted.
@@ -139,7 +131,7 @@ fn about(
     resource: &Document,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Decided>, Error> {
-    let before = changed_before(inputs, engine, &resource.value)?;
+    let before = changed_before(inputs, engine, &resource.value, wanted.policy)?;
     let mut out = Vec::new();
     let loaded = inputs.policies.policies.iter().filter(|p| wanted.policy.is_none_or(|name| key(p) == name));
     let mut has_policy = false;
@@ -178,11 +170,34 @@ fn key(loaded: &LoadedPolicy) -> String {
 /// The object as a policy sees it; without a policy, as all others do.
 type AsSeen = (Option<Arc<Policy>>, Value);
 
-/// The object as each policy that changes objects sees it, and at the end as all others do.
-fn changed_before(inputs: &Inputs, engine: &Engine, object: &Value) -> Result<Vec<AsSeen>, Error> {
-    if engine.set().mutating().next().is_none() {
+/// The policies that change objects, or of these the ones that come before the wanted policy, in the
+/// order of the set. Policies in CEL show the object that all of them leave, so where one comes
+/// before, all count.
+fn changing_before(set: &PolicySet, wanted: Option<&str>) -> Vec<Arc<Policy>> {
+    let all: Vec<&Arc<Policy>> = set.mutating().collect();
+    let place = wanted.and_then(|wanted| all.iter().position(|policy| policy.key() == wanted));
+    let before = all.get(..place.unwrap_or(all.len())).unwrap_or_default();
+    let counted = match before.iter().any(|policy| policy.stage == Stage::Expressions) {
+        true => &all[..],
+        false => before,
+    };
+    let is_counted = |policy: &&Arc<Policy>| counted.iter().any(|other| Arc::ptr_eq(other, policy));
+    set.policies().iter().filter(is_counted).cloned().collect()
+}
+
+/// The object as each policy that changes objects sees it, and at the end as all others do; up to the wanted policy, if there is one.
+fn changed_before(
+    inputs: &Inputs,
+    engine: &Engine,
+    object: &Value,
+    wanted: Option<&str>,
+) -> Result<Vec<AsSeen>, Error> {
+    let changing = changing_before(engine.set(), wanted);
+    if changing.is_empty() {
         return Ok(Vec::new());
     }
+    // What policies decide that change nothing is not needed here.
+    let engine = &engine.with_set(inputs.exceptions.clone().with(changing));
     let request = inputs.requests.of(object.clone(), None, engine).map_err(Error::input)?;
     let outcome = inputs.requests.with_own_values(object, &request, engine.evaluate(&request), engine);
     let (mut out, mut current) = (Vec::new(), object);
@@ -194,4 +209,35 @@ fn changed_before(inputs: &Inputs, engine: &Engine, object: &Value) -> Result<Ve
     let last = outcome.object.as_ref().filter(|left| !left.is_null()).unwrap_or(current);
     out.push((None, last.clone()));
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_wanted_policy_is_not_evaluated() {
+        let policy = |name: &str, rule: &str| {
+            let head = format!(
+                "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n"
+            );
+            format!(
+                "{head}  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    {rule}\n---\n"
+            )
+        };
+        let change = "mutate: {patchStrategicMerge: {data: {a: b}}}";
+        let check = "validate: {message: no, pattern: {data: {a: b}}}";
+        let text = [policy("a", change), policy("check", check), policy("b", change)].concat();
+        let files = [ephor_sources::files::SourceText { name: "p.yaml".into(), text }];
+        let loaded = ephor_policies::load::argument_for(&files, ephor_policies::load::Reader::Scan);
+        let all = loaded.policies.into_iter().filter_map(|loaded| loaded.policy).collect();
+        let set = PolicySet::new(all, Vec::new());
+        let names = |wanted: Option<&str>| {
+            changing_before(&set, wanted).iter().map(|policy| policy.key()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["a", "b"]);
+        assert_eq!(names(Some("check")), ["a", "b"]);
+        assert_eq!(names(Some("b")), ["a"]);
+        assert_eq!(names(Some("a")), Vec::<String>::new());
+    }
 }

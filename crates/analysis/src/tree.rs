@@ -52,6 +52,17 @@ impl Tree {
         }
     }
 
+    /// Whether a text in it, or a key of a constant, is such a one.
+    pub fn any_text(&self, is: &impl Fn(&str) -> bool) -> bool {
+        match self {
+            Tree::None | Tree::Scalar(_) => false,
+            Tree::Text(text) => is(text),
+            Tree::List(parts) => parts.iter().any(|part| part.any_text(is)),
+            Tree::Map(parts) => parts.iter().any(|(key, part)| is(key) || part.any_text(is)),
+            Tree::Node(node) => node.fields.iter().any(|(_, part)| part.any_text(is)),
+        }
+    }
+
     /// The node, `None` for everything else.
     pub fn as_node(&self) -> Option<&Node> {
         match self {

@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::ir::constraints::AnyOf;
 use crate::ir::rule::Body;
 use crate::ir::{Matcher, Rule};
 use crate::value::Value;
@@ -119,7 +118,7 @@ impl Apart {
     }
 }
 
-/// So many times more objects are evaluated where that may give a proof.
+/// The factor by which more objects are evaluated where that may give a proof.
 const MORE: usize = 6;
 
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
@@ -287,14 +286,14 @@ fn leaves_controllers(before: &Side, after: &Side) -> bool {
 
 /// Whether deletions are a difference of their own: the old side has rules for every operation, none for deletions by name, and the new side none at all.
 fn leaves_deletions(before: &Side, after: &Side) -> bool {
-    !operations_of(before).any(|named| named.is_some_and(|all| all.has(DELETE)))
-        && !operations_of(after).any(|named| named.is_none_or(|all| all.has(DELETE)))
+    !names_deletions(before).any(|named| named == Some(true))
+        && !names_deletions(after).any(|named| named != Some(false))
 }
 
 const DELETE: &str = "DELETE";
 
-/// The operations that the filters of rules name; none where one is for every operation.
-fn operations_of(side: &Side) -> impl Iterator<Item = Option<AnyOf>> {
+/// Whether filters of rules have deletions among the operations that they name; `None` for a filter that names none and is for all of them.
+fn names_deletions(side: &Side) -> impl Iterator<Item = Option<bool>> {
     let rules = side.policies().iter().flat_map(|policy| policy.all_rules());
     rules.flat_map(|rule| {
         let bound = rule.bound.as_ref().and_then(|bound| bound.constraints.as_ref());
@@ -305,12 +304,12 @@ fn operations_of(side: &Side) -> impl Iterator<Item = Option<AnyOf>> {
         let constraints = own
             .into_iter()
             .chain(bound)
-            .flat_map(|all| all.rules.iter().map(|rule| Some(rule.operations.clone())));
+            .flat_map(|all| all.rules.iter().map(|rule| Some(rule.operations.has(DELETE))));
         let filters = rule.when.filters().iter().map(|filter| match &*filter.operations {
             [] => None,
-            some => Some(AnyOf::These(some.into())),
+            some => Some(some.iter().any(|one| **one == *DELETE)),
         });
-        constraints.chain(filters).collect::<Vec<_>>()
+        constraints.chain(filters)
     })
 }
 

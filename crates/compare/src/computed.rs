@@ -248,7 +248,9 @@ fn turned(ordering: Ordering) -> Ordering {
 
 /// Whether an expression of CEL reads the field of an age.
 pub(crate) fn is_age(expr: &Expr) -> bool {
-    matches!(expr, Expr::Let { value, .. } if matches!(walked(value), Some((_, keys, None)) if keys.last().is_some_and(|key| key.starts_with(AGE))))
+    let Expr::Let { value, .. } = expr else { return false };
+    let Some((_, keys, None)) = walked(value) else { return false };
+    keys.last().is_some_and(|key| key.starts_with(AGE))
 }
 
 fn age(ordering: Ordering, than: i64) -> String {
@@ -260,7 +262,10 @@ fn sizes_in_expression(list: &Expr, scope: &Scope<'_>) -> Option<Expr> {
     let Expr::Comprehension(own) = &sizes.range else { return None };
     let are_lists = [sizes, own].into_iter().all(|one| one.kind == ComprehensionKind::List && !one.two);
     let (Some(Expr::Test(has)), None) = (&own.keep, &sizes.keep) else { return None };
-    let is_own = |expr: &Expr, keys: &[&str]| matches!(walked(expr), Some((Expr::Local(0), own, None)) if own.iter().map(|key| &**key).eq(keys.iter().copied()));
+    let is_own = |expr: &Expr, keys: &[&str]| match walked(expr) {
+        Some((Expr::Local(0), own, None)) => own.iter().map(|key| &**key).eq(keys.iter().copied()),
+        _ => false,
+    };
     let is_it = are_lists
         && *has.key == *"size"
         && has.walk.steps.is_empty()

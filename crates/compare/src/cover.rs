@@ -146,7 +146,10 @@ pub fn compare_observed<'s>(
         return of_sides(old, new, options, observer);
     }
     let doubt = match whatever_comes([old, new], options) {
-        Outside::Equal(found) => return *found,
+        Outside::Equal(found) => {
+            observer.into_iter().for_each(Observer::skipped);
+            return *found;
+        }
         Outside::Other(doubt) => doubt,
     };
     let mut found = of_sides(old, new, options, observer);
@@ -329,7 +332,10 @@ impl Run<'_> {
                 }
                 let is_same = |other: &Unit| unit.identity.is_some() && unit.identity == other.identity;
                 match self.options.same_rules && to.iter().any(is_same) {
-                    true => self.relative_to.extend(unit.external.iter().cloned()),
+                    true => {
+                        self.relative_to.extend(unit.external.iter().cloned());
+                        self.observer.into_iter().for_each(Observer::skipped);
+                    }
                     false => self.unit(environment, unit, to, at),
                 }
             }

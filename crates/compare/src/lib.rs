@@ -103,7 +103,7 @@ pub use deep::{Remark, RemarkKind, remarks};
 pub use environment::Environment;
 pub use explore::REFUSED;
 pub use ignored::{Class, Entry, Ignored, IgnoredError};
-pub use messages::{OtherMessages, Said, messages};
+pub use messages::{MOST_WITH_MESSAGES, OtherMessages, Said, messages, messages_after};
 pub use observer::{Collector, Evaluated, Observer};
 pub use outside::NO_ANSWER;
 pub use pairs::{Mapping, MappingError, Pair, PairedBy, REPLACES, pairs};

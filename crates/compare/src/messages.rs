@@ -1,11 +1,13 @@
 //! What violations say.
 //!
-//! In: two sides. Out: [`OtherMessages`]: objects that violate both, whose messages are not the same, one for each pair of rules. They
+//! In: two sides, and the objects that a comparison of them evaluated, if there was one that looked at objects for every rule.
+//! Out: [`OtherMessages`]: objects that violate both, whose messages are not the same, one for each pair of rules. They
 //! change no answer. Messages are those of the policies' authors: what Kyverno says around them is left out, and so are the rules of
 //! results that have none. Semantics: `docs/diff.md`, "Answers".
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use crate::value::Value;
 use crate::value::print::json;
@@ -19,7 +21,7 @@ use super::side::{Side, Verdict};
 use super::surroundings::{Case, request};
 
 /// Of more objects messages are not compared.
-const MOST: usize = 20_000;
+pub const MOST_WITH_MESSAGES: usize = 20_000;
 
 /// An object that violates both sides, with what they say of it.
 #[derive(Clone, Debug)]
@@ -47,13 +49,25 @@ pub struct Said {
 
 /// The objects on which messages are not the same, small ones first; one for each pair of rules.
 pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> {
-    let collector = Collector::new(MOST);
+    let collector = Collector::new(MOST_WITH_MESSAGES);
     // Rules that are the same but for their messages are evaluated, too.
     compare_observed(old, new, Options { same_rules: false, ..options }, Some(&collector));
-    let (objects, _) = collector.into_objects();
+    of_objects([old, new], options, collector.into_objects().0)
+}
+
+/// The same, after a comparison both ways with these options that a collector of [`MOST_WITH_MESSAGES`] objects observed.
+pub fn messages_after(old: &Side, new: &Side, options: Options, seen: Collector) -> Vec<OtherMessages> {
+    match seen.is_partial() {
+        true => messages(old, new, options),
+        false => of_objects([old, new], options, seen.into_objects().0),
+    }
+}
+
+fn of_objects(sides: [&Side; 2], options: Options, objects: Vec<Evaluated>) -> Vec<OtherMessages> {
+    let is_late = || options.deadline.is_some_and(|end| Instant::now() >= end);
     let mut found: BTreeMap<Vec<[String; 3]>, OtherMessages> = BTreeMap::new();
-    for evaluated in objects {
-        if let Some(one) = of_object([old, new], evaluated) {
+    for evaluated in objects.into_iter().take_while(|_| !is_late()) {
+        if let Some(one) = of_object(sides, evaluated) {
             let by = |said: &Said, side: &str| [side.to_string(), said.policy.clone(), said.rule.clone()];
             let key = one.old.iter().map(|s| by(s, "old")).chain(one.new.iter().map(|s| by(s, "new")));
             let known = found.entry(key.collect()).or_insert_with(|| one.clone());

@@ -26,6 +26,9 @@ pub trait Observer: Sync {
     fn texts(&self, classes: &TextClasses) {
         _ = classes;
     }
+
+    /// Objects are not shown, as a rule, or all of a side, is equal without a look at them.
+    fn skipped(&self) {}
 }
 
 /// An object that a comparison evaluated.
@@ -53,12 +56,18 @@ struct Seen {
     known: HashSet<u64>,
     all: Vec<Evaluated>,
     left_out: usize,
+    is_partial: bool,
 }
 
 impl Collector {
     /// Collects no more than this number of objects.
     pub fn new(most: usize) -> Collector {
         Collector { most, seen: Mutex::default() }
+    }
+
+    /// Whether the comparison found something equal without a look at objects, which are not among these therefore.
+    pub fn is_partial(&self) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).is_partial
     }
 
     /// The objects, and how many more there were.
@@ -69,6 +78,10 @@ impl Collector {
 }
 
 impl Observer for Collector {
+    fn skipped(&self) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).is_partial = true;
+    }
+
     fn evaluated(
         &self,
         environment: &Environment,

@@ -1,7 +1,9 @@
 //! Where Kyverno 1.19.1 does what its users do not expect, and the output that it gives does not say so.
 //!
 //! In: policies with their exceptions, and what rules did to an object. Out: lines for people, with the number of Kyverno's issue where there is one. The
-//! results themselves stay Kyverno's. Semantics: `docs/cli.md`, "What Kyverno is silent about".
+//! results themselves stay Kyverno's. Two functions say it of a whole object: [`of_review`] for a request that a webhook answers, where each policy
+//! has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL have one for all of them, and which also says what a cluster
+//! does otherwise. Semantics: `docs/cli.md`, "What Kyverno is silent about".
 
 mod outcome;
 
@@ -98,19 +100,32 @@ impl std::fmt::Display for Pitfall {
     }
 }
 
-/// What mutations of policies, one after another, show in a cluster about an object.
-pub fn of_changes<'o>(policies: impl Iterator<Item = &'o PolicyOutcome>, object: &'o Value) -> Vec<Pitfall> {
-    let (mut out, mut current) = (Vec::new(), object);
-    for outcome in policies {
-        out.extend(of_mutations(outcome, current));
+/// What mutations of policies, one after another, show about the object of a review.
+pub fn of_review<'o>(policies: impl Iterator<Item = &'o PolicyOutcome>, object: &'o Value) -> Vec<Pitfall> {
+    let all: Vec<&PolicyOutcome> = policies.collect();
+    let steps = all.iter().map(|outcome| (Some(*outcome), outcome.object.as_ref()));
+    let mut out = of_steps(steps, object);
+    for outcome in all {
         out.extend(outcome.rules.iter().filter_map(|result| of_error(&outcome.policy, result)));
-        current = outcome.object.as_ref().unwrap_or(current);
+    }
+    out
+}
+
+/// What mutations of policies show, one after another: of each what it did, and the object that it leaves if it leaves another one.
+fn of_steps<'o>(
+    steps: impl Iterator<Item = (Option<&'o PolicyOutcome>, Option<&'o Value>)>,
+    object: &'o Value,
+) -> Vec<Pitfall> {
+    let (mut out, mut current) = (Vec::new(), object);
+    for (done, left) in steps {
+        out.extend(done.into_iter().flat_map(|done| of_mutations(done, current)));
+        current = left.unwrap_or(current);
     }
     out
 }
 
 /// What mutations of a policy did to an object that their policy does not say: items that a merge removed, and patches without effect.
-pub fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<Pitfall> {
+fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<Pitfall> {
     let mut out = Vec::new();
     let mut current = before;
     let mutations = outcome.rules.iter().filter(|result| result.kind == RuleKind::Mutation);
@@ -154,8 +169,8 @@ fn of_mutation(policy: &Policy, result: &RuleOutcome, before: &Value, after: &Va
 
 /// Whether a patch says itself that something goes away.
 fn removes(merge: &Merge) -> bool {
-    let directives = ["$patch", "$retainKeys"];
-    Tree::of(merge).is_none_or(|tree| directives.into_iter().any(|directive| has_text(&tree, directive)))
+    let is_directive = |text: &str| text.contains("$patch") || text.contains("$retainKeys");
+    Tree::of(merge).is_none_or(|tree| tree.any_text(&is_directive))
 }
 
 /// Lists of which items with names are gone, with these names.
@@ -250,7 +265,7 @@ pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall>
     }
     let kinds = policy.all_rules().filter_map(|rule| Tree::of(&**rule));
     let texts: Vec<Tree> = kinds.collect();
-    let reads = |name: &str| texts.iter().any(|tree| has_text(tree, name));
+    let reads = |name: &str| texts.iter().any(|tree| tree.any_text(&|text| text.contains(name)));
     let help = if reads("namespaceObject") {
         "`namespaceObject` is null where nothing is known of the namespace; name it with its labels in `namespaceSelector` of -f FILE"
     } else if reads("resource.Get")
@@ -264,17 +279,6 @@ pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall>
     };
     let text = format!("policy {}: {help}", policy.key());
     Some(Pitfall::new(PitfallKind::MissingData, policy, &result.rule, text))
-}
-
-/// Whether a part of a rule has a text that contains a name.
-fn has_text(part: &Tree, name: &str) -> bool {
-    match part {
-        Tree::None | Tree::Scalar(_) => false,
-        Tree::Text(text) => text.contains(name),
-        Tree::List(parts) => parts.iter().any(|part| has_text(part, name)),
-        Tree::Map(parts) => parts.iter().any(|(key, part)| key.contains(name) || has_text(part, name)),
-        Tree::Node(node) => node.fields.iter().any(|(_, part)| has_text(part, name)),
-    }
 }
 
 /// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a controller of pods.

@@ -9,6 +9,7 @@ use crate::engine::Status;
 pub use crate::invocation::Invocation;
 pub use crate::ir::facts::Severity;
 use crate::roots::Roots;
+use crate::value::Value;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,6 +88,17 @@ pub struct ResourceName {
 }
 
 impl ResourceName {
+    /// Of an object.
+    pub fn of(object: &Value) -> ResourceName {
+        let text = |path: &[&str]| object.text_at(path).to_string();
+        ResourceName {
+            api_version: text(&["apiVersion"]),
+            kind: text(&["kind"]),
+            namespace: text(&["metadata", "namespace"]),
+            name: text(&["metadata", "name"]),
+        }
+    }
+
     /// `Kind namespace/name`.
     pub fn display(&self) -> String {
         match (self.kind.as_str(), self.namespace.as_str()) {

@@ -111,7 +111,7 @@ impl<'r> Collector<'r> {
                 rule: if policy.report.names_rules { r.rule.to_string() } else { String::new() },
                 status,
                 message: report_message(r).to_string(),
-                resource: Some(name(object)),
+                resource: Some(ResourceName::of(object)),
                 field: field.map(|path| dotted(path)),
                 place: document.map(|document| match is_violation(status) {
                     // What the command line does not know is no part of the object.
@@ -224,16 +224,6 @@ fn template(text: &str) -> Option<String> {
     let head = text.lines().take_while(|line| line.is_empty() || line.starts_with(['#', '-']));
     let source = head.filter_map(|line| line.strip_prefix("# Source: ")).next()?;
     Some(source.trim().to_string()).filter(|source| !source.is_empty())
-}
-
-fn name(object: &Value) -> ResourceName {
-    let text = |path: &[&str]| object.text_at(path).to_string();
-    ResourceName {
-        api_version: text(&["apiVersion"]),
-        kind: text(&["kind"]),
-        namespace: text(&["metadata", "namespace"]),
-        name: text(&["metadata", "name"]),
-    }
 }
 
 fn info(policy: &Policy) -> PolicyInfo {

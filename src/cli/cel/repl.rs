@@ -2,6 +2,8 @@
 //!
 //! The prompt is [`crate::cli::prompt`]'s, what Tab offers [`super::complete`]'s.
 
+use std::io::IsTerminal;
+
 use ephor_search::cel::{Environment, Expression};
 use ephor_value::Value;
 
@@ -18,7 +20,7 @@ use super::complete::candidates;
   # evaluate expressions on a manifest
   ephor cel repl pod.yaml")]
 pub struct Args {
-    /// JSON or YAML file with the document
+    /// JSON or YAML file with the document; `-`, standard input, only at a terminal, as lines follow it
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     document: Vec<String>,
     #[command(flatten)]
@@ -42,7 +44,7 @@ Tab completes keys of the document and functions.
 /// Runs the command.
 ///
 /// # Errors
-/// A document that cannot be read, a terminal that cannot be used.
+/// A document that cannot be read, one for which all of standard input was read, a terminal that cannot be used.
 pub fn run(args: &Args) -> Result<i32, Error> {
     let path = match (given(&args.input.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),
@@ -50,6 +52,10 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         _ => return Err(Error::Documents),
     };
     let (environment, data) = super::read_data(&args.input, path)?;
+    // At a terminal, lines may follow the end of the document.
+    if path == Some("-") && !std::io::stdin().is_terminal() {
+        return Err(Error::NoLines);
+    }
     let session = Session { environment, data };
     prompt::run("cel> ", session, prompt::history("cel_history", given(&args.history)))?;
     Ok(0)

@@ -208,14 +208,8 @@ fn of_shown(
         at(new).unwrap_or_default(),
         verdict(&d.new),
     );
-    let text = |path: &[&str]| d.object.text_at(path).to_string();
     Finding {
-        resource: Some(ResourceName {
-            api_version: text(&["apiVersion"]),
-            kind: text(&["kind"]),
-            namespace: text(&["metadata", "namespace"]),
-            name: text(&["metadata", "name"]),
-        }),
+        resource: Some(ResourceName::of(&d.object)),
         field: old.field.clone().or_else(|| new.field.clone()),
         place: new.place.clone(),
         decision: old.place.clone(),

@@ -13,8 +13,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Certified, Claim, Collector, Difference, Ignored, Mapping, Observer, Options, Pair, PairedBy,
-    Side, compare_observed, equivalent, implies, messages, pairs,
+    Answer, Certified, Claim, Collector, Difference, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
+    Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
 };
 use ephor_document::yaml_value_strict;
 use ephor_report::formats as run_formats;
@@ -213,7 +213,10 @@ fn answer(
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
         return Ok(1);
     }
-    let is_incomparable = |answered: &Answered| matches!(&answered.found, Found::Compared(c) if matches!(c.answer, Answer::Incomparable(_)));
+    let is_incomparable = |answered: &Answered| match &answered.found {
+        Found::Compared(compared) => matches!(compared.answer, Answer::Incomparable(_)),
+        Found::Only { .. } => false,
+    };
     Ok(if found.iter().any(is_incomparable) { 2 } else { 0 })
 }
 
@@ -235,16 +238,19 @@ fn of_pair(
         }
     };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
-    let collector = Collector::new(MOST_IN_CERTIFICATE);
-    let observer: Option<&dyn Observer> = records.then_some(&collector as &dyn Observer);
+    // Messages are compared on the objects of a comparison both ways.
+    let shares = says && !records && question != Question::Implies;
+    let collector = Collector::new(if shares { MOST_WITH_MESSAGES } else { MOST_IN_CERTIFICATE });
+    let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
     let comparison = match question {
         Question::Diff => compare_observed(&before, &after, options, observer),
         Question::Implies => implies(&before, &after, options, observer),
         Question::Equivalent => equivalent(&before, &after, options, observer),
     };
-    let certified = match (&comparison.answer, records) {
-        (Answer::Incomparable(_), _) | (_, false) => None,
-        _ => {
+    let (recorded, shared) = if shares { (None, Some(collector)) } else { (Some(collector), None) };
+    let certified = match (&comparison.answer, recorded.filter(|_| records)) {
+        (Answer::Incomparable(_), _) | (_, None) => None,
+        (_, Some(collector)) => {
             let evaluated = collector.into_objects();
             let certified = Certified::of(&name, [&before, &after], &comparison, evaluated);
             Some(certified.map_err(|cause| Error::Certificate { path: name.clone(), cause })?)
@@ -252,7 +258,9 @@ fn of_pair(
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    // A proof of everything is the same claim, unless it is relative to what the claim takes for granted.
+    // A proof of everything is the same claim, unless it is relative to what the claim takes for
+    // granted. The claim cannot come first: it does not distinguish errors from violations, leaves
+    // kinds out, and so says less than the answer.
     let is_whole =
         compared.answer == Answer::Proved && compared.existing.is_none() && !before.looks_at_one_key();
     let is_claimed =
@@ -261,7 +269,10 @@ fn of_pair(
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());
     if says && !matches!(compared.answer, Answer::Incomparable(_)) {
-        compared.messages = Some(messages(&before, &after, options));
+        compared.messages = Some(match shared {
+            Some(seen) => messages_after(&before, &after, options, seen),
+            None => messages(&before, &after, options),
+        });
     }
     Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
 }

@@ -73,7 +73,7 @@ fn session(args: &Args) -> Result<i32, Error> {
             (false, None) => {}
         }
         report.write(Totals::default(), args)?;
-        return Ok(0);
+        return strictly_some(args, &found, 0).map(|()| 0);
     }
     let format = Format::from(args.output.kyverno_format);
     let colour = !args.output.remove_color && format == Format::Table;
@@ -85,9 +85,27 @@ fn session(args: &Args) -> Result<i32, Error> {
         false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
     };
     let result = run_all(&tests, &selector, args, style, &mut totals, &mut out);
+    let rows = totals.rows;
     let result = result.and_then(|()| finish(args, style, totals, report, &mut out));
     let _ = out.flush();
-    result
+    let code = result?;
+    strictly_some(args, &found, rows).map(|()| code)
+}
+
+/// With `--strict`, tests below each argument, and a result that was compared.
+///
+/// # Errors
+/// There is none.
+fn strictly_some(args: &Args, found: &Found, rows: usize) -> Result<(), Error> {
+    match (&found.empty[..], rows) {
+        _ if !args.exit.strict => Ok(()),
+        ([], 0) => Err(Error::NoResults),
+        ([], _) => Ok(()),
+        (places, _) => Err(Error::PlacesWithoutTests {
+            name: args.file_name.clone(),
+            places: places.iter().map(|place| format!("`{place}`")).collect::<Vec<_>>().join(", "),
+        }),
+    }
 }
 
 /// The tests of all files.

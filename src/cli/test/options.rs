@@ -22,7 +22,8 @@ use crate::cli::given;
 Exit codes:
   0  all results are as expected, or there is no test
   1  a result is not as expected, or a file cannot be used
-  1  with --require-tests: no test; with --strict: a vacuous result; with --coverage-min: less coverage")]
+  1  with --require-tests: no test; with --strict: a folder without tests, no result, a vacuous result
+  1  with --coverage-min: less coverage")]
 pub struct Args {
     /// folders, patterns or git repositories
     #[arg(value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
@@ -95,7 +96,7 @@ pub(super) struct Exit {
     /// deprecation warnings as errors
     #[arg(long)]
     pub(super) warnings_as_errors: bool,
-    /// vacuous expected results (no assertion evaluated) as failures
+    /// as failures: vacuous expected results (no assertion evaluated), folders without tests, no result
     #[arg(long)]
     pub(super) strict: bool,
 }

@@ -5,6 +5,10 @@ use std::time::Instant;
 use ephor_compare::{
     Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, Observer, Options, RemarkKind,
     Said, compare, compare_observed, equivalent, implies, is_equivalent, messages, remarks, traces,
+=======
+    Answer, Certificate, Certified, Collector, DifferenceKind, MOST_WITH_MESSAGES, Observer, Options,
+    RemarkKind, Said, compare_observed, equivalent, implies, is_equivalent, messages, messages_after,
+    remarks, traces,
 };
 use ephor_value::place::dotted;
 
@@ -262,4 +266,33 @@ fn where_a_proof_alone_counts_the_answer_is_a_proof_or_not_as_before_and_ends_so
         }
     }
     assert!(objects.0 < objects.1, "{objects:?}");
+}
+
+#[test]
+fn messages_are_compared_on_the_objects_of_the_comparison_and_on_those_of_rules_that_it_skipped() {
+    let rule = |name: &str, key: &str, message: &str| {
+        format!(
+            "  - name: {name}\n    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}\n    validate: {{message: '{message}', pattern: {{data: {{{key}: x}}}}}}\n"
+        )
+    };
+    let policy = |rules: &[String]| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n{}",
+            rules.concat()
+        )
+    };
+    for (old, new, is_partial) in [
+        (policy(&[rule("r", "a", "needs x")]), policy(&[rule("r", "a", "no")]), true),
+        (policy(&[rule("r", "a", "needs x")]), policy(&[rule("r", "b", "no")]), false),
+    ] {
+        let (old, new) = (side(&old), side(&new));
+        let seen = Collector::new(MOST_WITH_MESSAGES);
+        compare_observed(&old, &new, Options::default(), Some(&seen));
+        assert_eq!(seen.is_partial(), is_partial);
+        let after = messages_after(&old, &new, Options::default(), seen);
+        assert!(!after.is_empty());
+        assert_eq!(format!("{after:?}"), format!("{:?}", messages(&old, &new, Options::default())));
+        let over = Options { deadline: Some(std::time::Instant::now()), ..Options::default() };
+        assert!(messages(&old, &new, over).is_empty());
+    }
 }

@@ -233,7 +233,7 @@ pub(super) fn emit_part(origin: &Origin, text: &str, part: Option<&Value>) {
     emit_reading(origin, || (EventKind::Failed(text.to_string()), part.map(address).into_iter().collect()));
 }
 
-/// Records the value of a composed variable, with what was read and decided since the trace had noted so many values.
+/// Records the value of a composed variable, with what was read and decided after the first `nodes` values that the trace noted.
 pub(super) fn emit_variable(
     origin: &Origin,
     expr: Option<&crate::ir::Expr>,

@@ -55,7 +55,7 @@ pub fn nodes() -> usize {
     NODES.with_borrow(Vec::len)
 }
 
-/// The addresses of the values in documents that were noted since there were so many, in their order.
+/// The addresses of the values in documents that were noted after the first `nodes` ones, in their order.
 pub fn reads_since(nodes: usize) -> Vec<usize> {
     let address = |(_, value): &(usize, Result<TracedValue, Fault>)| {
         let seen = value.as_ref().ok()?;
@@ -92,7 +92,7 @@ pub fn steps(expr: &Expr) -> Vec<Step> {
     found
 }
 
-/// The steps that decided an expression, of the values noted since there were so many.
+/// The steps that decided an expression, of the values noted after the first `nodes` ones.
 pub fn steps_since(expr: &Expr, nodes: usize) -> Vec<Step> {
     let noted = NODES.with_borrow(|noted| noted.get(nodes..).unwrap_or_default().to_vec());
     let mut places = HashMap::new();

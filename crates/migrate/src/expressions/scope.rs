@@ -63,17 +63,6 @@ pub struct Scope<'c> {
 /// Rules that nest deeper are refused.
 pub const MAX_DEPTH: usize = 128;
 
-/// Whether a part of a rule names the position of an element.
-fn reads_positions(part: &Tree) -> bool {
-    match part {
-        Tree::None | Tree::Scalar(_) => false,
-        Tree::Text(text) => text.contains("elementIndex"),
-        Tree::List(parts) => parts.iter().any(reads_positions),
-        Tree::Map(parts) => parts.iter().any(|(_, part)| reads_positions(part)),
-        Tree::Node(node) => node.fields.iter().any(|(_, part)| reads_positions(part)),
-    }
-}
-
 impl<'c> Scope<'c> {
     /// At the start of a rule.
     pub fn new(cx: &'c Context, rule: &'c Rule) -> Scope<'c> {
@@ -102,7 +91,7 @@ impl<'c> Scope<'c> {
 
     /// Whether lists that are walked one after the other stay in their order: positions are read.
     pub fn is_in_order(&self) -> bool {
-        Tree::of(self.rule).is_some_and(|rule| reads_positions(&rule))
+        Tree::of(self.rule).is_some_and(|rule| rule.any_text(&|text| text.contains("elementIndex")))
     }
 
     /// A refusal at the place of the piece.

@@ -26,15 +26,11 @@ pub struct OfOutcome {
 
 /// What is to be said of the outcome of a request for an object.
 pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutcome {
-    let mut out = OfOutcome::default();
-    let mut current = object;
-    for policy in set.mutating() {
+    let steps = set.mutating().map(|policy| {
         let done = mutation_of(outcome, policy);
-        if let Some(done) = done {
-            out.each.extend(super::of_mutations(done, current));
-        }
-        current = outcome.left_by(policy, done).unwrap_or(current);
-    }
+        (done, outcome.left_by(policy, done))
+    });
+    let mut out = OfOutcome { each: super::of_steps(steps, object), once: Vec::new() };
     for done in &outcome.policies {
         out.once.extend(super::of_namespace(done, object));
         out.once.extend(of_binding(done, object));

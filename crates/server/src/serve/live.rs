@@ -73,7 +73,7 @@ pub struct Link {
     pub configured: Arc<Notify>,
     /// Whether the kinds of the cluster have changed since they were fetched.
     renew: Arc<AtomicBool>,
-    /// Whether policies have to be read again: whoever waits for a notice may end before it acts on it.
+    /// Whether policies have to be read again: a task that waits for a notice may end before it acts on it.
     outdated: Arc<AtomicBool>,
     /// The policies of the cluster that are served.
     stored: Chosen,

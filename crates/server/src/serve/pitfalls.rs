@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use prometheus::IntCounterVec;
 
 use crate::admit::Decision;
-use crate::pitfalls::{Pitfall, PitfallKind, Remarks, of_changes, of_remarks};
+use crate::pitfalls::{Pitfall, PitfallKind, Remarks, of_remarks, of_review};
 
 use super::catalog::Catalog;
 use super::families::OTHER;
@@ -43,7 +43,7 @@ impl Pitfalls {
     /// Notes what a decision of the mutating webhook shows.
     pub fn decided(&self, decision: &Decision) {
         let Some(prepared) = &decision.prepared else { return };
-        of_changes(decision.outcomes.policies(), &prepared.request.object)
+        of_review(decision.outcomes.policies(), &prepared.request.object)
             .iter()
             .for_each(|one| self.note(one));
     }

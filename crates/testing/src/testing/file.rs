@@ -11,6 +11,7 @@ use crate::document::{self, Duplicates};
 use crate::inputs::{line_of, strict};
 use crate::sources::files::SourceText;
 use crate::value::Value;
+use crate::value::file_path::normal;
 use crate::value::place::PathPart;
 
 use super::schema::TEST;
@@ -179,23 +180,9 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     documents.into_iter().map(one).collect()
 }
 
-/// A path as Kyverno writes it: without `.`, `..` and double slashes where that is possible.
+/// The [`normal`] path as Kyverno writes it: `.` where nothing is left.
 pub fn clean(path: &Path) -> String {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => match out.components().next_back() {
-                Some(Component::Normal(_)) => {
-                    out.pop();
-                }
-                Some(Component::RootDir | Component::Prefix(_)) => {}
-                _ => out.push(part),
-            },
-            _ => out.push(part),
-        }
-    }
-    match out.to_string_lossy() {
+    match normal(path).to_string_lossy() {
         empty if empty.is_empty() => ".".into(),
         path => path.into_owned(),
     }
