@@ -3,12 +3,9 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, Observer, Options, RemarkKind,
-    Said, compare, compare_observed, equivalent, implies, is_equivalent, messages, remarks, traces,
-=======
-    Answer, Certificate, Certified, Collector, DifferenceKind, MOST_WITH_MESSAGES, Observer, Options,
-    RemarkKind, Said, compare_observed, equivalent, implies, is_equivalent, messages, messages_after,
-    remarks, traces,
+    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MOST_WITH_MESSAGES, Observer,
+    Options, RemarkKind, Said, compare, compare_observed, equivalent, implies, is_equivalent, messages,
+    messages_after, remarks, traces,
 };
 use ephor_value::place::dotted;
 
