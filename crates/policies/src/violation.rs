@@ -123,12 +123,14 @@ fn decided(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
         }
         EventKind::Fields(fields) => parse(fields.first()?),
         EventKind::Failed(_) => reads::decisive(event, before, object)?,
-        EventKind::Expression(_, value, steps) if !is_true(value) => {
+        EventKind::Expression(_, value, steps)
+            if !is_true(value) && !steps.iter().any(|step| reads::is_missing_elsewhere(step, object)) =>
+        {
             let of_variables = || {
                 let read = before.iter().rev().filter(|event| reads::reads_variable(steps, event));
-                read.into_iter().find_map(|event| of_steps(&event.steps, object))
+                best(read.filter_map(|event| of_steps(&event.steps, &event.reads, object)), object)
             };
-            of_steps(steps, object)
+            of_steps(steps, &event.reads, object)
                 .or_else(of_variables)
                 .or_else(|| reads::decisive(event, before, object))?
         }
@@ -189,11 +191,29 @@ fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
 }
 
 /// The field of the steps that decided an expression.
-fn of_steps(steps: &[Step], object: &Value) -> Option<Path> {
-    let of_parts = || steps.iter().rev().find_map(|step| of_step(step, object));
+fn of_steps(steps: &[Step], reads: &[usize], object: &Value) -> Option<Path> {
+    let of_parts = || best(steps.iter().rev().filter_map(|step| of_step(step, object)), object);
+    let of_keys = || steps.iter().rev().find_map(|step| reads::key_of_step(step, reads, object));
     let of_texts = || steps.iter().rev().find_map(|step| of_computed(step, object));
     let of_missing = || steps.iter().rev().find_map(|step| of_missing(step, object));
-    of_missing().or_else(of_parts).or_else(of_texts)
+    of_missing().or_else(of_parts).or_else(of_keys).or_else(of_texts)
+}
+
+/// The first of some paths; of items of one list one whose value is there says more than one that has none.
+fn best(mut paths: impl Iterator<Item = Path>, object: &Value) -> Option<Path> {
+    let first = paths.next()?;
+    let has_value = |path: &Path| {
+        let (value, followed) = follow(object, path);
+        followed == path.len() && !matches!(value, Value::Map(_) | Value::List(_))
+    };
+    if has_value(&first) {
+        return Some(first);
+    }
+    let is_other_item = |path: &Path| {
+        let parts = first.iter().zip(path).find(|(own, other)| own != other);
+        matches!(parts, Some((PathPart::Index(_), PathPart::Index(_))))
+    };
+    Some(paths.find(|path| is_other_item(path) && has_value(path)).unwrap_or(first))
 }
 
 fn of_step(step: &Step, object: &Value) -> Option<Path> {
@@ -249,9 +269,14 @@ fn of_missing(step: &Step, object: &Value) -> Option<Path> {
 
 /// The first part of the object that is equal to a text that a step computed.
 fn of_computed(step: &Step, object: &Value) -> Option<Path> {
+    texts_of(step).find_map(|text| path_of_text(object, text, &mut Path::new()))
+}
+
+/// The texts that a step is about and that are no constants.
+fn texts_of(step: &Step) -> impl Iterator<Item = &str> {
     let operands = step.operands.iter().filter(|(expr, _)| !matches!(expr, Expr::Const(_)));
     let texts = operands.filter_map(|(_, value)| value.as_ref().ok()?.value.as_str());
-    texts.filter(|text| !text.is_empty()).find_map(|text| path_of_text(object, text, &mut Path::new()))
+    texts.filter(|text| !text.is_empty())
 }
 
 /// The path of the first text below some parts of the object that is equal to one.
@@ -429,6 +454,59 @@ mod tests {
         assert_eq!(
             found(&policy),
             ["r: spec.containers[1].image (spec.rules[0].validate.foreach[0].deny.conditions.any[0])"]
+        );
+    }
+
+    fn denied(condition: &str) -> Vec<String> {
+        let found = found(&classic(&format!("{{message: m, deny: {{conditions: {{any: [{condition}]}}}}}}")));
+        found.iter().map(|line| line.split(" (").next().unwrap_or_default().to_string()).collect()
+    }
+
+    #[test]
+    fn a_condition_on_the_keys_of_a_map_names_the_key_that_decides() {
+        let keys = "'{{ request.object.metadata.labels.keys(@) }}'";
+        let denied = |condition: &str| denied(&condition.replace("KEYS", keys));
+        assert_eq!(denied("{key: KEYS, operator: AnyNotIn, value: [owner]}"), ["r: metadata.labels.team"]);
+        assert_eq!(denied("{key: team, operator: AnyIn, value: KEYS}"), ["r: metadata.labels.team"]);
+        // A key that is missing has no place: that of the map.
+        assert_eq!(denied("{key: owner, operator: AnyNotIn, value: KEYS}"), ["r: metadata.labels"]);
+    }
+
+    #[test]
+    fn an_expression_on_the_keys_of_a_map_names_the_key_that_decides() {
+        let policy = classic(
+            "{cel: {expressions: [{expression: \"object.metadata.?labels.orValue({}).all(k, k != 'team')\", message: m}]}}",
+        );
+        assert_eq!(
+            found(&policy),
+            ["r: metadata.labels.team (spec.rules[0].validate.cel.expressions[0].expression)"]
+        );
+    }
+
+    #[test]
+    fn a_condition_on_a_computed_list_names_the_part_that_its_item_came_from() {
+        let images = "request.object.spec.containers[].image";
+        let of = |expression: &str, rest: &str| {
+            denied(&format!("{{key: \"{{{{ {expression} }}}}\", operator: {rest}}}"))
+        };
+        let latest = ["r: spec.containers[1].image"];
+        assert_eq!(of(&format!("contains({images}, 'b:latest')"), "Equals, value: true"), latest);
+        assert_eq!(of(&format!("{images} | contains(@, 'b:latest')"), "Equals, value: true"), latest);
+        assert_eq!(of(&format!("{images}.ends_with(@, ':latest')"), "AnyIn, value: [true]"), latest);
+        let of_value = format!(
+            "{{key: [true], operator: AnyIn, value: \"{{{{ {images}.regex_match('latest$', @) }}}}\"}}"
+        );
+        assert_eq!(denied(&of_value), latest);
+    }
+
+    #[test]
+    fn of_two_items_the_one_with_the_wrong_value_is_named_and_not_the_one_without_a_value() {
+        let policy = classic(
+            "{cel: {expressions: [{expression: \"object.spec.containers.all(c, c.name != 'b') || object.spec.containers.all(c, c.?tty.orValue(false))\", message: m}]}}",
+        );
+        assert_eq!(
+            found(&policy),
+            ["r: spec.containers[1].name (spec.rules[0].validate.cel.expressions[0].expression)"]
         );
     }
 
