@@ -325,7 +325,7 @@ fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
 }
 
 #[test]
-fn a_call_that_cannot_be_made_marks_no_part_of_the_object_that_its_path_names() {
+fn a_call_whose_path_cannot_be_parsed_marks_no_part_of_the_object_that_the_path_names() {
     let policy = |path: &str| {
         format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: call}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    context: [{{name: ns, apiCall: {{urlPath: '{path}'}}}}]\n    validate: {{message: m, deny: {{conditions: {{any: [{{key: '{{{{ ns.metadata.name }}}}', operator: Equals, value: x}}]}}}}}}\n"

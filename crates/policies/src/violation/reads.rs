@@ -101,23 +101,26 @@ fn deciding<'v>(operator: Operator, (key, right): (&'v Value, &'v Prepared)) -> 
     // What holds for no items does not hold because of one.
     let is_of_items = !is_of(Value::list(Vec::new()));
     let of_value = |item: &Value| is_of_items && is_of(one(item));
-    let items = |list: &'v Value| {
+    let items = |list: &'v Value, is_needed: bool| {
         let all = list.as_list().unwrap_or_default();
-        all.iter().map(move |item| DecidingItem { item, all })
+        all.iter().map(move |item| DecidingItem { item, all, is_needed })
     };
-    let of_key = items(key).filter(|found| of_key(found.item));
-    of_key.chain(items(&right.value).filter(|found| of_value(found.item))).collect()
+    let needs_keys = !operator::holds(operator, &Value::list(Vec::new()), right);
+    let of_key = items(key, needs_keys).filter(|found| of_key(found.item));
+    of_key.chain(items(&right.value, is_of_items).filter(|found| of_value(found.item))).collect()
 }
 
 /// An item of a list for which alone a condition holds.
 struct DecidingItem<'v> {
     item: &'v Value,
     all: &'v [Value],
+    /// Whether the condition does not hold for an empty list.
+    is_needed: bool,
 }
 
 /// Where an item of a computed list was read: a part of the object, a key of a map, a text, or what the round of a projection read that computed it.
 fn of_item(deciding: &DecidingItem<'_>, event: &Event, found: &[Path], object: &Value) -> Option<Path> {
-    let DecidingItem { item, all } = deciding;
+    let DecidingItem { item, all, is_needed } = deciding;
     let Some(text) = item.as_str() else {
         let computed = TracedValue::computed((*item).clone());
         let is_of_item = |step: &&Step| step.value.as_ref().is_ok_and(|seen| seen.value.strict_eq(item));
@@ -131,7 +134,8 @@ fn of_item(deciding: &DecidingItem<'_>, event: &Event, found: &[Path], object: &
         let map = follow(object, path).0.as_map();
         map.is_some_and(|map| all.iter().all(|key| key.as_str().is_some_and(|key| map.get(key).is_some())))
     };
-    let of_key = found.iter().find(holds_all).map(|path| with_key(path, text));
+    // Where the lack of a key decides, none of those that are there does.
+    let of_key = found.iter().filter(|_| *is_needed).find(holds_all).map(|path| with_key(path, text));
     of_key.or_else(|| path_of_read(object, found, text))
 }
 

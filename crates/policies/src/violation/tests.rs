@@ -118,6 +118,7 @@ fn a_condition_on_the_keys_of_a_map_names_the_key_that_decides() {
     assert_eq!(denied("{key: team, operator: AnyIn, value: KEYS}"), ["r: metadata.labels.team"]);
     // A key that is missing has no place: that of the map.
     assert_eq!(denied("{key: owner, operator: AnyNotIn, value: KEYS}"), ["r: metadata.labels"]);
+    assert_eq!(denied("{key: KEYS, operator: AllNotIn, value: [owner]}"), ["r: metadata.labels"]);
 }
 
 #[test]
