@@ -285,6 +285,10 @@ fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
     for (expression, flag) in [
         ("namespaceObject.metadata.name == 'x'", Some("`namespaceSelector` of -f FILE")),
         ("resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b'", Some("--context-file")),
+        (
+            "resource.Get('v1', 'configmaps', object.metadata.namespace, object.metadata.name).data.a == 'b'",
+            Some("--context-file"),
+        ),
         ("object.spec.hostname == 'x'", None),
     ] {
         files.write("p.yaml", policy(expression).as_bytes());
@@ -312,6 +316,41 @@ fn data_that_policies_in_cel_lack_on_the_command_line_is_named_with_its_flag() {
             let place = out.split(end).next().unwrap_or_default();
             assert_eq!(place.contains(mark), flag.is_none(), "{format} {expression}: {out}");
         }
+        // `explain` gives the same answer: nothing of the object is shown.
+        let explained = files.run(&["explain", "p.yaml", "-r", "pod.yaml"]).out;
+        let (_, decisions) = explained.split_once('\n').unwrap();
+        assert!(decisions.contains("fails: no such key"), "{explained}");
+        assert!(!decisions.contains("pod.yaml:") || flag.is_none(), "{expression}: {explained}");
+    }
+}
+
+#[test]
+fn a_call_whose_path_cannot_be_parsed_marks_no_part_of_the_object_that_the_path_names() {
+    let policy = |path: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: call}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    context: [{{name: ns, apiCall: {{urlPath: '{path}'}}}}]\n    validate: {{message: m, deny: {{conditions: {{any: [{{key: '{{{{ ns.metadata.name }}}}', operator: Equals, value: x}}]}}}}}}\n"
+        )
+    };
+    let files = Files::new(&[("pod.yaml", &POD.replace("namespace: default", "namespace: shop"))]);
+    for path in [
+        "/api/v1/namespaces/shop",
+        "/api/v1/namespaces/{{ request.object.metadata.namespace }}",
+        "/api/v1/namespaces/{{ request.namespace }}",
+    ] {
+        files.write("p.yaml", policy(path).as_bytes());
+        let ran = files.run(&["apply", "p.yaml", "-r", "pod.yaml", "--output-format", "json"]);
+        let place = ran.out.split("policyPlace").next().unwrap_or_default();
+        assert!(
+            place.contains("failed to parse path") && !place.contains("\"column\""),
+            "{path}: {}",
+            ran.out
+        );
+        assert!(!ran.out.contains("\"field\""), "{path}: {}", ran.out);
+        assert!(ran.err.contains("a cluster answers it"), "{path}: {}", ran.err);
+        let explained = files.run(&["explain", "p.yaml", "-r", "pod.yaml"]).out;
+        let (_, decisions) = explained.split_once('\n').unwrap();
+        let says = decisions.contains("failed to parse path");
+        assert!(says && !decisions.contains("pod.yaml:"), "{path}: {explained}");
     }
 }
 

@@ -122,9 +122,8 @@ fn emit(
     holds: bool,
     nodes: usize,
 ) {
-    trace::emit_reading(&c.origin, || {
+    trace::emit_condition(c, nodes, || {
         let (key, value) = (TracedValue::of(key), right.value.clone());
-        let what = EventKind::Condition { key, operator: operator.name(), value, holds };
-        (what, trace::reads_since(nodes))
+        EventKind::Condition { key, operator: operator.name(), value, holds }
     });
 }

@@ -35,7 +35,10 @@ pub fn violations(engine: &Engine, at: usize, request: &Request) -> Vec<Violatio
 
 /// What decided against the object, of the decisions of all rules of a policy.
 fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation {
-    let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
+    let is_named = |e: &Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
+    // Errors of policies whose rules have no names are results of a name that no rule has.
+    let has_name = events.iter().any(is_named);
+    let begins = |e: &&Event| is_named(e) || !has_name && matches!(e.what, EventKind::Rule(_));
     let own = events.iter().skip_while(|e| !begins(e)).skip(1);
     let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
     let says =
@@ -123,12 +126,14 @@ fn decided(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
         }
         EventKind::Fields(fields) => parse(fields.first()?),
         EventKind::Failed(_) => reads::decisive(event, before, object)?,
-        EventKind::Expression(_, value, steps) if !is_true(value) => {
+        EventKind::Expression(_, value, steps)
+            if !is_true(value) && !steps.iter().any(|step| reads::is_missing_elsewhere(step, object)) =>
+        {
             let of_variables = || {
                 let read = before.iter().rev().filter(|event| reads::reads_variable(steps, event));
-                read.into_iter().find_map(|event| of_steps(&event.steps, object))
+                best(read.filter_map(|event| of_steps(&event.steps, &event.reads, object)), object)
             };
-            of_steps(steps, object)
+            of_steps(steps, &event.reads, object)
                 .or_else(of_variables)
                 .or_else(|| reads::decisive(event, before, object))?
         }
@@ -189,11 +194,29 @@ fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
 }
 
 /// The field of the steps that decided an expression.
-fn of_steps(steps: &[Step], object: &Value) -> Option<Path> {
-    let of_parts = || steps.iter().rev().find_map(|step| of_step(step, object));
+fn of_steps(steps: &[Step], reads: &[usize], object: &Value) -> Option<Path> {
+    let of_parts = || best(steps.iter().rev().filter_map(|step| of_step(step, object)), object);
+    let of_keys = || steps.iter().rev().find_map(|step| reads::key_of_step(step, reads, object));
     let of_texts = || steps.iter().rev().find_map(|step| of_computed(step, object));
     let of_missing = || steps.iter().rev().find_map(|step| of_missing(step, object));
-    of_missing().or_else(of_parts).or_else(of_texts)
+    of_missing().or_else(of_parts).or_else(of_keys).or_else(of_texts)
+}
+
+/// The first of some paths; of items of one list one whose value is there says more than one that has none.
+fn best(mut paths: impl Iterator<Item = Path>, object: &Value) -> Option<Path> {
+    let first = paths.next()?;
+    let has_value = |path: &Path| {
+        let (value, followed) = follow(object, path);
+        followed == path.len() && !matches!(value, Value::Map(_) | Value::List(_))
+    };
+    if has_value(&first) {
+        return Some(first);
+    }
+    let is_other_item = |path: &Path| {
+        let parts = first.iter().zip(path).find(|(own, other)| own != other);
+        matches!(parts, Some((PathPart::Index(_), PathPart::Index(_))))
+    };
+    Some(paths.find(|path| is_other_item(path) && has_value(path)).unwrap_or(first))
 }
 
 fn of_step(step: &Step, object: &Value) -> Option<Path> {
@@ -249,9 +272,14 @@ fn of_missing(step: &Step, object: &Value) -> Option<Path> {
 
 /// The first part of the object that is equal to a text that a step computed.
 fn of_computed(step: &Step, object: &Value) -> Option<Path> {
+    texts_of(step).find_map(|text| path_of_text(object, text, &mut Path::new()))
+}
+
+/// The texts that a step is about and that are no constants.
+fn texts_of(step: &Step) -> impl Iterator<Item = &str> {
     let operands = step.operands.iter().filter(|(expr, _)| !matches!(expr, Expr::Const(_)));
     let texts = operands.filter_map(|(_, value)| value.as_ref().ok()?.value.as_str());
-    texts.filter(|text| !text.is_empty()).find_map(|text| path_of_text(object, text, &mut Path::new()))
+    texts.filter(|text| !text.is_empty())
 }
 
 /// The path of the first text below some parts of the object that is equal to one.
@@ -322,172 +350,4 @@ pub fn steps_of(object: &Value, path: &str) -> Path {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-    use crate::engine::Profile;
-    use crate::engine::request::Parts;
-    use crate::policy_set::PolicySet;
-    use crate::value::place::dotted;
-
-    const POD: &str =
-        "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {team: x}}, spec: {hostNetwork: true,
-        containers: [{name: a, image: 'a:1'}, {name: b, image: 'b:latest'}]}}";
-
-    fn found(policy: &str) -> Vec<String> {
-        let profile = Profile::cluster();
-        let engine = Engine::new(PolicySet::from_yaml(policy).unwrap()).with_profile(profile);
-        let object = crate::document::yaml_value(POD).unwrap();
-        let parts = Parts { object, ..Parts::default() };
-        let request = Request::new(parts, profile, engine.functions()).unwrap();
-        let found = violations(&engine, 0, &request);
-        let text = |path: &Option<Path>| path.as_ref().map(|path| dotted(path)).unwrap_or_default();
-        found.iter().map(|v| format!("{}: {} ({})", v.rule, text(&v.field), text(&v.decision))).collect()
-    }
-
-    fn classic(body: &str) -> String {
-        format!(
-            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  background: false\n  rules:\n  - name: r\n    \
-             match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    validate: {body}\n"
-        )
-    }
-
-    #[test]
-    fn a_pattern_names_the_field_that_differs() {
-        let policy = classic("{message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}");
-        assert_eq!(
-            found(&policy),
-            ["r: spec.containers[1].image (spec.rules[0].validate.pattern.spec.containers[1].image)"]
-        );
-    }
-
-    #[test]
-    fn a_missing_field_has_the_path_at_which_it_is_missing() {
-        let policy = classic("{message: m, pattern: {metadata: {labels: {owner: '?*'}}}}");
-        assert_eq!(
-            found(&policy),
-            ["r: metadata.labels.owner (spec.rules[0].validate.pattern.metadata.labels.owner)"]
-        );
-    }
-
-    #[test]
-    fn a_pattern_of_a_loop_names_the_field_of_its_element() {
-        let of = |check: &str| {
-            found(&classic(&format!(
-                "{{message: m, foreach: [{{list: request.object.spec.containers, {check}}}]}}"
-            )))
-        };
-        assert_eq!(
-            of("pattern: {image: '!*:latest'}"),
-            ["r: spec.containers[1].image (spec.rules[0].validate.foreach[0].pattern.image)"]
-        );
-        assert_eq!(
-            of("anyPattern: [{image: '!*:latest'}, {name: 'x'}]"),
-            ["r: spec.containers[1].name (spec.rules[0].validate.foreach[0].anyPattern[1].name)"]
-        );
-        assert_eq!(
-            of("pattern: {resources: {limits: {memory: '?*'}}}"),
-            ["r: spec.containers[0].resources (spec.rules[0].validate.foreach[0].pattern.resources)"]
-        );
-    }
-
-    #[test]
-    fn an_expression_on_a_computed_list_names_the_part_that_its_item_came_from() {
-        let policy = classic(
-            "{cel: {variables: [{name: imgs, expression: 'object.spec.containers.map(c, c.image)'}], expressions: [{expression: \"variables.imgs.all(i, !i.endsWith(':latest'))\", message: m}]}}",
-        );
-        assert_eq!(
-            found(&policy),
-            ["r: spec.containers[1].image (spec.rules[0].validate.cel.expressions[0].expression)"]
-        );
-    }
-
-    #[test]
-    fn an_expression_without_its_field_names_the_part_around_it() {
-        let policy =
-            classic("{cel: {expressions: [{expression: 'object.spec.hostPID == false', message: m}]}}");
-        assert_eq!(
-            found(&policy),
-            ["r: spec.hostPID (spec.rules[0].validate.cel.expressions[0].expression)"]
-        );
-    }
-
-    #[test]
-    fn a_deny_condition_names_the_field_of_its_key() {
-        let policy = classic(
-            "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}}}",
-        );
-        assert_eq!(found(&policy), ["r: spec.hostNetwork (spec.rules[0].validate.deny.conditions.any[0])"]);
-    }
-
-    #[test]
-    fn a_condition_on_what_is_computed_of_an_element_names_the_part_that_was_read() {
-        let policy = classic(
-            "{message: m, foreach: [{list: \"request.object.spec.containers[?image]\", deny: {conditions: {any: [{key: \"{{ length(element.image) }}\", operator: GreaterThan, value: 5}]}}}]}",
-        );
-        assert_eq!(
-            found(&policy),
-            ["r: spec.containers[1].image (spec.rules[0].validate.foreach[0].deny.conditions.any[0])"]
-        );
-    }
-
-    #[test]
-    fn a_precondition_is_never_what_decided() {
-        let policy = classic(
-            "{message: m, deny: {conditions: {any: [{key: \"{{ length(request.object.spec.containers) }}\", operator: Equals, value: 2}]}}}",
-        );
-        let policy = policy.replace(
-            "validate:",
-            "preconditions: {all: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}\n    validate:",
-        );
-        assert_eq!(found(&policy), ["r: spec.containers (spec.rules[0].validate.deny.conditions.any[0])"]);
-    }
-
-    #[test]
-    fn the_first_validation_of_a_native_policy_that_is_false_decides() {
-        let policy = "apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: native}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  validations:
-  - expression: object.metadata.name == 'a'
-  - expression: object.spec.containers.all(c, !c.image.endsWith(':latest'))
-  - expression: object.metadata.labels.team == 'y'
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: native}
-spec: {policyName: native, validationActions: [Deny]}
-";
-        let expected = ["native: spec.containers[1].image (spec.validations[1].expression)"];
-        assert_eq!(found(policy), expected);
-        let (unbound, _) = policy.split_once("---").unwrap();
-        assert_eq!(found(unbound), expected);
-    }
-
-    #[test]
-    fn an_expression_names_the_field_that_makes_it_false() {
-        let policy = classic(
-            "{cel: {expressions: [{expression: \"object.spec.containers.all(c, !c.image.endsWith(':latest'))\", message: m}]}}",
-        );
-        assert_eq!(
-            found(&policy),
-            ["r: spec.containers[1].image (spec.rules[0].validate.cel.expressions[0].expression)"]
-        );
-    }
-
-    #[test]
-    fn pod_security_names_the_first_field_that_a_control_refuses() {
-        assert_eq!(
-            found(&classic("{podSecurity: {level: baseline}}")),
-            ["r: spec.hostNetwork (spec.rules[0])"]
-        );
-    }
-
-    #[test]
-    fn a_satisfied_rule_names_no_field() {
-        assert!(found(&classic("{message: m, pattern: {metadata: {labels: {team: x}}}}")).is_empty());
-    }
-}
+mod tests;

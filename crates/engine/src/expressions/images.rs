@@ -13,12 +13,14 @@ use crate::external::reference;
 use crate::external::registry::for_policy;
 use crate::functions::cel::image_verification;
 use crate::functions::{CelLevel, Context};
+use crate::ir::Rule;
 use crate::ir::expressions::Expressions;
 use crate::ir::image_validation::ImageValidation;
 use crate::ir::pod_security::pod_spec_path;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::run::MatchedRule;
-use crate::value::{Str, Value, footprint};
+use crate::trace;
+use crate::value::{Str, Value, footprint, stack};
 
 use super::inquiry::{AttestorValue, Inquiry, matches};
 use super::{
@@ -112,10 +114,12 @@ pub(super) fn run(
                     let text = format!(
                         "failed to parse image reference {image}: could not parse reference: {image}"
                     );
+                    emit(rule, subject, &text, image);
                     return failed(&text);
                 }
                 Some(r) if r.digest.is_empty() => {
                     let text = format!("image {image} does not have a digest");
+                    emit(rule, subject, &text, image);
                     return Some(result(Status::Fail, text.into()));
                 }
                 Some(_) => {}
@@ -132,6 +136,7 @@ pub(super) fn run(
         Arc::new(Inquiry::new(request.functions.external.clone(), registry, checks.clone(), attestors));
     for image in &all {
         if let Err(error) = inquiry.fetch(image) {
+            emit(rule, subject, &error.to_string(), image);
             return failed(&error);
         }
     }
@@ -147,7 +152,7 @@ pub(super) fn run(
     let scope = Scope::of_rule(&whole, expressions, &functions);
     let mut outcome = result(Status::Pass, expressions.wording.passed.into());
     for (i, validation) in parts.validations.iter().enumerate() {
-        match scope.is_true(&validation.check.program) {
+        match scope.decides(&validation.check) {
             Ok(true) => {}
             Ok(false) => {
                 outcome = result(Status::Fail, scope.message(validation, i));
@@ -164,6 +169,25 @@ pub(super) fn run(
     outcome.effect =
         Some(Box::new(Effect::VerifiedImages(VerifiedImages { required, images: inquiry.verified() })));
     Some(outcome)
+}
+
+/// Emits a trace event: an image is the reason of a refusal.
+fn emit(rule: &Rule, subject: &Subject<'_>, text: &str, image: &str) {
+    if trace::is_on() {
+        let object = ["object", "oldObject"].into_iter().filter_map(|key| subject.root.get(key));
+        let part = object.filter(|object| !object.is_null()).find_map(|object| part_with_text(object, image));
+        trace::emit_part(&rule.origin, text, part);
+    }
+}
+
+/// The first text in a value that is equal to one.
+fn part_with_text<'v>(value: &'v Value, text: &str) -> Option<&'v Value> {
+    stack::deep(|| match value {
+        Value::Str(own) => (**own == *text).then_some(value),
+        Value::Map(fields) => fields.iter().find_map(|(_, below)| part_with_text(below, text)),
+        Value::List(items) => items.iter().find_map(|below| part_with_text(below, text)),
+        _ => None,
+    })
 }
 
 /// The images by list: those of containers and those of the policy's own extractors, as far as the policy is about

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::EntryError;
+use crate::ir::Condition;
 use crate::ir::origin::Origin;
 use crate::value::{Fault, Str, Value};
 
@@ -70,7 +71,7 @@ pub struct Event {
     pub what: EventKind,
     /// The addresses of the values that were read for it, in their order; some are parts of the request ([`path_of`]), others were computed.
     pub reads: Vec<usize>,
-    /// Of a composed variable the steps that decided its value.
+    /// Of a composed variable the steps that decided its value, of a condition those that decided its sides.
     pub steps: Vec<Step>,
 }
 
@@ -242,13 +243,26 @@ pub(super) fn emit_variable(
 ) {
     emit_reading(origin, || (what(), reads_since(nodes)));
     if is_on() {
-        let steps = expr.map(|expr| steps_since(expr, nodes)).unwrap_or_default();
-        EVENTS.with_borrow_mut(|trace| {
-            if let Some(last) = trace.as_mut().and_then(|trace| trace.events.last_mut()) {
-                last.steps = steps;
-            }
-        });
+        put_steps(expr.map(|expr| steps_since(expr, nodes)).unwrap_or_default());
     }
+}
+
+/// Records a condition, with what was read and decided for its sides since the trace had noted so many values.
+pub(super) fn emit_condition(condition: &Condition, nodes: usize, what: impl FnOnce() -> EventKind) {
+    emit_reading(&condition.origin, || (what(), reads_since(nodes)));
+    if is_on() {
+        let sides = [&condition.key, &condition.value];
+        put_steps(sides.into_iter().flat_map(|side| steps::steps_of_template(side, nodes)).collect());
+    }
+}
+
+/// Adds its steps to the last event.
+fn put_steps(steps: Vec<Step>) {
+    EVENTS.with_borrow_mut(|trace| {
+        if let Some(last) = trace.as_mut().and_then(|trace| trace.events.last_mut()) {
+            last.steps = steps;
+        }
+    });
 }
 
 /// Records a decision with the addresses of what was read for it, if a trace is running.

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::ir::expr::{ComprehensionKind, Step as WalkStep, Walk};
+use crate::ir::template::{Query, Template};
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
@@ -22,6 +23,9 @@ const MAX_READS: usize = 1_000;
 
 /// How many steps are shown of an expression.
 const MAX_STEPS: usize = 12;
+
+/// How many steps are stored of a condition, whose projections have one for each item.
+const MAX_ROUNDS: usize = 1_000;
 
 thread_local! {
     static NODES: RefCell<Vec<(usize, Result<TracedValue, Fault>)>> = const { RefCell::new(Vec::new()) };
@@ -94,6 +98,23 @@ pub fn steps(expr: &Expr) -> Vec<Step> {
 
 /// The steps that decided an expression, of the values noted after the first `nodes` ones.
 pub fn steps_since(expr: &Expr, nodes: usize) -> Vec<Step> {
+    at_most(MAX_STEPS, expr, nodes)
+}
+
+/// The steps that decided the expressions of a condition.
+pub fn steps_of_template(template: &Template, nodes: usize) -> Vec<Step> {
+    let of = |query: &Query| match &query.expr {
+        Ok(expr) => at_most(MAX_ROUNDS, expr, nodes),
+        Err(_) => Vec::new(),
+    };
+    match template {
+        Template::Whole(hole) => of(&hole.query),
+        Template::List(items) => items.iter().flat_map(|item| steps_of_template(item, nodes)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn at_most(most: usize, expr: &Expr, nodes: usize) -> Vec<Step> {
     let noted = NODES.with_borrow(|noted| noted.get(nodes..).unwrap_or_default().to_vec());
     let mut places = HashMap::new();
     number(expr, &mut places);
@@ -109,7 +130,7 @@ pub fn steps_since(expr: &Expr, nodes: usize) -> Vec<Step> {
     }
     let mut out = Vec::new();
     if let Some(whole) = roots.last() {
-        decisive(whole, &mut out);
+        decisive(whole, most, &mut out);
     }
     out
 }
@@ -130,14 +151,14 @@ fn boolean(e: &Evaluated<'_>) -> Option<bool> {
     }
 }
 
-fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
-    if out.len() >= MAX_STEPS {
+fn decisive(e: &Evaluated<'_>, most: usize, out: &mut Vec<Step>) {
+    if out.len() >= most {
         return;
     }
     if let Some(failed) = e.parts.iter().rfind(|p| p.value.is_err())
         && e.value.is_err()
     {
-        return decisive(failed, out);
+        return decisive(failed, most, out);
     }
     let deciding: Vec<&Evaluated<'_>> = match e.expr {
         Expr::Decide { all, .. } => {
@@ -148,6 +169,13 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
             }
         }
         Expr::Cond(_) | Expr::Once { .. } | Expr::Cells { .. } => e.parts.iter().collect(),
+        // What was evaluated last is the value.
+        Expr::Let { .. } | Expr::Or(_) | Expr::And(_) | Expr::Rescue { .. } | Expr::Not(_) => {
+            e.parts.last().into_iter().collect()
+        }
+        Expr::Project { body: Some(body), .. } => {
+            e.parts.iter().filter(|part| address(part.expr) == address(&**body)).collect()
+        }
         Expr::Invoke(call) if call.function.name == "!_" => e.parts.iter().collect(),
         Expr::Comprehension(l) if matches!(l.kind, ComprehensionKind::All | ComprehensionKind::Exists) => {
             let of_body = |p: &&Evaluated<'_>| address(p.expr) == address(&l.body);
@@ -163,7 +191,7 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
     if deciding.is_empty() {
         return out.push(step(e));
     }
-    deciding.into_iter().for_each(|part| decisive(part, out));
+    deciding.into_iter().for_each(|part| decisive(part, most, out));
 }
 
 fn step(e: &Evaluated<'_>) -> Step {
