@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod comments;
 pub mod decode;
 mod event;
 mod intern;

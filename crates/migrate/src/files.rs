@@ -8,11 +8,13 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use ephor_compare::{Answer, Apart, Side, SideError};
+use ephor_document::comments::Comment;
 use ephor_document::split::split;
 use ephor_document::{Duplicates, yaml};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
+use crate::comments::{missing, moved as moved_comment};
 use crate::constraints::roles::as_groups;
 use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
@@ -88,15 +90,46 @@ impl File {
         if !self.has_moved() {
             return self.text.clone();
         }
+        let new = self.written(&[]);
+        match missing(&self.text, &new).as_slice() {
+            [] => new,
+            missing => self.written(missing),
+        }
+    }
+
+    /// The documents in their order, with comments of the old file above the parts in which they stood.
+    fn written(&self, missing: &[Comment<'_>]) -> String {
+        let texts_of = |at: usize| -> Vec<String> {
+            let mut texts = self.parts.get(at).map(Part::texts).unwrap_or_default();
+            let own = missing.iter().filter(|one| (self.begin(at)..self.begin(at + 1)).contains(&one.line));
+            if let Some(first) = texts.first_mut() {
+                first.insert_str(0, &own.map(|one| moved_comment(&self.name, *one)).collect::<String>());
+            }
+            texts
+        };
         let mut texts = Vec::new();
+        let mut at = 0;
         // As documents of their own, objects that are no policies would leave out their file (`docs/policies.md`, "Loading").
         for run in self.parts.chunk_by(|a, b| a.stays_in_list() && b.stays_in_list()) {
+            let own = (at..at + run.len()).flat_map(texts_of);
             match run.first() {
-                Some(first) if first.stays_in_list() => texts.push(list_of(run.iter().flat_map(Part::texts))),
-                _ => texts.extend(run.iter().flat_map(Part::texts)),
+                Some(first) if first.stays_in_list() => texts.push(list_of(own)),
+                _ => texts.extend(own),
             }
+            at += run.len();
         }
         texts.join(SEPARATOR)
+    }
+
+    /// The line from which comments belong to a part: those right above it are its own.
+    fn begin(&self, at: usize) -> usize {
+        let Some(part) = self.parts.get(at) else { return usize::MAX };
+        if at == 0 {
+            return 0;
+        }
+        let lines: Vec<&str> = self.text.lines().take(part.line.saturating_sub(1)).collect();
+        let own = lines.iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
+        part.line.saturating_sub(own)
     }
 
     /// Whether a document moved.

@@ -15,6 +15,7 @@ mod actions;
 mod boundary;
 mod calls;
 pub mod cel;
+mod comments;
 pub mod constraints;
 mod deleting;
 mod draft;

@@ -22,6 +22,7 @@ use std::borrow::Cow;
 
 pub use error::{Problem, SyntaxError};
 pub(super) use parser::Parser;
+pub(super) use scanner::Scanner;
 
 /// A place in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

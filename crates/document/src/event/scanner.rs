@@ -15,14 +15,14 @@ use super::{Mark, Problem, SyntaxError};
 const LONGEST_KEY: usize = 1024;
 
 #[derive(Debug)]
-pub(super) struct Token<'a> {
+pub struct Token<'a> {
     pub data: TokenData<'a>,
     pub start: Mark,
     pub end: Mark,
 }
 
 #[derive(Debug)]
-pub(super) enum TokenData<'a> {
+pub enum TokenData<'a> {
     StreamEnd,
     /// Major and minor version.
     Version(u32, u32),
@@ -59,7 +59,7 @@ struct SimpleKey {
     mark: Mark,
 }
 
-pub(super) struct Scanner<'a> {
+pub struct Scanner<'a> {
     pub text: &'a str,
     bytes: &'a [u8],
     pub mark: Mark,
@@ -74,6 +74,8 @@ pub(super) struct Scanner<'a> {
     /// Below this index of `simple_keys` no key is possible any more.
     first_possible: usize,
     ended: bool,
+    /// The comments that were skipped, where each begins; `None` = they are not noted.
+    pub comments: Option<Vec<(Mark, &'a str)>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -91,6 +93,7 @@ impl<'a> Scanner<'a> {
             simple_keys: vec![SimpleKey::default()],
             first_possible: 0,
             ended: false,
+            comments: None,
         }
     }
 
@@ -213,8 +216,13 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_comment(&mut self) {
+        let start = self.mark;
         while !self.is_breakz(0) {
             self.advance(1);
+        }
+        let text = self.slice(start.pos);
+        if let Some(comments) = &mut self.comments {
+            comments.push((start, text));
         }
     }
 
