@@ -267,3 +267,47 @@ fn policies_in_a_list_move_one_by_one_and_nothing_of_their_file_is_lost() {
     let diff = files.run(&["diff", "old", "new"]);
     assert!(diff.out.contains("no-data: equal"), "{}{}", diff.out, diff.err);
 }
+
+#[test]
+fn what_may_be_a_policy_and_cannot_be_read_is_named_and_so_are_patches_and_files_that_are_replaced() {
+    let misspelt = "apiVersion: kyverno.io/v1\nkind: ClusterPolicyy\nmetadata: {name: a}\nspec: {}\n---\n\
+        apiVersion: policies.kyverno.io/v1\nkind: validatingPolicy\nmetadata: {name: b}\nspec: {}\n---\n\
+        kind: ClusterPolicy\nmetadata: {name: c}\nspec: {rules: []}\n---\n\
+        apiVersion: v1\nkind: List\nitems:\n- {apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: d}\n";
+    let patch = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: no-data}\nspec: {validationFailureAction: Audit}\n";
+    let status =
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: no-data}\nstatus: {ready: true}\n";
+    let next_to_another = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n".to_string()
+        + &policy(
+            "next-to-it",
+            "Service",
+            "      validate: {message: m, pattern: {spec: {type: ClusterIP}}}\n",
+        );
+    let files = Files::new(&[
+        ("old/good.yaml", &policy("no-data", "ConfigMap", CEL)),
+        ("old/two.yaml", &next_to_another),
+        ("old/misspelt.yaml", misspelt),
+        ("old/prod/patch.yaml", patch),
+        ("old/prod/assert.yaml", status),
+        ("old/prod/kustomization.yaml", "resources: [../good.yaml]\n"),
+        ("old/values.yaml", "a: 1\n"),
+        ("new/good.yaml", "precious: 1\n"),
+    ]);
+    let ran = files.run(&["migrate", "old", "--out", "new"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    for (line, name) in [(1, "a"), (6, "b"), (11, "c"), (15, "a document without a name")] {
+        let row = format!("old/misspelt.yaml:{line}: {name}: cannot be used (");
+        assert!(ran.out.contains(&row), "{row}\n{}", ran.out);
+    }
+    for part in [
+        "files without policies are not written: old/prod/kustomization.yaml, old/values.yaml\n",
+        "old/prod/patch.yaml:1: ClusterPolicy no-data has no rules and stays as it is: a patch",
+        "files that were there with another text are replaced: new/good.yaml\n",
+        "(failed to load file new/two.yaml: policy type not supported /v1, Kind=ConfigMap) (Kyverno's command line reads no policy of a file",
+    ] {
+        assert!(ran.err.contains(part), "{part}\n{}", ran.err);
+    }
+    assert!(!ran.err.contains("assert.yaml"), "{}", ran.err);
+    let again = files.run(&["migrate", "old", "--out", "new"]);
+    assert!(!again.err.contains("are replaced"), "{}", again.err);
+}

@@ -94,6 +94,16 @@ impl Outputs {
         staged.unwrap_or_else(|| path.into())
     }
 
+    /// The files that are there with another text, but for those that were read.
+    pub fn replaced(&self, read: &[&Path]) -> Vec<&Path> {
+        let is_read = |whole: &PathBuf| read.iter().any(|path| absolute(path) == *whole);
+        let is_other = |whole: &PathBuf, output: &Output| {
+            std::fs::read(whole).is_ok_and(|text| text != output.text) && !is_read(whole)
+        };
+        let all = self.files.iter().filter(|(whole, output)| is_other(whole, output));
+        all.map(|(_, output)| &*output.path).collect()
+    }
+
     /// Writes all files, and the folders that they are in.
     ///
     /// # Errors

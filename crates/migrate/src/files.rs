@@ -11,6 +11,7 @@ use ephor_compare::{Answer, Apart, Side, SideError};
 use ephor_document::comments::Comment;
 use ephor_document::split::split;
 use ephor_document::{Duplicates, yaml};
+use ephor_policies::kinds;
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 
@@ -144,6 +145,14 @@ impl File {
 }
 
 impl Part {
+    /// Whether it is of a kind that is migrated, and has a part of a policy without rules.
+    pub fn is_patch(&self) -> bool {
+        let value = yaml::parse(&self.text, Duplicates::LastWins).unwrap_or_default();
+        let is_policy = value.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+            && matches!(value.text_at(&["kind"]), "ClusterPolicy" | "Policy");
+        is_policy && matches!(self.outcome, Outcome::Unchanged) && value.get("spec").is_some()
+    }
+
     /// Whether it is an object of a list that is no policy.
     fn stays_in_list(&self) -> bool {
         self.in_list && matches!(self.outcome, Outcome::Unchanged) && !is_policy(&self.id.0)
@@ -200,7 +209,8 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
     let outcome = match value.as_ref() {
         Ok(value) if is_migrated(value) => outcome(name, text, line, options, limits),
         Ok(value) if is_cleanup(value) => deleting(name, text, line, options, limits),
-        _ => Outcome::Unchanged,
+        Ok(value) if is_known(value) => Outcome::Unchanged,
+        _ => unread(text).map_or(Outcome::Unchanged, Outcome::Unreadable),
     };
     let namespace = read(&["metadata", "namespace"]);
     let key = match id.0.starts_with("Cluster") || namespace.is_empty() {
@@ -208,6 +218,20 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
         false => format!("{namespace}/{}", id.1),
     };
     Part { line, text: text.into(), id, key, outcome, in_list: false, time: start.elapsed() }
+}
+
+/// Whether a document is of a kind of policies, in the letters and the group of its API.
+fn is_known(document: &Value) -> bool {
+    let kind = document.text_at(&["kind"]);
+    let (group, _) = document.text_at(&["apiVersion"]).split_once('/').unwrap_or_default();
+    group == "admissionregistration.k8s.io" || kinds::all().any(|known| known == (group, kind))
+}
+
+/// Why a document that may be a policy cannot be read, as a server says it.
+fn unread(text: &str) -> Option<String> {
+    let source = SourceText { name: String::new(), text: text.into() };
+    let problems = argument_for(&[source], Reader::Server).problems;
+    problems.into_iter().find(|problem| !problem.foreign).map(|problem| problem.text)
 }
 
 /// Whether a document is of a kind that is migrated.
@@ -380,7 +404,7 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
     let mut loaded = argument_for(&[source(text)], Reader::Scan);
     let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
     let Some(policy) = loaded.policies.first_mut() else {
-        return Outcome::Unreadable(problem.unwrap_or_else(|| "no policy".into()));
+        return Outcome::Unreadable(problem.or_else(|| unread(text)).unwrap_or_else(|| "no policy".into()));
     };
     policy.line += line - 1;
     if let Some(why) = policy.refused.as_ref().or(policy.uncompiled.as_ref()) {

@@ -93,7 +93,18 @@ fn one(
             Ok(Some(format!("{}: {count} objects of the comparison", path.display())))
         }
         Err(cause) => {
-            warn(&format!("{}: no test: {cause}", path.display()));
+            // Users see the folder that is written, not the one in which it is tried.
+            let folder = layout.folder();
+            let (tried, written) = (outputs.readable(folder), folder.display().to_string());
+            let tried = tried.display().to_string();
+            let cause = cause.to_string().replace(tried.trim_end_matches('/'), written.trim_end_matches('/'));
+            let help = match cause.contains("policy type not supported") {
+                true => {
+                    " (Kyverno's command line reads no policy of a file with such an object: move it to another file)"
+                }
+                false => "",
+            };
+            warn(&format!("{}: no test: {cause}{help}", path.display()));
             Ok(None)
         }
     }

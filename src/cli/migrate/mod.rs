@@ -177,9 +177,9 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
         let layout = Layout::of(folder, &arguments);
         let mut outputs = Outputs::staged(layout.folder())?;
         let (own, others): (Vec<&File>, Vec<&File>) = migrated.iter().partition(|file| file.has_policies());
-        if let [first, more @ ..] = &*others {
-            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            warn(&format!("files without policies are not written: {}{more}", first.name));
+        if !others.is_empty() {
+            let names: Vec<&str> = others.iter().map(|file| &*file.name).collect();
+            warn(&format!("files without policies are not written: {}", names.join(", ")));
         }
         for file in own {
             outputs.add(&layout.target(&file.name), &file.name, file.migrated())?;
@@ -190,7 +190,22 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
             tests = carried.lines;
             tests.extend(boundary::write(&layout, &migrated, &carried.policies, &mut outputs)?);
         }
+        let read: Vec<&Path> = sources.iter().map(|source| Path::new(&source.name)).collect();
+        let replaced: Vec<String> =
+            outputs.replaced(&read).iter().map(|path| path.display().to_string()).collect();
+        if !replaced.is_empty() {
+            warn(&format!("files that were there with another text are replaced: {}", replaced.join(", ")));
+        }
         outputs.write()?;
+    }
+    for (file, part) in migrated.iter().flat_map(|file| file.parts.iter().map(move |part| (file, part))) {
+        if part.is_patch() {
+            let (kind, name) = &part.id;
+            warn(&format!(
+                "{}:{}: {kind} {name} has no rules and stays as it is: a patch (of kustomize) has to be written for what takes the place of the policy",
+                file.name, part.line
+            ));
+        }
     }
     match args.format {
         Format::Text if args.out.is_none() => {

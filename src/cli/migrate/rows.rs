@@ -110,7 +110,7 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
     let mut row = Row {
         file: &file.name,
         line: part.line,
-        name: &part.id.1,
+        name: if part.id.1.is_empty() { "a document without a name" } else { &part.id.1 },
         status: Status::Failed,
         why: String::new(),
         but_for: Vec::new(),
