@@ -189,3 +189,66 @@ fn without_a_cluster_there_are_no_resources() {
     assert!(ran.out.contains("\nresource r.yaml not found in cluster\n"), "{}", ran.out);
     assert!(ran.err.ends_with("Error: failed to load resources (r.yaml not found in cluster)\n"));
 }
+
+const FAILS: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: g}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, pattern: {metadata: {labels: {a: '?*'}}}}\n";
+
+fn exception(version: &str) -> String {
+    format!(
+        "apiVersion: policies.kyverno.io/{version}\nkind: PolicyException\nmetadata: {{name: e, namespace: web}}\nspec: {{policyRefs: [{{name: v, kind: ValidatingPolicy}}]}}\n"
+    )
+}
+
+#[test]
+fn next_to_policies_exceptions_in_cel_are_read_in_one_version_and_others_leave_out_all_policies() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: a, image: a}]}\n";
+    let listed = |version: &str| {
+        let items = [exception(version), FAILS.into()].map(|text| {
+            let item: String = text.lines().map(|line| format!("  {line}\n")).collect();
+            item.replacen("  ", "- ", 1)
+        });
+        format!("apiVersion: v1\nkind: List\nitems:\n{}", items.concat())
+    };
+    // Recorded from the program: the versions of exceptions, in a folder, a file and a list.
+    for (version, in_folder, in_list) in [("v1", 0, 1), ("v1beta1", 1, 1), ("v1alpha1", 0, 1)] {
+        let files = Files::new(&[
+            ("folder/a.yaml", FAILS),
+            ("folder/b.yaml", &exception(version)),
+            ("file.yaml", &format!("{FAILS}---\n{}", exception(version))),
+            ("list.yaml", &listed(version)),
+            ("pod.yaml", pod),
+        ]);
+        for (place, fails) in [("folder", in_folder), ("file.yaml", in_folder), ("list.yaml", in_list)] {
+            let ran = files.run(&["apply", place, "-r", "pod.yaml"]);
+            let summary = format!("pass: 0, fail: {fails}, warn: 0, error: 0, skip: 0");
+            assert!(ran.out.contains(&summary), "{version} {place}: {}{}", ran.out, ran.err);
+            let why =
+                format!("policy type not supported policies.kyverno.io/{version}, Kind=PolicyException");
+            assert_eq!(ran.err.contains(&why), version != "v1beta1", "{version} {place}: {}", ran.err);
+        }
+        // As exceptions they are read in all versions.
+        let ran = files.run(&["apply", "folder/a.yaml", "-r", "pod.yaml", "-e", "folder/b.yaml"]);
+        assert!(ran.out.contains("with 1 exception(s)"), "{version}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn the_summary_line_counts_results_of_mutating_policies_twice_and_reports_do_not() {
+    let mutating = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]}\n  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: \"Object{data: Object.data{q: EXPRESSION}}\"}}]\n";
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n";
+    // Recorded from the program.
+    for (expression, twice, once) in [
+        ("string(1)", "pass: 2, fail: 0, warn: 0, error: 0, skip: 0", "  pass: 1\n"),
+        ("object.data.nosuch", "pass: 0, fail: 0, warn: 0, error: 2, skip: 0", "  error: 1\n"),
+    ] {
+        let files = Files::new(&[("m.yaml", &mutating.replace("EXPRESSION", expression)), ("c.yaml", map)]);
+        let ran = files.run(&["apply", "m.yaml", "-r", "c.yaml"]);
+        assert!(ran.out.contains(twice), "{}", ran.out);
+        assert!(
+            ran.err.contains("counts 1 result of MutatingPolicies twice, as Kyverno's does"),
+            "{}",
+            ran.err
+        );
+        let report = files.run(&["apply", "m.yaml", "-r", "c.yaml", "--policy-report"]);
+        assert!(report.out.contains(once) && !report.err.contains("twice"), "{}{}", report.out, report.err);
+    }
+}

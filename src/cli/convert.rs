@@ -3,7 +3,7 @@
 //! In: files with policies, or a cluster that stores them. Out: the same policies in our own groups, or in Kyverno's again. Of
 //! files only the group changes, in lists too, so that comments and layout stay; semantics: `docs/guides/own-group.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueHint;
 
@@ -79,8 +79,13 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
 
 fn of_files(arguments: &[String], names: Names) -> Result<Vec<String>, Error> {
     arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
-    let loaded = files::policies(arguments);
+    let mut loaded = files::policies(arguments);
     loaded.notices.iter().for_each(|notice| super::warn(&notice.to_string()));
+    // A link to a file is that file.
+    let mut known = BTreeSet::new();
+    loaded
+        .sources
+        .retain(|source| std::fs::canonicalize(&source.name).map_or(true, |path| known.insert(path)));
     let (mut texts, mut all) = (Vec::new(), Vec::new());
     for source in &loaded.sources {
         let Renamed { text, objects } = renamed(&source.name, &source.text, names)?;
@@ -182,17 +187,20 @@ fn collect<'v>(value: &'v Value, path: &mut Vec<PathPart>, found: &mut Vec<(Vec<
     path.truncate(depth);
 }
 
-/// Two objects that were of two groups are not one now.
+/// Two objects that were of two groups are not one now. Those that were of one group are what they were: the policy and a patch of
+/// kustomize, for example.
 fn distinct(objects: &[Object]) -> Result<(), Error> {
     let mut known: BTreeMap<&[String; 4], &Object> = BTreeMap::new();
     for object in objects.iter().filter(|object| !object.key[3].is_empty()) {
-        if let Some(first) = known.insert(&object.key, object)
-            && (first.is_renamed || object.is_renamed)
-        {
-            let [_, kind, namespace, name] = &object.key;
-            let name = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
-            let (first, second) = (first.place.clone(), object.place.clone());
-            return Err(Error::OneObject { object: format!("{kind} {name}"), first, second });
+        let Some(first) = known.insert(&object.key, object) else { continue };
+        let [_, kind, namespace, name] = &object.key;
+        let name = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+        let (twice, at, second) = (format!("{kind} {name}"), first.place.clone(), object.place.clone());
+        if first.is_renamed != object.is_renamed {
+            return Err(Error::OneObject { object: twice, first: at, second });
+        }
+        if first.is_renamed {
+            super::warn(&format!("{second}: {twice} is printed twice, as it is in {at}, too"));
         }
     }
     Ok(())

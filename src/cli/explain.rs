@@ -127,7 +127,7 @@ fn policies(arguments: &[String]) -> Result<Policies, Error> {
         exists(argument)?;
         let loaded = files::policies(std::slice::from_ref(argument));
         warnings.extend(loaded.notices.iter().map(|n| format!("{}: {}", n.place, n.text)));
-        all.extend(load::argument(&loaded.sources));
+        all.extend(load::argument_for(&loaded.sources, load::Reader::AllExceptions));
     }
     warnings.extend(all.problems.iter().map(ToString::to_string));
     warnings.extend(

@@ -167,7 +167,7 @@ impl Reader {
     /// The languages and kinds that the policy check of a reader knows.
     pub const fn checks(self) -> &'static lint::Checks {
         match self {
-            Reader::Command => &CHECKS,
+            Reader::Command | Reader::AllExceptions => &CHECKS,
             Reader::Server | Reader::Scan => &SERVER_CHECKS,
         }
     }
@@ -244,8 +244,10 @@ enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's
-    /// commands read.
+    /// commands read, and of exceptions of policies in CEL one version.
     Command,
+    /// A command that reads exceptions, or shows what there is: as [`Reader::Command`], with exceptions of all versions.
+    AllExceptions,
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
     /// server refuses, and leaves out nothing that may be a policy without naming it.
     Server,
@@ -533,7 +535,7 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
         None => String::new(),
     };
     if api_version.starts_with("policies.kyverno.io/") {
-        return review(d, &doc).unwrap_or_else(|| foreign(d, api_version, kind));
+        return review(d, &doc, with_schema, reader).unwrap_or_else(|| foreign(d, api_version, kind));
     }
     match kind {
         "ClusterPolicy" | "Policy" => {
@@ -563,9 +565,16 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
 }
 
 /// A policy or exception of group `policies.kyverno.io`.
-fn review(d: &Document, value: &Value) -> Option<Item> {
+fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     if kind == "PolicyException" {
+        let api_version = value.text_at(&["apiVersion"]);
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        // Next to policies Kyverno's command line reads this version alone, and leaves out their file or folder with others.
+        if reader == Reader::Command && version != "v1beta1" {
+            let text = format!("policy type not supported {api_version}, Kind={kind}");
+            return Some(if with_schema { left(d, &[], text, true) } else { skipped(d, text) });
+        }
         return Some(match lower::cel_policy::exception(value) {
             Ok(exception) => Item::CelException(Box::new(exception)),
             Err(failed) => left(d, &[], failed.to_string(), false),
@@ -596,8 +605,8 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     let takes = match reader {
         Reader::Server | Reader::Scan => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
-        Reader::Command if kind.starts_with("Mutating") => version == "v1alpha1",
-        Reader::Command => version == "v1",
+        Reader::Command | Reader::AllExceptions if kind.starts_with("Mutating") => version == "v1alpha1",
+        Reader::Command | Reader::AllExceptions => version == "v1",
     };
     match kind {
         _ if !takes => None,
@@ -610,7 +619,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(match reader {
                     Reader::Server => lower::admission::offline::policy(&defaulted(value), Place::Server),
-                    Reader::Command | Reader::Scan => {
+                    Reader::Command | Reader::AllExceptions | Reader::Scan => {
                         lower::admission::offline::policy(value, Place::Kyverno)
                     }
                 })),
@@ -631,7 +640,9 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 return Some(left(d, &[], text.to_string(), false));
             }
             let binding = match reader {
-                Reader::Command | Reader::Scan => lower::admission::offline::binding(value),
+                Reader::Command | Reader::AllExceptions | Reader::Scan => {
+                    lower::admission::offline::binding(value)
+                }
                 Reader::Server => match refusal(value) {
                     Some(text) => return Some(left(d, &[], text, false)),
                     None => lower::admission::binding(&defaulted(value)),

@@ -28,6 +28,8 @@ const NAMED: usize = 20;
 #[derive(Default)]
 pub(super) struct Sink {
     pub counts: Summary,
+    /// What of it Kyverno's summary line counts twice.
+    pub twice: Summary,
     pub reported: Summary,
     pub entries: String,
     pub started: bool,
@@ -89,6 +91,7 @@ impl Run<'_> {
     /// one of their own.
     pub(super) fn take(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write, merged: bool) {
         sink.counts.merge(&rendered.counts);
+        sink.twice.merge(&rendered.twice);
         sink.reported.merge(&rendered.reported);
         sink.findings.extend(rendered.findings);
         sink.errors.extend(rendered.errors);
@@ -160,14 +163,19 @@ impl Run<'_> {
             self.write_file(file, &text)?;
         }
         let text = match self.options.output {
-            Output::Plain => format!(
-                "\npass: {}, fail: {}, warn: {}, error: {}, skip: {} \n",
-                sink.counts.of(Status::Pass),
-                sink.counts.of(Status::Fail),
-                sink.counts.of(Status::Warn),
-                sink.counts.of(Status::Error),
-                sink.counts.of(Status::Skip)
-            ),
+            Output::Plain => {
+                let statuses = [Status::Pass, Status::Fail, Status::Warn, Status::Error, Status::Skip];
+                let twice: usize = statuses.map(|status| sink.twice.of(status)).iter().sum();
+                if twice > 0 {
+                    let results = if twice == 1 { "result" } else { "results" };
+                    self.log.warn(&format!(
+                        "the summary line counts {twice} {results} of MutatingPolicies twice, as Kyverno's does"
+                    ));
+                }
+                let [pass, fail, warn, error, skip] =
+                    statuses.map(|status| sink.counts.of(status) + sink.twice.of(status));
+                format!("\npass: {pass}, fail: {fail}, warn: {warn}, error: {error}, skip: {skip} \n")
+            }
             Output::Table => {
                 for (i, row) in sink.rows.iter_mut().enumerate() {
                     if let Some(first) = row.first_mut() {

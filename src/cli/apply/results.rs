@@ -83,6 +83,8 @@ pub struct Rendered {
     pub rows: Vec<Vec<String>>,
     /// Counts for the summary line and the exit code.
     pub counts: Summary,
+    /// Of these the results of MutatingPolicies, which Kyverno's summary line counts twice.
+    pub twice: Summary,
     /// Counts of the cluster-wide report.
     pub reported: Summary,
     /// Entries of namespaced policies, by policy key.
@@ -132,6 +134,10 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
         let Some(facts) = style.facts.get(&p.policy.id()) else { continue };
         let audit_warns = style.audit_warn && audits(&p.policy, &target);
         count(&mut out.counts, p, facts, audit_warns);
+        let is_twice = |r: &&RuleOutcome| {
+            r.kind == RuleKind::Mutation && !facts.has_named_rules && p.policy.stage != Stage::ApiServer
+        };
+        p.rules.iter().filter(is_twice).for_each(|r| out.twice.add(r.status));
         let status = |r: &RuleOutcome| report_status(r.status, facts, audit_warns);
         if style.all_findings {
             out.findings.extend(style.collector.collect(index, resource, p, status));

@@ -16,7 +16,7 @@ use super::{Item, LoadedPolicy, Policies, Problem, Reader};
 /// What a file with the IR gives.
 pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
     let read = match reader {
-        Reader::Command => Bundle::read(text).map_err(|e| e.to_string()),
+        Reader::Command | Reader::AllExceptions => Bundle::read(text).map_err(|e| e.to_string()),
         Reader::Server | Reader::Scan => Err("a server reads policies, not their IR".into()),
     };
     let bundle = match read {

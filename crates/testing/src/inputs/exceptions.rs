@@ -92,7 +92,7 @@ pub fn read(path: &str) -> Result<Exceptions, ExceptionsError> {
     {
         return Err(ExceptionsError::Load(text));
     }
-    let loaded = load::argument(std::slice::from_ref(&source));
+    let loaded = load::argument_for(std::slice::from_ref(&source), load::Reader::AllExceptions);
     if let Some(p) = loaded.problems.first() {
         return Err(ExceptionsError::Load(p.text.clone()));
     }
