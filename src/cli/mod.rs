@@ -23,6 +23,7 @@ pub mod error;
 pub mod explain;
 mod explain_decisions;
 pub mod fix;
+mod fix_policies;
 pub mod flags;
 mod help;
 pub mod implies;

@@ -336,3 +336,16 @@ fn items_of_lists_are_located_on_their_own_in_every_form() {
     assert_eq!(found(json), [at(1, 42, 3), at(2, 19, 3)]);
     assert!(found("kind: Pod\n").is_empty() && found("- a\n- b\n").is_empty());
 }
+
+#[test]
+fn comments_are_counted_and_signs_in_texts_are_none() {
+    for (text, count) in [
+        ("a: b", 0),
+        ("# one\na: b # two\n  # three\n", 3),
+        ("a: 'x # y'\nb: x#y\nc: \"# z\"\n", 0),
+        ("a: |\n  # text\n  b\n# one\nc: [d, # two\n e]\n", 2),
+        ("# one\na: b\n---\n# two\nc: d\n# three\n", 3),
+    ] {
+        assert_eq!(yaml::comment_count(text), count, "{text}");
+    }
+}

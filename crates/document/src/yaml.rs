@@ -22,6 +22,17 @@ pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, Error> {
     parse_sharing(text, duplicates, Words::Old, &mut Interner::new())
 }
 
+/// How many comments the documents of a text have, as far as it is YAML.
+pub fn comment_count(text: &str) -> usize {
+    let Ok(mut parser) = Parser::new(text) else { return 0 };
+    while let Ok(event) = parser.next() {
+        if matches!(event.data, EventData::StreamEnd) {
+            break;
+        }
+    }
+    parser.comments()
+}
+
 /// Why a text has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

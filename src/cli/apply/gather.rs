@@ -6,12 +6,11 @@
 
 use ephor_document::Document;
 use ephor_engine::Profile;
-use ephor_inspect::lint::{Finding, Severity, lint};
+use ephor_inspect::lint::{Finding, Roles, Severity, lint};
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
 use ephor_sources::files::{self, Cause, Loaded, Reading, SourceText};
 use ephor_sources::git::Access;
-use ephor_sources::kustomize::Patches;
 use ephor_testing::inputs::exceptions::{self, Exceptions};
 use ephor_testing::inputs::resources;
 use ephor_value::Value;
@@ -108,7 +107,7 @@ fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
     let mut out = Vec::new();
     for source in sources.iter().filter(|source| is_bad(&source.name)) {
         let one = std::slice::from_ref(source);
-        let found = lint(one, &[], &Patches::default()).findings;
+        let found = lint(one, &[], &Roles::default()).findings;
         // What the loader said is not said again.
         let is_said =
             |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));

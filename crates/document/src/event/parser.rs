@@ -93,6 +93,11 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// How many comments the text has up to here.
+    pub(crate) fn comments(&self) -> usize {
+        self.scanner.comments
+    }
+
     fn peek(&mut self) -> Result<&mut Token<'a>, SyntaxError> {
         self.scanner.peek()
     }

@@ -74,6 +74,8 @@ pub(super) struct Scanner<'a> {
     /// Below this index of `simple_keys` no key is possible any more.
     first_possible: usize,
     ended: bool,
+    /// How many comments were passed.
+    pub comments: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -91,6 +93,7 @@ impl<'a> Scanner<'a> {
             simple_keys: vec![SimpleKey::default()],
             first_possible: 0,
             ended: false,
+            comments: 0,
         }
     }
 
@@ -213,6 +216,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_comment(&mut self) {
+        self.comments += 1;
         while !self.is_breakz(0) {
             self.advance(1);
         }
