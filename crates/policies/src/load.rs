@@ -31,6 +31,7 @@ mod list;
 mod lowered;
 mod served;
 
+pub use foreign::NO_DEFINITIONS;
 use foreign::foreign;
 pub use served::{is_about_policies, is_meant_as_policy};
 
