@@ -639,7 +639,7 @@ fn fix_policy_rewrites_what_it_repairs_and_nothing_else_and_counts_lost_comments
 
 #[test]
 fn fix_policy_repairs_the_items_of_a_list_and_keeps_the_others() {
-    let rule = OLD_RULE.replace('\n', "\n    ");
+    let rule = OLD_RULE.replace('\n', "\n  ");
     let list = format!(
         "# one\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: x}}\n- apiVersion: kyverno.io/v1\n  kind: ClusterPolicy\n  metadata: {{name: l}}\n  spec:\n    rules:\n    {}\n",
         rule.trim_end()
@@ -682,7 +682,7 @@ fn a_misspelt_path_or_name_is_an_error_and_prints_nothing() {
         (&["webhook-config", "empty", "--simulate", "r.yaml"], "no policy found in empty"),
         (&["explain", "p.yaml", "--policy", "nope"], "no policy `nope`"),
         (&["admission", "nope"], "no such policy file `nope`"),
-        (&["cluster-check", "empty"], "empty: directory without .yaml or .yml file"),
+        (&["cluster-check", "empty"], "empty: no Kubernetes object"),
     ] {
         let ran = files.run(arguments);
         assert!(ran.code != Some(0) && ran.out.is_empty(), "{arguments:?}: {:?} {}", ran.code, ran.out);

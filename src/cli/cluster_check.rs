@@ -101,9 +101,9 @@ fn sources(path: &str) -> Result<Vec<SourceText>, Error> {
         return Ok(vec![SourceText { name: path.to_string(), text }]);
     }
     let loaded = files::policies_with_json(&[path]);
-    let is_fault = |notice: &&files::Notice| matches!(notice.cause, Cause::Unreadable | Cause::NoMatch);
-    match loaded.notices.iter().find(is_fault) {
+    match loaded.notices.iter().find(|notice| notice.cause == Cause::Unreadable) {
         Some(notice) => Err(Error::input(notice.to_string())),
+        None if loaded.sources.is_empty() => Err(Error::NoObject { path: path.to_string() }),
         None => Ok(loaded.sources),
     }
 }
