@@ -573,7 +573,7 @@ fn lint_fails_on_files_that_are_not_yaml_and_on_files_that_cannot_be_read() {
         ("f/list.yaml", "kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  metadata: {name: a\n"),
         ("f/t/chart.yaml", "a: {{ .Values.b }}\n"),
         ("f/t/page.yaml", "a:\n{% if b %}\n"),
-        ("f/tsconfig.json", "{ // a comment\n}\n"),
+        ("f/tsconfig.json", "{ \"a\": 1 // a comment\n \"b\": 2 }\n"),
         (
             "json/p.json",
             "{\"apiVersion\": \"kyverno.io/v1\", \"kind\": \"ClusterPolicy\",\n \"metadata\": {\"name\": }\n",

@@ -155,12 +155,16 @@ fn of_broken(
     out: &mut Linted,
 ) {
     let meant = syntax::meant(text);
-    if meant == Meant::Template && !cx.roles.named.contains(&**file) {
-        out.others += 1;
-        if out.templates.is_empty() {
-            out.templates.push(file.clone());
+    if !cx.roles.named.contains(&**file) {
+        // JSON files are read for their policies; those of other programs may have comments.
+        let is_foreign = meant != Meant::Policy && file.ends_with(".json");
+        if is_foreign || meant == Meant::Template {
+            out.others += 1;
+            if !is_foreign && out.templates.is_empty() {
+                out.templates.push(file.clone());
+            }
+            return;
         }
-        return;
     }
     let mut subject = Subject {
         file: file.clone(),
