@@ -681,6 +681,7 @@ fn a_misspelt_path_or_name_is_an_error_and_prints_nothing() {
         (&["webhook-config", "crd"], "no policy found in crd"),
         (&["webhook-config", "empty", "--simulate", "r.yaml"], "no policy found in empty"),
         (&["explain", "p.yaml", "--policy", "nope"], "no policy `nope`"),
+        (&["explain", "p.yaml", "--object", "Pod/a"], "--object goes with --resource"),
         (&["admission", "nope"], "no such policy file `nope`"),
         (&["cluster-check", "empty"], "empty: no Kubernetes object"),
     ] {
