@@ -90,6 +90,16 @@ fn run(page: &Path, text: &str) -> String {
 }
 
 #[test]
+fn no_block_of_the_book_is_indented_so_that_each_one_runs() {
+    let indented = Regex::new(r"(?m)^[ \t]+```.*$").unwrap();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let found: Vec<&str> = indented.find_iter(&text).map(|block| block.as_str()).collect();
+        assert!(found.is_empty(), "{}: {found:?}", page.display());
+    }
+}
+
+#[test]
 fn commands_of_the_book_print_what_its_pages_show() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();

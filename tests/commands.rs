@@ -489,7 +489,9 @@ spec:
         ("f/notes.txt", "no policy"),
     ]);
     let ran = files.run(&["lint", "f"]);
-    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    let template =
+        "warning: 1 file with a template is not checked: f/values.yaml (check what is filled in)\n";
+    assert_eq!((ran.code, &*ran.err), (Some(0), template));
     assert_eq!(
         ran.out,
         "f/p.yaml:11:24: warning: the schema of the kind has no field `containrs` here [unknown-resource-field]
@@ -562,4 +564,133 @@ fn conformance_fails_on_differences_that_are_not_known() {
     let failures = std::fs::read_to_string(files.path("wrong.jsonl")).expect("failures");
     assert_eq!(failures.lines().count(), 1);
     assert!(failures.contains("\"id\":\"wrong\",\"known\":\"for the test\""), "{failures}");
+}
+
+#[test]
+fn lint_fails_on_files_that_are_not_yaml_and_on_files_that_cannot_be_read() {
+    let sound = POLICY;
+    let files = Files::new(&[
+        ("f/sound.yaml", sound),
+        ("f/list.yaml", "kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  metadata: {name: a\n"),
+        ("f/t/chart.yaml", "a: {{ .Values.b }}\n"),
+        ("f/t/page.yaml", "a:\n{% if b %}\n"),
+        ("f/tsconfig.json", "{ \"a\": 1 // a comment\n \"b\": 2 }\n"),
+        (
+            "json/p.json",
+            "{\"apiVersion\": \"kyverno.io/v1\", \"kind\": \"ClusterPolicy\",\n \"metadata\": {\"name\": }\n",
+        ),
+    ]);
+    let ran = files.run(&["lint", "f"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("f/list.yaml:5:3: error: "), "{}", ran.out);
+    assert_eq!(ran.out.matches("[yaml-syntax]").count(), 1, "{}", ran.out);
+    assert_eq!(
+        ran.err,
+        "warning: 2 files with templates are not checked: f/t/chart.yaml, f/t/page.yaml (check what is filled in)\n"
+    );
+    for (file, place) in [
+        ("f/list.yaml", "f/list.yaml:5:3: error: "),
+        ("f/t/chart.yaml", "f/t/chart.yaml:1:4: error: a template is not YAML"),
+        ("f/t/page.yaml", "f/t/page.yaml:2:1: error: a template is not YAML"),
+        ("json/p.json", "json/p.json:"),
+        ("json", "json/p.json:"),
+    ] {
+        let ran = files.run(&["lint", file]);
+        assert_eq!((ran.code, &*ran.err), (Some(1), ""), "{file}");
+        assert!(ran.out.starts_with(place) && ran.out.contains("[yaml-syntax]"), "{file}: {}", ran.out);
+    }
+    files.write("bytes/p.yaml", b"a: \xff\n");
+    files.write("bytes/q.yaml", sound.as_bytes());
+    let ran = files.run(&["lint", "bytes"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("bytes/p.yaml: invalid UTF-8"), "{}", ran.err);
+}
+
+/// A rule with an old-style filter.
+const OLD_RULE: &str = "- name: r
+    match: {resources: {kinds: [Pod]}}
+    validate: {message: m, pattern: {metadata: {name: '?*'}}}
+";
+
+#[test]
+fn fix_policy_rewrites_what_it_repairs_and_nothing_else_and_counts_lost_comments() {
+    let head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\n";
+    let old = format!(
+        "# of a\n{head}metadata: {{name: a}} # inside\nspec:\n  rules:\n  # of the rule\n  {OLD_RULE}# below a\n"
+    );
+    let sound = format!(
+        "# of b\n{head}metadata: {{name: b}}   # stays\nspec: {{rules: []}}\n---\n# other\napiVersion: acme.io/v1\nkind: Widget\n"
+    );
+    let files = Files::new(&[("p.yaml", &format!("{sound}--- # c\n{old}")), ("q.yaml", &sound)]);
+    let ran = files.run(&["fix", "policy", "p.yaml", "q.yaml", "--save"]);
+    assert_eq!(ran.code, Some(0));
+    let saved = std::fs::read_to_string(files.path("p.yaml")).expect("the file");
+    let rest = saved.strip_prefix(&format!("{sound}--- # c\n# of a\n{head}metadata:\n  name: a\n"));
+    let rest = rest.unwrap_or_else(|| panic!("{saved}"));
+    assert!(rest.ends_with("  validationFailureAction: Audit\n# below a\n"), "{rest}");
+    assert_eq!(std::fs::read_to_string(files.path("q.yaml")).expect("the file"), sound);
+    assert!(
+        ran.err.ends_with("warning: p.yaml: the repaired policies are printed anew with the defaults of their fields; 2 comments of them are not in the file\n"),
+        "{}",
+        ran.err
+    );
+    let again = files.run(&["fix", "policy", "p.yaml", "--save"]);
+    assert!(!again.out.contains("Saving"), "{}", again.out);
+}
+
+#[test]
+fn fix_policy_repairs_the_items_of_a_list_and_keeps_the_others() {
+    let rule = OLD_RULE.replace('\n', "\n  ");
+    let list = format!(
+        "# one\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: x}}\n- apiVersion: kyverno.io/v1\n  kind: ClusterPolicy\n  metadata: {{name: l}}\n  spec:\n    rules:\n    {}\n",
+        rule.trim_end()
+    );
+    let own = list.replace("kyverno.io/v1", "ephor.dev/v1");
+    let files = Files::new(&[("l.yaml", &list), ("own.yaml", &own)]);
+    let ran = files.run(&["fix", "policy", "l.yaml", "own.yaml", "--save"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for (file, group) in [("l.yaml", "kyverno.io/v1"), ("own.yaml", "ephor.dev/v1")] {
+        let saved = std::fs::read_to_string(files.path(file)).expect("the file");
+        let begin = "---\n# one\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n";
+        assert!(saved.starts_with(begin), "{saved}");
+        assert!(saved.contains(&format!("- apiVersion: {group}\n  kind: ClusterPolicy\n")), "{saved}");
+        assert!(saved.contains("        any:\n"), "{saved}");
+    }
+}
+
+#[test]
+fn fix_test_counts_the_comments_that_are_lost() {
+    let test = "# why\nname: t\npolicies: [p.yaml]\nresources: [r.yaml]\nresults:\n- {policy: p, rule: r, resource: a, kind: Pod, status: pass} # old\n";
+    let files = Files::new(&[("t/kyverno-test.yaml", test)]);
+    let ran = files.run(&["fix", "test", "t", "--save"]);
+    assert!(
+        ran.err.contains("t/kyverno-test.yaml: 2 comments are not in the repaired file"),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
+}
+
+#[test]
+fn a_misspelt_path_or_name_is_an_error_and_prints_nothing() {
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\n";
+    let files = Files::new(&[("p.yaml", POLICY), ("empty/x.txt", ""), ("crd/crd.yaml", crd)]);
+    for (arguments, says) in [
+        (&["webhook-config", "q.yaml"][..], "no such policy file `q.yaml`; did you mean `p.yaml`?"),
+        (&["webhook-config", "p.yaml", "nope"], "no such policy file `nope`"),
+        (&["webhook-config", "empty"], "no policy found in empty"),
+        (&["webhook-config", "crd"], "no policy found in crd"),
+        (&["webhook-config", "empty", "--simulate", "r.yaml"], "no policy found in empty"),
+        (&["explain", "p.yaml", "--policy", "nope"], "no policy `nope`"),
+        (&["explain", "p.yaml", "--object", "Pod/a"], "--object goes with --resource"),
+        (&["admission", "nope"], "no such policy file `nope`"),
+        (&["cluster-check", "empty"], "empty: no Kubernetes object"),
+    ] {
+        let ran = files.run(arguments);
+        assert!(ran.code != Some(0) && ran.out.is_empty(), "{arguments:?}: {:?} {}", ran.code, ran.out);
+        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+    }
+    assert_eq!(files.run(&["webhook-config", "p.yaml"]).code, Some(0));
+    let folder = files.run(&["cluster-check", "."]);
+    assert_eq!((folder.code, folder.err.as_str()), (Some(1), ""), "{}", folder.out);
 }

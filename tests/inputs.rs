@@ -54,7 +54,10 @@ fn cleanup_policies_list_what_a_run_would_delete() {
 
     pass: 3, fail: 3, warn: 0, error: 0, skip: 0 
     ");
-    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""));
+    // Kyverno's words on standard output say that objects failed which a run would not delete.
+    let says =
+        "warning: of cleanup and deleting policies, failed counts 2 objects that would not be deleted\n";
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), says));
 }
 
 #[test]
@@ -251,4 +254,79 @@ fn the_summary_line_counts_results_of_mutating_policies_twice_and_reports_do_not
         let report = files.run(&["apply", "m.yaml", "-r", "c.yaml", "--policy-report"]);
         assert!(report.out.contains(once) && !report.err.contains("twice"), "{}{}", report.out, report.err);
     }
+}
+
+#[test]
+fn what_a_user_meant_as_input_and_is_not_read_as_such_is_named_on_standard_error() {
+    let json = r#"{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "j"}}"#;
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\n";
+    let word = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: n\n";
+    let files = Files::new(&[
+        ("json/p.json", json),
+        ("json/package.json", r#"{"name": "x"}"#),
+        ("crd.yaml", crd),
+        ("typo.yaml", &POLICY.replace("apiVersion: kyverno.io/v1\n", "")),
+        ("p.yaml", POLICY),
+        ("r.yaml", RESOURCES),
+        ("word.yaml", word),
+    ]);
+    for (policy, resource, says) in [
+        ("json", "r.yaml", "warning: json/p.json: ignored: not a .yaml or .yml file\n"),
+        (
+            "crd.yaml",
+            "r.yaml",
+            "help: crd.yaml:1: a CustomResourceDefinition is no policy; name its file with --crd-paths\n",
+        ),
+        (
+            "typo.yaml",
+            "r.yaml",
+            "help: typo.yaml:1:7: a document of kind `ClusterPolicy` has no `apiVersion`; `ClusterPolicy` is of `kyverno.io/v1`\n",
+        ),
+        (
+            "p.yaml",
+            "word.yaml",
+            "warning: word.yaml:5:14: metadata.namespace: `n` is a boolean in YAML; write it in quotes\n",
+        ),
+    ] {
+        let ran = files.run(&["apply", policy, "-r", resource]);
+        assert!(ran.err.contains(says), "{policy}: {}", ran.err);
+        assert!(!ran.err.contains("package.json"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn failures_of_policies_that_delete_are_said_to_be_objects_that_stay() {
+    let deleting = "apiVersion: policies.kyverno.io/v1\nkind: DeletingPolicy\nmetadata: {name: d}\nspec:\n  schedule: '0 1 * * *'\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps]}]}\n  conditions: [{name: c, expression: object.metadata.name.startsWith('go')}]\n";
+    let cleanup = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec:\n  schedule: '0 1 * * *'\n  match: {any: [{resources: {kinds: [ConfigMap], names: [good]}}]}\n";
+    let all = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec:\n  schedule: '0 1 * * *'\n  match: {any: [{resources: {kinds: [ConfigMap]}}]}\n";
+    let files =
+        Files::new(&[("d.yaml", deleting), ("c.yaml", cleanup), ("all.yaml", all), ("r.yaml", RESOURCES)]);
+    let says = |count: &str| {
+        format!(
+            "warning: of cleanup and deleting policies, failed counts {count} that would not be deleted\n"
+        )
+    };
+    for (policies, count) in
+        [(&["d.yaml"][..], "1 object"), (&["c.yaml"], "1 object"), (&["c.yaml", "d.yaml"], "2 objects")]
+    {
+        let ran = files.run(&[&["apply"], policies, &["-r", "r.yaml"]].concat());
+        assert!(ran.err.contains(&says(count)), "{policies:?}: {}\n{}", ran.out, ran.err);
+        assert!(!ran.out.contains("would not be deleted"), "{}", ran.out);
+    }
+    let ran = files.run(&["apply", "all.yaml", "-r", "r.yaml"]);
+    assert!(!ran.err.contains("would not be deleted"), "{}", ran.err);
+}
+
+#[test]
+fn a_run_on_standard_input_says_how_to_explain_its_result() {
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)]);
+    let ran = files.run_on(RESOURCES, &["apply", "p.yaml", "-r", "-", "--output-format", "text"]);
+    let why = "why: ephor explain p.yaml -r -  # with the same standard input\n";
+    assert!(ran.out.ends_with(why), "{}", ran.out);
+    let explained = files.run_on(RESOURCES, &["explain", "p.yaml", "-r", "-"]);
+    assert_eq!(explained.err, "");
+    assert!(explained.out.contains("need-team"), "{}", explained.out);
+    let ran = files.run_on(POLICY, &["apply", "-", "-r", "r.yaml", "--output-format", "text"]);
+    let why = "why: ephor explain - -r r.yaml  # with the same standard input\n";
+    assert!(ran.out.ends_with(why), "{}", ran.out);
 }

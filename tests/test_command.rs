@@ -110,6 +110,10 @@ fn a_selector_chooses_results_and_names_resources() {
     let files = folder("results:\n- {policy: need-team, rule: team, resources: [good, bad], result: pass}\n");
     let ran = files.run(&["test", "t", "-t", "policy=need-*,resource=good"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert!(!ran.err.contains("selects"), "{}", ran.err);
+    let ran = files.run(&["test", "t", "-t", "policy=need-taem"]);
+    let says = "warning: no test has a result that `policy=need-taem` selects: nothing is checked; did you mean `need-team`?\n";
+    assert!(ran.err.contains(says), "{}", ran.err);
     let ran = files.run(&["test", "t", "-t", "policy=other"]);
     assert_eq!(ran.out, "\nTest Summary: 0 tests passed and 0 tests failed\n\n");
     let ran = files.run(&["test", "t", "-t", "foo,x=y"]);

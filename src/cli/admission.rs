@@ -51,6 +51,7 @@ pub struct Args {
 /// No policy, files that cannot be read.
 pub fn run(args: &Args) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
+    arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
     let exceptions = documents(&fields(&args.exception))?;
     let definitions = documents(&fields(&args.definition))?;
     let kinds = Kinds::with(&definitions);

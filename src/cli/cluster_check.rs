@@ -1,5 +1,7 @@
 //! `ephor cluster-check`: what an upgrade of Kyverno changes for the policies of a cluster.
 
+use std::path::Path;
+
 use clap::{ValueEnum, ValueHint};
 
 use ephor_cluster::{Cluster, connect};
@@ -8,6 +10,7 @@ use ephor_document::{Duplicates, parse_stream};
 use ephor_inspect::upgrade::{GENERATED_BY, Inventory, Report};
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_policies::kinds as policy_kinds;
+use ephor_sources::files::{self, Cause, SourceText};
 use ephor_value::Value;
 
 use super::{Error, Global, given};
@@ -35,8 +38,8 @@ Exit codes:
   1  a policy or exception stops having effect, or ephor does not take it
   2  the cluster or a file cannot be read")]
 pub struct Args {
-    /// dumps of a cluster instead of the cluster itself: files with objects, YAML or JSON
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// dumps of a cluster instead of the cluster itself: files and folders with objects, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     files: Vec<String>,
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
@@ -79,12 +82,30 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
 fn of_files(files: &[String]) -> Result<Inventory, Error> {
     let mut documents = Vec::new();
     for path in files {
-        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
-        for document in parse_stream(path, &text, Duplicates::Error)? {
-            documents.push(document?);
+        for SourceText { name, text } in sources(path)? {
+            for document in parse_stream(&name, &text, Duplicates::Error)? {
+                documents.push(document?);
+            }
         }
     }
     Ok(Inventory::of_documents(documents))
+}
+
+/// The text of a file, or those of the YAML and JSON files of a folder.
+///
+/// # Errors
+/// A file cannot be read, or a folder has none.
+fn sources(path: &str) -> Result<Vec<SourceText>, Error> {
+    if !Path::new(path).is_dir() {
+        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        return Ok(vec![SourceText { name: path.to_string(), text }]);
+    }
+    let loaded = files::policies_with_json(&[path]);
+    match loaded.notices.iter().find(|notice| notice.cause == Cause::Unreadable) {
+        Some(notice) => Err(Error::input(notice.to_string())),
+        None if loaded.sources.is_empty() => Err(Error::NoObject { path: path.to_string() }),
+        None => Ok(loaded.sources),
+    }
 }
 
 /// What is read of a cluster besides policies: group, kind, and a selector of labels.

@@ -70,6 +70,9 @@ pub enum Error {
     /// Only policies of Kyverno have a form in audit mode next to the old one.
     #[error("--shadow goes with --to vpol")]
     ShadowsOfKyverno,
+    /// Only a run on resources explains an object.
+    #[error("--object goes with --resource")]
+    ObjectWithoutResources,
     /// Policies of a side of a comparison cannot be used.
     #[error(transparent)]
     Side(#[from] ephor_compare::SideError),

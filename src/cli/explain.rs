@@ -96,7 +96,13 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
         arguments.iter().try_for_each(|argument| exists(argument))?;
         return super::explain_decisions::run(args, global);
     }
-    let policies = policies(arguments)?;
+    if given(&args.decisions.object).is_some() {
+        return Err(Error::ObjectWithoutResources);
+    }
+    let mut policies = policies(arguments)?;
+    if let Some(name) = given(&args.decisions.policy) {
+        super::explain_decisions::only(&mut policies.policies, name)?;
+    }
     let kind = given(&args.kind);
     let all: Vec<Explained> = policies.policies.iter().flat_map(|p| explain::rules(p, kind)).collect();
     let rule = given(&args.rule);

@@ -145,12 +145,7 @@ fn about(
         out.extend(decisions::decide(loaded, &own, &request, resource));
     }
     if let Some(name) = wanted.policy.filter(|_| !has_policy) {
-        let names: Vec<String> = inputs.policies.policies.iter().map(key).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        return Err(Error::NoPolicyOfName {
-            name: name.into(),
-            meant: did_you_mean(name, &names).map(String::from),
-        });
+        return Err(no_policy(&inputs.policies.policies, name));
     }
     let Some(rule) = wanted.rule else { return Ok(out) };
     let names: Vec<&str> = out.iter().map(|d| &*d.rule).collect();
@@ -160,6 +155,24 @@ fn about(
         true => Err(Error::NoRule { rule: rule.into(), kind: None, meant, names: Vec::new() }),
         false => Ok(out),
     }
+}
+
+/// Drops all policies but the one of this name.
+///
+/// # Errors
+/// None has the name.
+pub(super) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Result<(), Error> {
+    if !policies.iter().any(|p| key(p) == name) {
+        return Err(no_policy(policies, name));
+    }
+    policies.retain(|p| key(p) == name);
+    Ok(())
+}
+
+fn no_policy(policies: &[LoadedPolicy], name: &str) -> Error {
+    let names: Vec<String> = policies.iter().map(key).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Error::NoPolicyOfName { name: name.into(), meant: did_you_mean(name, &names).map(String::from) }
 }
 
 /// `name`, or `namespace/name`.

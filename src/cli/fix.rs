@@ -1,23 +1,19 @@
 //! `ephor fix`: repairs tests and policies with deprecated syntax.
 //!
-//! Only `--save` writes; documents of a file that are no policies stay as they are. Texts are the
-//! reference's.
+//! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno 1.19.1's.
 
 use std::path::Path;
 
-use ephor_api::repair;
 use ephor_document as document;
 use ephor_document::Duplicates;
 use ephor_document::write::{self as yaml, Style};
-use ephor_policies::load;
-use ephor_sources::files;
 use ephor_testing::inputs::strict::InJson;
 use ephor_testing::testing::find::find;
 use ephor_testing::testing::repair::{self as repair_test, Repaired};
 use ephor_value::Value;
 
 use super::usage::Usage;
-use super::{Error, help, is_kyverno, print, program, warn, write_whole};
+use super::{Error, fix_policies, help, is_kyverno, print, program, warn, write_whole};
 
 /// Repairs files with deprecated syntax
 #[derive(Debug, clap::Args)]
@@ -36,7 +32,10 @@ enum What {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # see what would be repaired
-  ephor fix policy policies/")]
+  ephor fix policy policies/
+
+  # repair; documents that need none stay as they are
+  ephor fix policy policies/ --save")]
 struct Policies {
     /// files and folders with policies
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
@@ -79,7 +78,7 @@ pub fn run(args: Args) -> Result<i32, Error> {
             help::print(&format!("{} fix", program()));
             return Ok(0);
         }
-        Some(What::Policy(args)) => policies(&args).map(|()| 0)?,
+        Some(What::Policy(args)) => fix_policies::run(&args.policies, args.save).map(|()| 0)?,
         Some(What::Test(args)) => tests(&args)?,
     };
     print("Done.\n");
@@ -89,13 +88,13 @@ pub fn run(args: Args) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn warnings(indent: &str, warnings: &[String]) {
+pub(super) fn warnings(indent: &str, warnings: &[String]) {
     let lines: Vec<String> = warnings.iter().map(|w| format!("{indent}WARNING: {w}\n")).collect();
     print(&lines.concat());
 }
 
 /// Writes a file and prints whether that succeeded.
-fn save(what: &str, path: &str, text: &str) {
+pub(super) fn save(what: &str, path: &str, text: &str) {
     print(&format!("  Saving {what}file ({path})...\n"));
     match write_whole(path, text) {
         Ok(()) => print("    OK\n"),
@@ -104,7 +103,7 @@ fn save(what: &str, path: &str, text: &str) {
     }
 }
 
-fn yaml_of(value: &Value) -> String {
+pub(super) fn yaml_of(value: &Value) -> String {
     yaml::to_string(&value.with_whole_numbers(), Style::Report)
 }
 
@@ -148,6 +147,7 @@ fn tests(args: &Tests) -> Result<usize, Error> {
         if args.save && !texts.is_empty() && (repaired_any || args.force) {
             if whole {
                 save("test ", &source.name, &texts.join("---\n"));
+                lost_comments(&source.name, &source.text);
             } else {
                 warn(&format!("{}: not saved: a document of it would be lost", source.name));
             }
@@ -158,6 +158,15 @@ fn tests(args: &Tests) -> Result<usize, Error> {
 
 fn document_count(text: &str) -> usize {
     document::split::split(text).map_or(0, |parts| parts.len())
+}
+
+/// Says how many comments of a text are not in the file that was printed anew.
+fn lost_comments(path: &str, text: &str) {
+    match document::comments::comments(text).len() {
+        0 => {}
+        1 => warn(&format!("{path}: 1 comment is not in the repaired file")),
+        n => warn(&format!("{path}: {n} comments are not in the repaired file")),
+    }
 }
 
 /// Repairs the files that a test names.
@@ -175,9 +184,14 @@ fn auxiliary(test: &str, value: &Value, args: &Tests) {
         let path = Path::new(test).parent().unwrap_or(Path::new("")).join(named);
         let path = ephor_testing::testing::file::clean(&path);
         print(&format!("  Processing {what} file ({named})...\n"));
+        let mut written = String::new();
         let repaired = ephor_testing::inputs::read(&path)
             .map_err(|error| error.to_string())
-            .and_then(|text| document::yaml_value_strict(&text).map_err(|e| e.to_string()))
+            .and_then(|text| {
+                let value = document::yaml_value_strict(&text).map_err(|e| e.to_string());
+                written = text;
+                value
+            })
             .and_then(|document| repair(&document).map_err(|error| error.to_string()));
         match repaired {
             Err(e) => print(&format!("    ERROR: failed to load {error}: {e}\n")),
@@ -185,49 +199,9 @@ fn auxiliary(test: &str, value: &Value, args: &Tests) {
                 warnings("  ", &repaired.warnings);
                 if args.save && (!repaired.warnings.is_empty() || args.force) {
                     save(&format!("{what} "), &path, &yaml_of(&repaired.value));
+                    lost_comments(&path, &written);
                 }
             }
         }
     }
-}
-
-fn policies(args: &Policies) -> Result<(), Error> {
-    if args.policies.is_empty() {
-        return Err(Usage::NoArguments.into());
-    }
-    if let Some(path) = args.policies.iter().find(|path| !Path::new(path).exists()) {
-        return Err(Error::NoPath { path: path.clone() });
-    }
-    let loaded = files::policies(&args.policies);
-    for source in &loaded.sources {
-        let read = load::argument(std::slice::from_ref(source));
-        for problem in read.problems.iter().filter(|p| p.fatal) {
-            warn(&problem.to_string());
-        }
-        let own: Vec<_> = read
-            .policies
-            .iter()
-            .filter(|p| matches!(p.document.text_at(&["kind"]), "ClusterPolicy" | "Policy"))
-            .collect();
-        if own.is_empty() {
-            continue;
-        }
-        let mut texts = Vec::new();
-        let mut repaired_any = false;
-        for policy in &own {
-            print(&format!("Processing file ({})...\n", source.name));
-            let (value, notes) = repair::policy(&policy.document);
-            warnings("  ", &notes);
-            repaired_any |= !notes.is_empty();
-            texts.push(format!("---\n{}", yaml_of(&value)));
-        }
-        // Everything else of the file is unchanged.
-        let parts = document::split::split(&source.text).unwrap_or_default();
-        let others = parts.iter().filter(|part| !own.iter().any(|p| p.line == part.line));
-        texts.extend(others.map(|part| format!("---\n{}", part.text)));
-        if args.save && repaired_any {
-            save("", &source.name, &texts.concat());
-        }
-    }
-    Ok(())
 }

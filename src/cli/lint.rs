@@ -1,8 +1,12 @@
 //! `ephor lint`: checks of policies before they run.
 
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::lint::{CHECKS, Finding, Linted, Severity, lint};
+use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint};
 use ephor_report::lint_formats::{self, Annotation, Level};
 use ephor_sources::files::{self, Cause};
 use ephor_sources::kustomize::Patches;
@@ -14,8 +18,8 @@ use super::{Error, lint_deep, some_policies};
 ///
 /// Schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their
 /// types, fields that the matched kinds do not have, rules that can never match. Each finding comes with file, line
-/// and column, and what to write instead. Documents that are no policies, and parts of policies that kustomize merges,
-/// are counted. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
+/// and column, and what to write instead. A file that is not YAML is an error; templates in folders are named, not
+/// checked. Documents that are no policies, and parts of policies that kustomize merges, are counted. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
 /// `# ephor-lint: ignore-file=ID` those of the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -86,20 +90,26 @@ enum Format {
 pub fn run(args: &Args) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
     let definitions = super::admission::documents(&fields(&args.definition))?;
-    let mut sources = Vec::new();
+    let (mut sources, mut named, mut is_unread) = (Vec::new(), HashSet::new(), false);
     for argument in arguments {
         super::explain::exists(argument)?;
-        let loaded = files::policies(std::slice::from_ref(argument));
+        let loaded = files::policies_with_json(std::slice::from_ref(argument));
         for notice in loaded.notices.iter().filter(|n| !matches!(n.cause, Cause::Extension | Cause::Empty)) {
-            super::warn(&format!("{}: {}", notice.place, notice.text));
+            super::warn(&notice.to_string());
+        }
+        is_unread |= loaded.notices.iter().any(|n| n.cause == Cause::Unreadable);
+        if !Path::new(argument).is_dir() {
+            named.extend(loaded.sources.iter().map(|source| source.name.clone()));
         }
         sources.extend(loaded.sources);
     }
-    let mut found = lint(&sources, &definitions, &Patches::around(&sources));
+    let roles = Roles { patches: Patches::around(&sources), named };
+    let mut found = lint(&sources, &definitions, &roles);
     if args.deep {
         lint_deep::add(&sources, &mut found);
     }
-    if found.policies + found.partial == 0 {
+    templates(&found.templates);
+    if found.policies + found.partial + found.findings.len() == 0 {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
@@ -116,7 +126,17 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         FailOn::Warning => Severity::Warning,
         FailOn::Note => Severity::Note,
     };
-    Ok(i32::from(found.findings.iter().any(|f| f.severity >= least)))
+    Ok(i32::from(is_unread || found.findings.iter().any(|f| f.severity >= least)))
+}
+
+/// Names files of folders that are not YAML before they are filled in.
+fn templates(files: &[Arc<str>]) {
+    let what = match files.len() {
+        0 => return,
+        1 => "1 file with a template is not checked".to_string(),
+        n => format!("{n} files with templates are not checked"),
+    };
+    super::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
 }
 
 fn annotation(finding: &Finding) -> Annotation<'_> {

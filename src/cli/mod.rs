@@ -23,6 +23,7 @@ pub mod error;
 pub mod explain;
 mod explain_decisions;
 pub mod fix;
+mod fix_policies;
 pub mod flags;
 mod help;
 pub mod implies;
@@ -249,7 +250,9 @@ fn use_threads(number: i64) {
 
 /// Prints a warning to standard error.
 fn warn(text: &str) {
-    eprintln!("warning: {text}");
+    use std::io::Write;
+    // A reader that ends early, such as `head`, does not end the run.
+    let _ = writeln!(std::io::stderr(), "warning: {text}");
 }
 
 /// The text of a document; what it does not hold is a warning.

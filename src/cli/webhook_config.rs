@@ -212,10 +212,14 @@ fn remove(args: &Args, global: &Global) -> Result<(), Error> {
 }
 
 /// The configurations that the policies of the arguments need.
+///
+/// # Errors
+/// A path that does not exist, no policy that a server uses.
 fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
+    args.policies.iter().try_for_each(|argument| super::explain::exists(argument))?;
     let options = options(args)?;
     let loaded = files::served_policies(&args.policies);
-    let mut policies = Vec::new();
+    let (mut policies, mut has_cleanup) = (Vec::new(), false);
     for problem in &loaded.notices {
         super::warn(&problem.to_string());
     }
@@ -224,6 +228,8 @@ fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
         for problem in &read.problems {
             super::warn(&problem.to_string());
         }
+        // They need no webhook.
+        has_cleanup |= !read.cleanups.is_empty();
         for policy in read.policies {
             match &policy.refused {
                 Some(why) => {
@@ -235,6 +241,10 @@ fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
                 None => policies.push(policy.document),
             }
         }
+    }
+    // Configurations without webhooks would take those of a server out of the cluster.
+    if policies.is_empty() && !has_cleanup {
+        return Err(Error::NoPolicyFound { arguments: args.policies.join(", "), causes: Vec::new() });
     }
     let Needs { configurations, unknown } = registration::needs(&policies, kinds, &options);
     for kind in unknown {

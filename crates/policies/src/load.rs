@@ -27,11 +27,13 @@ use crate::value::place::{Path, PathPart};
 use crate::value::{Str, Value, parallel};
 
 mod foreign;
+mod list;
 mod lowered;
 mod served;
 
+pub use foreign::NO_DEFINITIONS;
 use foreign::foreign;
-pub use served::is_about_policies;
+pub use served::{is_about_policies, is_meant_as_policy};
 
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
@@ -441,22 +443,9 @@ fn one(d: &Document, reader: Reader) -> Vec<Item> {
         return served::items(d);
     }
     if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
-        return list(d, reader);
+        return list::items(d, reader);
     }
     vec![item(d, &d.value, true, reader)]
-}
-
-/// The items of a `v1 List` are read without schema and defaults.
-fn list(d: &Document, reader: Reader) -> Vec<Item> {
-    let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
-    let one = |(at, value)| match item(d, value, false, reader) {
-        Item::Policy(policy, deprecation) => {
-            let prefix = vec![PathPart::Key("items".into()), PathPart::Index(at)];
-            Item::Policy(Box::new(LoadedPolicy { prefix, ..*policy }), deprecation)
-        }
-        other => other,
-    };
-    items.iter().enumerate().map(one).collect()
 }
 
 /// The line of a document at which the decoder gave up, from 1, as far as it names one.
@@ -487,9 +476,9 @@ fn left_at(d: &Document, place: Option<document::locate::Position>, text: String
     })
 }
 
-/// A document that is no policy.
+/// A document that cannot be read as a policy; unless its group or kind says that it was meant to be one, it is foreign.
 fn skipped(d: &Document, text: String) -> Item {
-    let foreign = |p: Problem| Problem { foreign: true, ..p };
+    let foreign = |p: Problem| Problem { foreign: !is_meant_as_policy(&d.value), ..p };
     match left(d, &[], text, false) {
         Item::Left(p) => Item::Left(foreign(p)),
         item => item,

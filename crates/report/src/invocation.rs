@@ -17,29 +17,27 @@ pub struct Invocation {
     pub resources: Vec<String>,
     /// The other flags with their values, each a word.
     pub flags: Vec<String>,
+    /// Whether something is read once: a repository, which is checked out for the run.
+    pub is_read_once: bool,
     /// Names of the policies that decide the same about an object when nothing else is loaded.
     pub alone: BTreeSet<String>,
 }
 
 impl Invocation {
     /// The command that explains a result with the same inputs: of the files of policy and object where these suffice, else of all with the names
-    /// of policy, rule and object. None where a file cannot be read again.
+    /// of policy, rule and object. What was standard input is so again. None where something is read once.
     pub fn explain(&self, finding: &Finding) -> Option<String> {
         let policy = finding.decision.as_ref()?.file.as_str();
         let resource = finding.place.as_ref()?.file.as_str();
-        let is_file = |file: &str| !matches!(file, "" | "-");
+        if self.is_read_once || policy.is_empty() || resource.is_empty() {
+            return None;
+        }
         let mut words: Vec<&str> = vec!["ephor", "explain"];
         let object = finding.resource.as_ref().map(ResourceName::kind_and_name).unwrap_or_default();
         if self.alone.contains(&finding.policy.name) || self.policies.is_empty() {
-            if !is_file(policy) || !is_file(resource) {
-                return None;
-            }
             words.extend([policy, "-r", resource]);
             words.extend(self.flags.iter().map(String::as_str).filter(|flag| *flag != RECURSIVE));
         } else {
-            if !self.policies.iter().chain(&self.resources).all(|file| is_file(file)) {
-                return None;
-            }
             words.extend(self.policies.iter().map(String::as_str));
             words.extend(self.resources.iter().flat_map(|file| ["-r", file]));
             words.extend(self.flags.iter().map(String::as_str));
@@ -49,7 +47,9 @@ impl Invocation {
             }
             words.extend(["--object", &object]);
         }
-        Some(words.into_iter().map(argument).collect::<Vec<_>>().join(" "))
+        let is_piped = words.contains(&"-");
+        let command = words.into_iter().map(argument).collect::<Vec<_>>().join(" ");
+        Some(if is_piped { format!("{command}  # with the same standard input") } else { command })
     }
 }
 
@@ -106,11 +106,20 @@ mod tests {
             policies: words(&["policies"]),
             resources: words(&["manifests"]),
             flags: words(&["--recursive", "-f", "my values.yaml"]),
+            is_read_once: false,
             alone: ["p".to_string()].into(),
         };
         let command = run.explain(&finding("policies/p.yaml", "manifests/a.yaml")).unwrap();
         assert_eq!(command, "ephor explain policies/p.yaml -r manifests/a.yaml -f 'my values.yaml'");
-        assert_eq!(run.explain(&finding("-", "manifests/a.yaml")), None);
+        let command = run.explain(&finding("-", "manifests/a.yaml")).unwrap();
+        assert_eq!(
+            command,
+            "ephor explain - -r manifests/a.yaml -f 'my values.yaml'  # with the same standard input"
+        );
+        // Data has no place.
+        assert_eq!(run.explain(&finding("policies/p.yaml", "")), None);
+        let once = Invocation { is_read_once: true, ..run };
+        assert_eq!(once.explain(&finding("policies/p.yaml", "manifests/a.yaml")), None);
     }
 
     #[test]
@@ -119,12 +128,14 @@ mod tests {
             policies: words(&["policies"]),
             resources: words(&["manifests"]),
             flags: words(&["--recursive"]),
+            is_read_once: false,
             alone: BTreeSet::new(),
         };
         let command = run.explain(&finding("policies/p.yaml", "manifests/a.yaml")).unwrap();
         let flags = "--recursive --policy p --rule r --object 'Pod/a b'";
         assert_eq!(command, format!("ephor explain policies -r manifests {flags}"));
         let piped = Invocation { resources: words(&["-"]), ..run };
-        assert_eq!(piped.explain(&finding("policies/p.yaml", "manifests/a.yaml")), None);
+        let command = piped.explain(&finding("policies/p.yaml", "-")).unwrap();
+        assert_eq!(command, format!("ephor explain policies -r - {flags}  # with the same standard input"));
     }
 }

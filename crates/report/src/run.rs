@@ -85,6 +85,8 @@ pub struct ResourceName {
     pub namespace: String,
     /// Name.
     pub name: String,
+    /// What an API server begins the name with, of an object without one.
+    pub generate_name: String,
 }
 
 impl ResourceName {
@@ -96,15 +98,21 @@ impl ResourceName {
             kind: text(&["kind"]),
             namespace: text(&["metadata", "namespace"]),
             name: text(&["metadata", "name"]),
+            generate_name: text(&["metadata", "generateName"]),
         }
     }
 
-    /// `Kind namespace/name`.
+    /// `Kind namespace/name`; `Kind namespace/prefix…` of an object that gets its name from an API server.
     pub fn display(&self) -> String {
+        let name = match (self.name.as_str(), self.generate_name.as_str()) {
+            ("", "") => "(without a name)".to_string(),
+            ("", prefix) => format!("{prefix}…"),
+            (name, _) => name.to_string(),
+        };
         match (self.kind.as_str(), self.namespace.as_str()) {
             ("", _) if self.name.is_empty() => "data".into(),
-            (kind, "") => format!("{kind} {}", self.name),
-            (kind, namespace) => format!("{kind} {namespace}/{}", self.name),
+            (kind, "") => format!("{kind} {name}"),
+            (kind, namespace) => format!("{kind} {namespace}/{name}"),
         }
     }
 
@@ -253,5 +261,23 @@ impl Run {
     /// Leaves out what is no violation; the counts stay.
     pub fn keep_violations(&mut self) {
         self.findings.retain(Finding::is_violation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_without_a_name_is_shown_with_what_its_name_begins_with() {
+        let of = |metadata: &str| {
+            let text = format!("{{apiVersion: v1, kind: Pod, metadata: {metadata}}}");
+            ResourceName::of(&crate::document::yaml_value(&text).unwrap_or_default())
+        };
+        assert_eq!(of("{generateName: gg-, namespace: a}").display(), "Pod a/gg-…");
+        assert_eq!(of("{generateName: gg-, name: b}").display(), "Pod b");
+        assert_eq!(of("{namespace: a}").display(), "Pod a/(without a name)");
+        // Kyverno's outputs have nothing there.
+        assert_eq!(of("{generateName: gg-, namespace: a}").path(), "a/Pod/");
     }
 }

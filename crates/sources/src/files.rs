@@ -96,6 +96,8 @@ pub struct Loaded {
     pub notices: Vec<Notice>,
     /// How a server reads: JSON files of directories too, and no file that is not a regular one.
     served: Option<Served>,
+    /// Whether JSON files are read like YAML files.
+    with_json: bool,
 }
 
 /// What a server knows while it reads.
@@ -111,6 +113,13 @@ pub fn policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
     for argument in arguments {
         loaded.policy_argument(argument.as_ref());
     }
+    loaded
+}
+
+/// As [`policies`], with JSON files, which Kyverno's commands do not read.
+pub fn policies_with_json<S: AsRef<str>>(arguments: &[S]) -> Loaded {
+    let mut loaded = Loaded { with_json: true, ..Loaded::default() };
+    arguments.iter().for_each(|argument| loaded.policy_argument(argument.as_ref()));
     loaded
 }
 
@@ -317,7 +326,7 @@ impl Loaded {
     }
 
     fn yaml_file(&mut self, path: &Path) {
-        let json = self.served.is_some() || is_ir(path);
+        let json = self.with_json || self.served.is_some() || is_ir(path);
         if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (json && e == "json")) {
             self.file(path);
         } else {

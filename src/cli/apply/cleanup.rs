@@ -24,8 +24,15 @@ use super::results::{self, Rendered, Style};
 use crate::cli::Error;
 
 impl Run<'_> {
-    /// Every cleanup policy meets every resource.
-    pub(super) fn clean_up(&self, engine: &Engine, style: &Style<'_>, sink: &mut Sink, out: &mut impl Write) {
+    /// Every cleanup policy meets every resource; returns how many failed: would not be deleted.
+    pub(super) fn clean_up(
+        &self,
+        engine: &Engine,
+        style: &Style<'_>,
+        sink: &mut Sink,
+        out: &mut impl Write,
+    ) -> usize {
+        let mut remaining = 0;
         for cleanup in &self.policies.cleanups {
             // A rule policy may have the same name: each has its own facts.
             let policy = &cleanup.policy;
@@ -41,9 +48,11 @@ impl Run<'_> {
                 let images = Images::of(object.clone(), engine.functions());
                 let verdict = sweep.selects(object, &target, &images);
                 let rendered = results::render(&style, i, object, &outcome(cleanup, verdict));
+                remaining += rendered.counts.of(Status::Fail);
                 self.take(sink, rendered, out, false);
             }
         }
+        remaining
     }
 }
 

@@ -47,6 +47,12 @@ pub(super) struct Run<'r> {
     pub invocation: Invocation,
 }
 
+/// What failures of policies that delete are: Kyverno's word for objects that stay.
+fn remains(count: usize) -> String {
+    let objects = if count == 1 { "1 object".to_string() } else { format!("{count} objects") };
+    format!("of cleanup and deleting policies, failed counts {objects} that would not be deleted")
+}
+
 impl Run<'_> {
     /// Evaluates and prints.
     ///
@@ -151,10 +157,14 @@ impl Run<'_> {
         for rendered in checks {
             self.take(&mut sink, rendered, &mut out, true);
         }
+        let mut remaining: usize = deletions.iter().map(|rendered| rendered.counts.of(Status::Fail)).sum();
         for rendered in deletions {
             self.take(&mut sink, rendered, &mut out, false);
         }
-        self.clean_up(&engine, &style, &mut sink, &mut out);
+        remaining += self.clean_up(&engine, &style, &mut sink, &mut out);
+        if remaining > 0 {
+            self.log.warn(&remains(remaining));
+        }
         for finding in &mut sink.findings {
             finding.is_known = finding.is_violation() && baseline.has(finding);
         }

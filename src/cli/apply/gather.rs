@@ -6,12 +6,11 @@
 
 use ephor_document::Document;
 use ephor_engine::Profile;
-use ephor_inspect::lint::{Finding, Severity, lint};
+use ephor_inspect::lint::{Finding, Roles, Severity, lint};
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
 use ephor_sources::files::{self, Cause, Loaded, Reading, SourceText};
 use ephor_sources::git::Access;
-use ephor_sources::kustomize::Patches;
 use ephor_testing::inputs::exceptions::{self, Exceptions};
 use ephor_testing::inputs::resources;
 use ephor_value::Value;
@@ -46,6 +45,8 @@ pub(super) fn load_policies(args: &Arguments<'_>, log: &Log) -> Result<Policies,
         }
         for n in &notices {
             let usage = match n.cause {
+                // What is a policy is meant to be read, in whatever file.
+                Cause::Extension if is_policy_in_json(&n.place) => Use::Missing,
                 // A folder of policies may hold a page about them.
                 Cause::Extension if n.place != *argument && !log.is_verbose() => continue,
                 // A file that the argument itself names is meant to be one.
@@ -82,6 +83,17 @@ pub(super) fn load_policies(args: &Arguments<'_>, log: &Log) -> Result<Policies,
     Ok(all)
 }
 
+/// Whether a file holds a policy as JSON, which Kyverno's commands do not read.
+fn is_policy_in_json(path: &str) -> bool {
+    let is_json = std::path::Path::new(path).extension().is_some_and(|e| e == "json");
+    let loaded = if is_json { files::policies_with_json(&[path]) } else { Loaded::default() };
+    let documents = loaded.sources.iter().flat_map(|s| {
+        ephor_document::parse_stream(&s.name, &s.text, ephor_document::Duplicates::LastWins)
+            .unwrap_or_default()
+    });
+    documents.flatten().any(|document| load::is_meant_as_policy(&document.value))
+}
+
 /// How repositories are read.
 pub(super) fn access(repository: Option<&Repository>) -> Access {
     let text = |flag: Option<&Option<String>>| flag.and_then(given).unwrap_or_default().to_owned();
@@ -106,9 +118,16 @@ fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
                 .any(|p| *p.source == *file && (p.refused.is_some() || p.uncompiled.is_some()))
     };
     let mut out = Vec::new();
+    let definition = loaded.problems.iter().find(|p| p.text.contains(load::NO_DEFINITIONS));
+    out.extend(definition.map(|p| {
+        format!(
+            "{}:{}: a CustomResourceDefinition is no policy; name its file with --crd-paths",
+            p.source, p.line
+        )
+    }));
     for source in sources.iter().filter(|source| is_bad(&source.name)) {
         let one = std::slice::from_ref(source);
-        let found = lint(one, &[], &Patches::default()).findings;
+        let found = lint(one, &[], &Roles::default()).findings;
         // What the loader said is not said again.
         let is_said =
             |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));

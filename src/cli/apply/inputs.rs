@@ -209,7 +209,7 @@ impl Inputs {
         let access = gather::access(a.repository);
         if a.policies.iter().any(|argument| access.means_repository(argument)) {
             // A repository is read once.
-            return Invocation { policies: vec!["-".into()], ..Invocation::default() };
+            return Invocation { is_read_once: true, ..Invocation::default() };
         }
         let has_own_exceptions = a.input.exceptions_with_resources || a.input.exceptions_within_policies;
         let mutating: Vec<_> = engine.set().mutating().collect();
@@ -224,6 +224,7 @@ impl Inputs {
             policies: a.policies.to_vec(),
             resources: a.input.resources(),
             flags: flags.concat(),
+            is_read_once: false,
             alone,
         }
     }

@@ -23,6 +23,7 @@ use ephor_testing::testing::load::Strictness;
 use ephor_testing::testing::rows::{Row, Verdict};
 use ephor_testing::testing::run::{Options, Ran, run as run_test};
 use ephor_testing::testing::selector::Selector;
+use ephor_value::suggest::did_you_mean;
 
 use super::usage::Usage;
 use super::{Error, given, outputs, print, use_threads, warn};
@@ -86,10 +87,35 @@ fn session(args: &Args) -> Result<i32, Error> {
     };
     let result = run_all(&tests, &selector, args, style, &mut totals, &mut out);
     let rows = totals.rows;
+    let is_selected =
+        args.test_case_selector.trim().is_empty() || tests.iter().any(|t| selects(&selector, t));
+    if result.is_ok() && !is_selected {
+        warn(&unselected(&args.test_case_selector, &tests));
+    }
     let result = result.and_then(|()| finish(args, style, totals, report, &mut out));
     let _ = out.flush();
     let code = result?;
     strictly_some(args, &found, rows).map(|()| code)
+}
+
+fn selects(selector: &Selector, test: &Test) -> bool {
+    test.deprecated || !selector.select(&test.results).is_empty()
+}
+
+/// What is said of a selector that accepts no result of any test.
+fn unselected(selector: &str, tests: &[Test]) -> String {
+    let results = || tests.iter().flat_map(|test| &test.results);
+    let meant = selector.split(',').find_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        let names: Vec<&str> = match key.trim() {
+            "policy" => results().map(|r| r.policy.as_str()).collect(),
+            "rule" => results().map(|r| r.rule.as_str()).collect(),
+            _ => return None,
+        };
+        did_you_mean(value.trim(), &names).filter(|name| *name != value.trim())
+    });
+    let meant = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    format!("no test has a result that `{}` selects: nothing is checked{meant}", selector.trim())
 }
 
 /// With `--strict`, tests below each argument, and a result that was compared.

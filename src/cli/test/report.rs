@@ -159,6 +159,7 @@ fn named(row: &str) -> ResourceName {
                 kind: kind.into(),
                 namespace: namespace.into(),
                 name: name.into(),
+                ..ResourceName::default()
             }
         }
         _ => ResourceName { name: row.trim_start_matches('/').into(), ..ResourceName::default() },

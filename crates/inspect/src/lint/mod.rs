@@ -33,13 +33,14 @@ pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 pub use ignored::drop_ignored;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::api::schema::{is_served, kinds as policy_kinds};
 use crate::document::{self, Document, Duplicates, LoadError, split};
 use crate::ir::json;
 use crate::kubernetes::{Kinds, Types, groups};
-use crate::load::{Reader, argument_for, is_about_policies};
+use crate::load::{Reader, argument_for, is_meant_as_policy};
 use crate::sources::files::SourceText;
 use crate::sources::kustomize::Patches;
 use crate::value::place::{Path, PathPart, parse};
@@ -49,6 +50,7 @@ use crate::value::{Value, parallel};
 use expressions::TypeCache;
 use kinds::Known;
 use subject::{Spot, Subject};
+use syntax::Meant;
 
 /// What a run found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct Linted {
     pub others: usize,
     /// How many files hold nothing that was checked.
     pub other_files: usize,
+    /// Files with templates, which are not YAML before they are filled in; their documents count as others.
+    pub templates: Vec<Arc<str>>,
 }
 
 impl Linted {
@@ -72,8 +76,17 @@ impl Linted {
     }
 }
 
-/// Checks the policies in files, of which some are patches.
-pub fn lint(sources: &[SourceText], definitions: &[Value], patches: &Patches) -> Linted {
+/// What is known about files: which are parts of policies, and which the user names.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    /// Files that kustomize merges into others.
+    pub patches: Patches,
+    /// Files that the command line names, which are meant to be YAML: a template among them is a finding.
+    pub named: HashSet<String>,
+}
+
+/// Checks the policies in files.
+pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
     let cx = Context {
         known: Known {
             kinds: Kinds::with(definitions),
@@ -81,15 +94,17 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], patches: &Patches) ->
             definitions: definitions.to_vec(),
         },
         cache: TypeCache::default(),
-        patches,
+        roles,
     };
     let mut all = Linted::default();
     for one in parallel::map(sources, |source| of_source(&cx, source)) {
+        let is_found = !one.findings.is_empty();
         all.findings.extend(one.findings);
         all.policies += one.policies;
         all.partial += one.partial;
         all.others += one.others;
-        all.other_files += usize::from(one.policies + one.partial == 0);
+        all.other_files += usize::from(one.policies + one.partial == 0 && !is_found);
+        all.templates.extend(one.templates);
     }
     all
 }
@@ -97,7 +112,7 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], patches: &Patches) ->
 struct Context<'a> {
     known: Known,
     cache: TypeCache,
-    patches: &'a Patches,
+    roles: &'a Roles,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
@@ -108,7 +123,7 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
         return out;
     }
     match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
-        Err(error) => of_broken(&file, &source.text, &source.text, 1, &error, &mut out),
+        Err(error) => of_broken(cx, &file, &source.text, 1, &error, &mut out),
         Ok(documents) => {
             for document in documents {
                 match document {
@@ -120,7 +135,7 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
                     Err(error) => {
                         let parts = split::split(&source.text).unwrap_or_default();
                         let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);
-                        of_broken(&file, text, text, error.line, &error, &mut out);
+                        of_broken(cx, &file, text, error.line, &error, &mut out);
                     }
                 }
             }
@@ -131,10 +146,25 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     out
 }
 
-fn of_broken(file: &Arc<str>, whole: &str, text: &str, line: usize, error: &LoadError, out: &mut Linted) {
-    if !syntax::is_policy(whole) {
-        out.others += 1;
-        return;
+fn of_broken(
+    cx: &Context<'_>,
+    file: &Arc<str>,
+    text: &str,
+    line: usize,
+    error: &LoadError,
+    out: &mut Linted,
+) {
+    let meant = syntax::meant(text);
+    if !cx.roles.named.contains(&**file) {
+        // JSON files are read for their policies; those of other programs may have comments.
+        let is_foreign = meant != Meant::Policy && file.ends_with(".json");
+        if is_foreign || meant == Meant::Template {
+            out.others += 1;
+            if !is_foreign && out.templates.is_empty() {
+                out.templates.push(file.clone());
+            }
+            return;
+        }
     }
     let mut subject = Subject {
         file: file.clone(),
@@ -145,8 +175,8 @@ fn of_broken(file: &Arc<str>, whole: &str, text: &str, line: usize, error: &Load
         found: Vec::new(),
         renamed: Vec::new(),
     };
-    syntax::check(&mut subject, error);
-    out.policies += 1;
+    syntax::check(&mut subject, error, meant);
+    out.policies += usize::from(meant == Meant::Policy);
     out.findings.extend(subject.found);
 }
 
@@ -154,11 +184,11 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut
     let mut objects = Vec::new();
     unpack(&document.value, Path::new(), &mut objects);
     for (prefix, value) in objects {
-        if !is_policy(value) {
+        if !is_meant_as_policy(value) {
             out.others += usize::from(!value.is_null());
             continue;
         }
-        if cx.patches.has(file) || partial::is_part(value) {
+        if cx.roles.patches.has(file) || partial::is_part(value) {
             out.partial += 1;
             continue;
         }
@@ -191,31 +221,6 @@ fn unpack<'v>(value: &'v Value, path: Path, out: &mut Vec<(Path, &'v Value)>) {
     for (i, item) in items.iter().enumerate() {
         unpack(item, above.iter().cloned().chain([PathPart::Index(i)]).collect(), out);
     }
-}
-
-/// Kinds of Kyverno's groups that are no policies.
-const OTHER_KINDS: [&str; 13] = [
-    "Test",
-    "Values",
-    "UserInfo",
-    "Context",
-    "GlobalContextEntry",
-    "UpdateRequest",
-    "AdmissionReport",
-    "ClusterAdmissionReport",
-    "BackgroundScanReport",
-    "ClusterBackgroundScanReport",
-    "EphemeralReport",
-    "ClusterEphemeralReport",
-    "PolicyReport",
-];
-
-/// Whether an object is, or was meant to be, a policy or something that belongs to policies.
-fn is_policy(value: &Value) -> bool {
-    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
-    // A policy language of Kyverno for data, with kinds of the same names.
-    let is_foreign = api_version.starts_with("json.kyverno.io/");
-    !is_foreign && !OTHER_KINDS.contains(&kind) && is_about_policies(api_version, kind)
 }
 
 const NATIVE: &str = "admissionregistration.k8s.io/";
@@ -305,6 +310,7 @@ fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {
     let of_group: Vec<&str> = all.iter().filter(|(g, ..)| *g == group).map(|(_, kind, _)| *kind).collect();
     let versions = all.iter().find(|(g, k, _)| *g == group && *k == kind).map(|(_, _, versions)| versions);
     let (field, message, help) = match versions {
+        _ if kind.is_empty() => ("apiVersion", format!("a document of `{api_version}` has no `kind`"), None),
         Some(versions) => (
             "apiVersion",
             format!("`{kind}` has no version `{api_version}`"),
@@ -317,11 +323,11 @@ fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {
                 None => format!("`{kind}` is of `{group}`"),
             };
             let meant = did_you_mean(kind, &of_group).map(|meant| format!("did you mean `{meant}`?"));
-            (
-                "kind",
-                format!("{api_version} has no kind `{kind}`"),
-                meant.or_else(|| elsewhere.map(versioned)),
-            )
+            let message = match api_version {
+                "" => format!("a document of kind `{kind}` has no `apiVersion`"),
+                _ => format!("{api_version} has no kind `{kind}`"),
+            };
+            ("kind", message, meant.or_else(|| elsewhere.map(versioned)))
         }
     };
     subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, help);

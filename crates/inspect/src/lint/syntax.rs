@@ -1,7 +1,7 @@
 //! Documents that are not YAML.
 //!
-//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A file that
-//! does not parse is reported only when its text names a kind of policies.
+//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A template is filled in
+//! before it is YAML, so it is no finding in a folder; a file that is given by name is meant to be YAML.
 
 use crate::document::locate::Position;
 use crate::document::yaml::Error;
@@ -10,25 +10,78 @@ use crate::document::{LoadError, Problem};
 use super::finding::Severity;
 use super::subject::Subject;
 
-/// Whether a text that does not parse was meant to be a policy.
-pub(super) fn is_policy(text: &str) -> bool {
+/// What a document is that is not YAML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// A policy: Kyverno's variables, which need quotes, are no template.
+    Policy,
+    /// A template of Helm or another language.
+    Template,
+    /// Anything else.
+    Other,
+}
+
+/// What a text that does not parse was meant to be.
+pub(super) fn meant(text: &str) -> Meant {
+    // Templates of Helm, which Kyverno's variables do not look like.
+    const HELM: [&str; 10] =
+        ["{{-", "{{ -", ".Values", ".Release", "{{ include", "{{ template", "{{ if", "{{if", "{{ .", "{{."];
+    let parts: Vec<&str> = text.lines().filter_map(template_part).collect();
+    let is_helm = |part: &&str| part.starts_with("{%") || HELM.iter().any(|mark| part.contains(mark));
+    match is_policy(text) {
+        true if parts.iter().any(is_helm) => Meant::Template,
+        true => Meant::Policy,
+        false if parts.is_empty() => Meant::Other,
+        false => Meant::Template,
+    }
+}
+
+/// The rest of a line from its first `{{` or `{%` on that is in no quotes and no comment.
+fn template_part(line: &str) -> Option<&str> {
+    let (mut quote, mut before) = (None, None);
+    for (at, c) in line.char_indices() {
+        let rest = line.get(at..)?;
+        let begins = before.is_none_or(|b: char| b.is_whitespace() || "[{,:(-".contains(b));
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '#' && before.is_none_or(char::is_whitespace) => return None,
+            None if rest.starts_with("{{") || rest.starts_with("{%") => return Some(rest),
+            None if matches!(c, '"' | '\'') && begins => quote = Some(c),
+            None => {}
+        }
+        before = Some(c);
+    }
+    None
+}
+
+/// Whether a text names a group and a kind of policies, at any depth, in YAML or JSON.
+fn is_policy(text: &str) -> bool {
+    let groups = ["kyverno.io/", "policies.kyverno.io/", "admissionregistration.k8s.io/"];
     let (mut group, mut kind) = (false, false);
-    for line in text.lines() {
-        let mut field = line.splitn(2, ':');
-        let (name, value) = (field.next().unwrap_or(""), field.next().unwrap_or("").trim().trim_matches('"'));
-        group |= name == "apiVersion"
-            && ["kyverno.io/", "policies.kyverno.io/", "admissionregistration.k8s.io/"]
-                .iter()
-                .any(|g| value.starts_with(g));
+    for field in text.split(['\n', ',', '{']) {
+        let mut field = field.splitn(2, ':');
+        let mut part =
+            || field.next().unwrap_or("").trim_matches(|c: char| c.is_whitespace() || "\"'}]".contains(c));
+        let (name, value) = (part(), part());
+        let name = name.trim_start_matches(['-', ' ', '"']);
+        group |= name == "apiVersion" && groups.iter().any(|g| value.starts_with(g));
         kind |= name == "kind" && value.contains("Policy");
     }
-    // Templates of Helm are filled in before they are YAML.
-    let is_template = ["{{-", ".Values", ".Release", "{{ include", "{{ template", "{{ if", "{{if"];
-    group && kind && !is_template.iter().any(|part| text.contains(part))
+    group && kind
 }
 
 /// Reports what is wrong with a document.
-pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError) {
+pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) {
+    if meant == Meant::Template {
+        let at = subject.text.lines().enumerate().find_map(|(i, line)| {
+            let part = template_part(line)?;
+            let before = line.get(..line.len() - part.len())?.chars().count();
+            Some(Position { line: i + 1, col: before + 1, len: part.trim_end().chars().count() })
+        });
+        let help = "fill it in before it is checked, for example `helm template CHART | ephor lint -`".into();
+        return subject.add("yaml-syntax", Severity::Error, at, "a template is not YAML".into(), Some(help));
+    }
     if let Problem::Yaml(Error::DuplicateKeys(keys)) = &error.problem {
         for key in keys.iter() {
             let at = line_of(subject.text, key.line as usize, &key.name);
@@ -51,6 +104,7 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError) {
         Problem::Yaml(Error::Syntax(syntax)) => {
             (syntax.line.map_or(1, |n| n.get() as usize), syntax.problem.to_string())
         }
+        Problem::Separator(separator) => (separator.line, separator.to_string()),
         other => (1, other.to_string()),
     };
     // The decoder counts lines from 0 for some problems; the place is the first line that is not blank from there.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn lint_text(text: &str) -> Linted {
-    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[], &Patches::default())
+    lint(&[SourceText { name: "p.yaml".into(), text: text.into() }], &[], &Roles::default())
 }
 
 /// The findings of a text that are no notes.
@@ -331,8 +331,72 @@ fn documents_of_other_kinds_are_counted() {
         "{{ broken\n---\nkind: Test\napiVersion: cli.kyverno.io/v1alpha1\n---\n{VALIDATING}---\nkind: Pod\napiVersion: v1\n---\n- 1\n"
     );
     let linted = lint_text(&text);
-    assert_eq!((linted.policies, linted.others, linted.findings.len()), (1, 4, 0), "{linted:?}");
-    assert_eq!(lint_text("a: [").other_files, 1);
+    assert_eq!((linted.policies, linted.others, linted.findings.len()), (1, 3, 1), "{linted:?}");
+    assert_eq!(lint_text("a: {}").other_files, 1);
+}
+
+#[test]
+fn documents_that_are_not_yaml_are_found_at_their_place_whatever_they_were_meant_to_be() {
+    let list = "kind: List\napiVersion: v1\nitems:\n- apiVersion: kyverno.io/v1\n  kind: ClusterPolicy\n  metadata: {name: p\n  spec: {}\n";
+    let json = "{\"apiVersion\":\"kyverno.io/v1\",\"kind\":\"ClusterPolicy\",\"spec\":{\"rules\":[],},,}\n";
+    let second = format!("{}---\nfoo: [\n", policy("spec:", "spec:"));
+    for (text, at, policies) in [
+        (list, (6, 3), 1),
+        (json, (1, 1), 1),
+        (&second, (26, 1), 1),
+        ("a: [", (1, 1), 0),
+        ("a: b: c\n# {{ x }}\nd: '{{ y }}'\n", (1, 1), 0),
+        ("a: 1\nb: 2\na: 3\n", (3, 1), 0),
+        ("a: 1\n--- !x\nb: 1\n", (2, 1), 0),
+        ("a:\n\tb: 1\n", (2, 1), 0),
+    ] {
+        let linted = lint_text(text);
+        let [found] = &linted.findings[..] else { panic!("{text}: {linted:?}") };
+        assert_eq!((found.id, found.line, found.column), ("yaml-syntax", at.0, at.1), "{text} {found}");
+        assert_eq!((linted.policies, linted.others, linted.other_files), (policies, 0, 0), "{text}");
+    }
+}
+
+#[test]
+fn a_variable_of_kyverno_without_quotes_is_no_template() {
+    for text in [
+        policy("'{{ request.operation }}'", "{{ request.operation }}"),
+        policy("'{{ request.operation }}'", "{{element}}"),
+    ] {
+        let linted = lint_text(&text);
+        assert_eq!(linted.findings.iter().map(|f| f.id).collect::<Vec<_>>(), ["yaml-syntax"], "{text}");
+        assert!(linted.templates.is_empty());
+    }
+}
+
+#[test]
+fn templates_are_named_in_folders_and_findings_where_the_user_names_the_file() {
+    for (text, at) in [
+        (policy("name: p", "name: {{ .Values.name }}"), (4, 9)),
+        ("metadata: {name: {{ .Release.Name }}}\n".into(), (1, 18)),
+        ("a: 1\n{{- if .x }}\nb: 2\n{{- end }}\n".into(), (2, 1)),
+        ("a: 1\n{% if x %}\nb: 2\n{% endif %}\n".into(), (2, 1)),
+        ("a: don't\nb: {{ x }}\n".into(), (2, 4)),
+    ] {
+        let source = [SourceText { name: "p.yaml".into(), text: text.clone() }];
+        let quiet = lint(&source, &[], &Roles::default());
+        assert_eq!((quiet.findings.len(), quiet.templates.len()), (0, 1), "{text} {quiet:?}");
+        let roles = Roles { named: HashSet::from(["p.yaml".to_string()]), ..Roles::default() };
+        let linted = lint(&source, &[], &roles);
+        let [found] = &linted.findings[..] else { panic!("{text}: {linted:?}") };
+        assert_eq!((found.id, found.line, found.column), ("yaml-syntax", at.0, at.1), "{text} {found}");
+    }
+}
+
+#[test]
+fn a_document_without_kind_or_version_says_so() {
+    let messages = |text: &str| serious(text).into_iter().map(|f| f.message).collect::<Vec<_>>();
+    let without = messages(&policy("apiVersion: kyverno.io/v1\n", ""));
+    assert_eq!(without, ["a document of kind `ClusterPolicy` has no `apiVersion`"]);
+    let without = messages(&policy("kind: ClusterPolicy\n", ""));
+    assert_eq!(without, ["a document of `kyverno.io/v1` has no `kind`"]);
+    let without = messages(&policy("apiVersion: kyverno.io/v1", "apiVersion: ''"));
+    assert_eq!(without, ["a document of kind `ClusterPolicy` has no `apiVersion`"]);
 }
 
 #[test]
@@ -442,7 +506,8 @@ fn parts_of_policies_are_counted_and_not_checked() {
     patches.add(std::path::Path::new("overlay"), "patches: [{path: p.yaml}]\n");
     let source =
         |name: &str| SourceText { name: name.into(), text: format!("{head}  rules: [{{name: r}}]\n") };
-    let linted = lint(&[source("overlay/p.yaml"), source("base/p.yaml")], &[], &patches);
+    let linted =
+        lint(&[source("overlay/p.yaml"), source("base/p.yaml")], &[], &Roles { patches, ..Roles::default() });
     assert_eq!((linted.policies, linted.partial), (1, 1));
     assert!(linted.findings.iter().all(|f| &*f.file == "base/p.yaml"), "{:?}", linted.findings);
 }

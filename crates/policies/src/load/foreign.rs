@@ -23,6 +23,9 @@ const KINDS: &str = include_str!("document-kinds.txt");
 /// The group and version of Kyverno's own files for its command line.
 const COMMAND_VERSION: &str = "cli.kyverno.io/v1alpha1";
 
+/// What is said of a definition of a custom resource, which Kyverno's reader cannot handle.
+pub const NO_DEFINITIONS: &str = "the schema of the kind cannot be used";
+
 /// The fields that an object of any kind has.
 const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
@@ -53,7 +56,7 @@ pub(super) fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     // Its schema holds schemas, which the reader cannot handle.
     if group == "apiextensions.k8s.io" && kind.starts_with("CustomResourceDefinition") {
-        return skipped(d, "failed to parse document (the schema of the kind cannot be used)".into());
+        return skipped(d, format!("failed to parse document ({NO_DEFINITIONS})"));
     }
     let is_bare = d.value.as_map().is_some_and(|fields| fields.keys().all(|key| HEAD.contains(&&**key)));
     let mut found = flaws_of([group, version, kind], &d.value);

@@ -32,6 +32,7 @@ fn run() -> Run {
         kind: "Pod".into(),
         namespace: "shop".into(),
         name: "cart".into(),
+        generate_name: String::new(),
     });
     let base = Finding {
         policy: tag.clone(),
