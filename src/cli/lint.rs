@@ -33,7 +33,8 @@ use super::{Error, lint_deep, some_policies};
 
 Exit codes:
   0  no finding has the severity of --fail-on
-  1  one has, or a file cannot be read")]
+  1  one has, or a file cannot be read
+  2  with --deep: a policy cannot be read, and no finding says so")]
 pub struct Args {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
@@ -96,8 +97,9 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         sources.extend(loaded.sources);
     }
     let mut found = lint(&sources, &definitions, &Patches::around(&sources));
-    if args.deep {
-        lint_deep::add(&sources, &mut found);
+    let unread = if args.deep { lint_deep::add(&sources, &mut found) } else { Vec::new() };
+    if !unread.is_empty() {
+        return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
     }
     if found.policies + found.partial == 0 {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });

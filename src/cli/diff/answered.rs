@@ -49,6 +49,10 @@ pub struct Compared {
     pub differences: Vec<Shown>,
     /// Which side alone allows updates of objects that are violations already.
     pub existing: Option<&'static str>,
+    /// When each side deletes objects, and how, where that differs.
+    pub times: Option<[String; 2]>,
+    /// Whether both sides have the same rules, so that no object had to be evaluated.
+    pub is_same: bool,
     /// How many objects were evaluated.
     pub objects: usize,
     /// The kinds that rules of a side select.
@@ -110,12 +114,15 @@ impl Compared {
             values_file: None,
             tests: None,
         };
+        let is_proved = found.answer.is_proved();
         Compared {
             claimed: found.answer.clone(),
             but_for: Vec::new(),
             answer: found.answer,
             differences: found.differences.into_iter().map(shown).collect(),
             existing: found.existing,
+            times: None,
+            is_same: found.objects == 0 && is_proved,
             objects: found.objects,
             kinds: found.kinds,
             by,

@@ -47,6 +47,7 @@ fn of_pair(answered: &Answered) -> Json {
         "new": c.policies.get(1).map(|all| all.iter().map(|p| &p.name).collect::<Vec<_>>()),
         "pairedBy": paired_by(c.by),
         "allowsExistingViolations": c.existing,
+        "schedules": c.times,
         "differences": c.differences.iter().map(of_difference).collect::<Vec<_>>(),
         "messages": c.messages.as_ref().map(|all| all.iter().map(of_messages).collect::<Vec<_>>()),
         "ignored": ignored.collect::<Vec<_>>(),
@@ -221,6 +222,10 @@ fn of_shown(
 fn others(compared: &Compared, finding: &impl Fn(&str, Status, String) -> Finding) -> Vec<Finding> {
     let place = compared.policies.get(1).and_then(|all| super::answered::name_place(all.first()?));
     let mut out = Vec::new();
+    if let Some([old, new]) = &compared.times {
+        let message = format!("objects are deleted at other times: old {old}; new {new}");
+        out.push(Finding { place: place.clone(), ..finding("schedule", Status::Warn, message) });
+    }
     if let Some(side) = compared.existing {
         let message =
             format!("the {side} policy alone allows updates of objects that are violations already");

@@ -60,6 +60,11 @@ fn of_pair(out: &mut String, compared: &Compared, question: Question, replay: &R
         let side = label(side);
         let _ = writeln!(out, "{bullet}{side} alone allows updates of objects that are violations already");
     }
+    if let Some(times) = &compared.times {
+        for (label, text) in question.labels().iter().zip(times) {
+            let _ = writeln!(out, "{bullet}schedule: {label}  {text}");
+        }
+    }
     match compared.messages.as_deref() {
         None => {}
         Some([]) => {
@@ -103,7 +108,10 @@ pub fn headline(answered: &Answered, question: Question) -> String {
         Found::Only { is_old: false, .. } => return "only in the new policies".into(),
         Found::Compared(compared) => compared,
     };
-    let counted = format!("{} objects of {}", compared.objects, kinds(compared));
+    let counted = match compared.is_same {
+        true => format!("the same rules, for {}", kinds(compared)),
+        false => format!("{} objects of {}", compared.objects, kinds(compared)),
+    };
     let is_in_files = compared.differences.iter().any(|s| s.difference.universe == Universe::Files);
     let files = if is_in_files { "; different in files" } else { "" };
     let but = match compared.ignored.iter().map(|(.., count)| count).sum::<usize>() {
@@ -145,6 +153,9 @@ pub fn headline(answered: &Answered, question: Question) -> String {
                 if !kinds.contains(&difference.kind.name()) {
                     kinds.push(difference.kind.name());
                 }
+            }
+            if compared.times.is_some() {
+                kinds.push("schedule");
             }
             match question {
                 Question::Implies => "not implied".into(),
@@ -238,11 +249,8 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
             let _ = writeln!(out, "{indent}     {places}{}", if markdown { "  " } else { "" });
         }
     }
-    if *kind == DifferenceKind::Result {
-        let changes = without_colour(&lines(&results(&difference.old), &results(&difference.new)));
-        for line in changes.lines() {
-            let _ = writeln!(out, "{indent}{line}{end}");
-        }
+    for line in changes(difference) {
+        let _ = writeln!(out, "{indent}{line}{end}");
     }
     match shown.is_replayable() {
         true => commands(out, replay, markdown),
@@ -253,6 +261,15 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
     if markdown {
         out.push('\n');
     }
+}
+
+/// How the objects differ that both sides leave: the lines of a comparison.
+pub fn changes(difference: &Difference) -> Vec<String> {
+    if difference.kind != DifferenceKind::Result {
+        return Vec::new();
+    }
+    let changes = without_colour(&lines(&results(&difference.old), &results(&difference.new)));
+    changes.lines().map(str::to_string).collect()
 }
 
 /// The commands that show both verdicts.
@@ -367,7 +384,8 @@ pub fn summary(found: &[Answered], question: Question) -> String {
 fn ways(compared: &[&Compared]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for one in compared.iter().filter(|c| c.claimed == Answer::Differs) {
-        let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE");
+        let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE")
+            && one.in_clusters().next().is_some();
         let kinds = [
             DifferenceKind::Weaker,
             DifferenceKind::Stricter,
@@ -375,8 +393,8 @@ fn ways(compared: &[&Compared]) -> String {
             DifferenceKind::Errors,
             DifferenceKind::Result,
         ];
-        let names: Vec<&str> =
-            kinds.into_iter().filter(|kind| one.has(|d| d.kind == *kind)).map(|kind| kind.name()).collect();
+        let found = kinds.into_iter().filter(|kind| one.has(|d| d.kind == *kind)).map(|kind| kind.name());
+        let names: Vec<&str> = found.chain(one.times.as_ref().map(|_| "schedule")).collect();
         let way = if is_deletion { "on DELETE only".to_string() } else { names.join(" and ") };
         match counts.iter_mut().find(|(known, _)| *known == way) {
             Some((_, count)) => *count += 1,

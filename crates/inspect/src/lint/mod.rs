@@ -193,29 +193,9 @@ fn unpack<'v>(value: &'v Value, path: Path, out: &mut Vec<(Path, &'v Value)>) {
     }
 }
 
-/// Kinds of Kyverno's groups that are no policies.
-const OTHER_KINDS: [&str; 13] = [
-    "Test",
-    "Values",
-    "UserInfo",
-    "Context",
-    "GlobalContextEntry",
-    "UpdateRequest",
-    "AdmissionReport",
-    "ClusterAdmissionReport",
-    "BackgroundScanReport",
-    "ClusterBackgroundScanReport",
-    "EphemeralReport",
-    "ClusterEphemeralReport",
-    "PolicyReport",
-];
-
 /// Whether an object is, or was meant to be, a policy or something that belongs to policies.
 fn is_policy(value: &Value) -> bool {
-    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
-    // A policy language of Kyverno for data, with kinds of the same names.
-    let is_foreign = api_version.starts_with("json.kyverno.io/");
-    !is_foreign && !OTHER_KINDS.contains(&kind) && is_about_policies(api_version, kind)
+    is_about_policies(value.text_at(&["apiVersion"]), value.text_at(&["kind"]))
 }
 
 const NATIVE: &str = "admissionregistration.k8s.io/";
