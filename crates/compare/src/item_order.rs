@@ -4,7 +4,7 @@
 //! schema of their kind says that it has no meaning (`results`); an API server keeps it all the same, so an answer names it.
 //!
 //! A merge puts the items that it changes or adds in front of the others, an apply configuration and a JSON patch leave them where they are (recorded from Kyverno 1.19.1,
-//! `tests/item-order.txt`). Items stay in place where a merge changes each of its list: by a condition alone that the key of each item fulfils.
+//! `docs/migrate.md`, "The order of items"). Items stay in place where a merge changes each of its list: by a condition alone that the key of each item fulfils.
 
 use std::collections::BTreeSet;
 

@@ -190,7 +190,7 @@ fn of_shown(
     let d = &shown.difference;
     let status = match d.universe {
         Universe::Files => Status::Skip,
-        _ if d.is_weaker() => Status::Fail,
+        _ if shown.is_weaker() => Status::Fail,
         _ => Status::Warn,
     };
     let [old, new] = &shown.decided;
@@ -203,11 +203,11 @@ fn of_shown(
         "{}, {}: {}; {first}{}: {}; {second}{}: {}",
         d.environment.name(),
         d.universe.name(),
-        meaning(d, question),
+        meaning(shown, question),
         at(old).unwrap_or_default(),
-        verdict(&d.old),
+        verdict(shown, &d.old),
         at(new).unwrap_or_default(),
-        verdict(&d.new),
+        verdict(shown, &d.new),
     );
     Finding {
         resource: Some(ResourceName::of(&d.object)),

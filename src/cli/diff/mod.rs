@@ -13,8 +13,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Apart, Certified, Claim, Collector, Difference, Ignored, MOST_WITH_MESSAGES, Mapping, Observer,
-    Options, Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
+    Answer, Apart, Certified, Claim, Collector, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
+    Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
     policy_name,
 };
 use ephor_document::yaml_value_strict;
@@ -24,12 +24,12 @@ use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
 use super::{Error, outputs, progress, use_threads, warn};
-use answered::{Answered, Compared, Found, name_place};
+use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
 use replay::Replay;
 pub use sides::Loaded;
-pub use text::changes;
+pub use text::{changes, counted};
 
 /// The file with differences that are accepted.
 const CONFIG: &str = "ephor-diff.yaml";
@@ -333,6 +333,7 @@ fn of_deletion(
     let (comparison, claim) = compare_acting(&before, &after, options);
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
+    compared.differences.iter_mut().for_each(|shown| shown.deletes = true);
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(Some(&claim).filter(|_| question == Question::Diff));
     let [times, other] = [old, new].map(times);
@@ -379,8 +380,8 @@ fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
     // Sets of which one allows some updates are not equivalent; pairs of `diff` may be so.
     let allows_more = question != Question::Diff && compared.existing.is_some();
     match on {
-        FailOn::Weaker => compared.has(Difference::is_weaker),
-        FailOn::Stricter => compared.has(Difference::is_stricter),
+        FailOn::Weaker => compared.has(Shown::is_weaker),
+        FailOn::Stricter => compared.has(Shown::is_stricter),
         FailOn::Any => compared.answer == Answer::Differs || allows_more,
         FailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
     }

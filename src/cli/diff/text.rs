@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ephor_compare::{
     Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, Surroundings, Universe,
-    but_for,
+    Verdict, but_for,
 };
 use ephor_document::write::{Style, to_string};
 use ephor_report::diff::{lines, without_colour};
@@ -176,7 +176,11 @@ fn kinds(compared: &Compared) -> String {
 }
 
 /// What a difference means.
-pub fn meaning(difference: &Difference, question: Question) -> String {
+pub fn meaning(shown: &Shown, question: Question) -> String {
+    let difference = &shown.difference;
+    if shown.deletes {
+        return "one side alone deletes it".into();
+    }
     if question != Question::Diff {
         return meaning_for_sets(difference);
     }
@@ -211,7 +215,7 @@ fn meaning_for_sets(difference: &Difference) -> String {
 fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[String], markdown: bool) {
     let difference = &shown.difference;
     let Difference { kind, environment, universe, .. } = difference;
-    let what = meaning(difference, question);
+    let what = meaning(shown, question);
     let head = match question {
         Question::Diff => format!("{}: ", kind.name()),
         _ => String::new(),
@@ -241,7 +245,7 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
     }
     let said = [&difference.old, &difference.new];
     for ((label, said), decided) in question.labels().into_iter().zip(said).zip(&shown.decided) {
-        let line = format!("{label}  {}", verdict(said));
+        let line = format!("{label}  {}", verdict(shown, said));
         // One line of Markdown would run into the next.
         let _ = writeln!(out, "{indent}{line}{}", if markdown { "  " } else { "" });
         let places = places(decided);
@@ -319,7 +323,10 @@ fn around(of: &Surroundings) -> Vec<String> {
 }
 
 /// `fail  policy/rule: message`
-pub fn verdict(judgement: &Judgement) -> String {
+pub fn verdict(shown: &Shown, judgement: &Judgement) -> String {
+    if shown.deletes {
+        return if judgement.verdict == Verdict::Pass { "deletes it" } else { "leaves it" }.into();
+    }
     let Some((policy, rule)) = &judgement.by else { return "does not apply".into() };
     if !judgement.verdict.is_violation() {
         return judgement.verdict.name().to_string();
@@ -339,6 +346,14 @@ fn places(decided: &Decided) -> String {
     }
 }
 
+/// `12 proved (5 but for what is named)`: how many answers there are of a word, and of how many the word has an exception.
+pub fn counted(count: usize, word: &str, apart: usize) -> String {
+    match apart {
+        0 => format!("{count} {word}"),
+        some => format!("{count} {word} ({some} but for what is named)"),
+    }
+}
+
 /// `37 policies: 21 proved, 3 tested, 4 differ (2 weaker, 1 stricter, 1 on DELETE only)`
 pub fn summary(found: &[Answered], question: Question) -> String {
     let compared: Vec<&Compared> = found
@@ -350,13 +365,12 @@ pub fn summary(found: &[Answered], question: Question) -> String {
         .collect();
     let count = |test: &dyn Fn(&Compared) -> bool| compared.iter().filter(|c| test(c)).count();
     let differ = count(&|c| c.claimed == Answer::Differs);
-    let apart = match count(&|c| !c.but_for.is_empty()) {
-        0 => String::new(),
-        some => format!(" ({some} but for what is named)"),
+    let with_apart = |word: &str, is_such: &dyn Fn(&Compared) -> bool| {
+        counted(count(is_such), word, count(&|c| is_such(c) && !c.but_for.is_empty()))
     };
     let mut parts = vec![
-        format!("{} proved{apart}", count(&|c| c.claimed.is_proved())),
-        format!("{} tested", count(&|c| matches!(c.claimed, Answer::Tested(_)))),
+        with_apart("proved", &|c| c.claimed.is_proved()),
+        with_apart("tested", &|c| matches!(c.claimed, Answer::Tested(_))),
         format!("{differ} differ{}", ways(&compared)),
     ];
     let is_incomparable = |c: &Compared| matches!(c.answer, Answer::Incomparable(_));
@@ -393,7 +407,10 @@ fn ways(compared: &[&Compared]) -> String {
             DifferenceKind::Errors,
             DifferenceKind::Result,
         ];
-        let found = kinds.into_iter().filter(|kind| one.has(|d| d.kind == *kind)).map(|kind| kind.name());
+        let found = kinds
+            .into_iter()
+            .filter(|kind| one.has(|shown| shown.difference.kind == *kind))
+            .map(|kind| kind.name());
         let names: Vec<&str> = found.chain(one.times.as_ref().map(|_| "schedule")).collect();
         let way = if is_deletion { "on DELETE only".to_string() } else { names.join(" and ") };
         match counts.iter_mut().find(|(known, _)| *known == way) {

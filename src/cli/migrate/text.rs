@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ephor_compare::Difference;
 use ephor_document::write::{Style, to_string};
 
-use crate::cli::diff::changes;
+use crate::cli::diff::{changes, counted};
 
 use super::rows::{Row, Status, count, universe};
 
@@ -65,8 +65,7 @@ pub fn summary(rows: &[Row<'_>]) -> String {
     let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status));
     let one = |(n, status): (usize, Status)| {
         let apart = rows.iter().filter(|row| row.status == status && !row.but_for.is_empty()).count();
-        let apart = if apart == 0 { String::new() } else { format!(" ({apart} but for what is named)") };
-        format!("{n} {}{apart}", status.name())
+        counted(n, status.name(), apart)
     };
     let counts: Vec<String> = counts.filter(|(n, _)| *n > 0).map(one).collect();
     let noun = if rows.len() == 1 { "policy" } else { "policies" };
