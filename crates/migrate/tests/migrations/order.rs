@@ -2,6 +2,8 @@
 //!
 //! The orders of [`RECORDED`] are those of Kyverno 1.19.1's command line.
 
+#![allow(clippy::unwrap_used)]
+
 use ephor_compare::{Apart, Side};
 use ephor_migrate::{Limits, Options, Outcome, file};
 use ephor_policies::load::{Reader, argument_for};
