@@ -83,6 +83,23 @@ fn a_side_that_lacks_a_cleanup_policy_is_weaker() {
 }
 
 #[test]
+fn an_exception_from_deletions_counts() {
+    let exception = "---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: e, namespace: d}
+spec:
+  policyRefs: [{name: clean, kind: DeletingPolicy}]
+  matchConditions: [{name: a, expression: \"object.metadata.name == 'spared'\"}]
+";
+    let with = format!("{DELETING}{exception}");
+    let (code, out) = compared(DELETING, &with, &["--fail-on", "weaker"]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("      name: spared\n") && out.contains("    new  leaves it\n"), "{out}");
+    assert_eq!(compared(&with, &with, &[]).0, Some(0));
+}
+
+#[test]
 fn sets_are_compared_by_what_they_delete_and_deletions_deny_nothing() {
     let files =
         Files::new(&[("a.yaml", CLEANUP), ("b.yaml", DELETING), ("c.yaml", &DELETING.replace("< 2", "< 3"))]);

@@ -6,10 +6,12 @@
 use std::path::Path;
 
 use ephor_document::{Document, Duplicates, parse_stream};
+use ephor_ir::cel_exception::CelException;
 use ephor_kubernetes::groups;
 use ephor_migrate::denial_of_deletion;
 use ephor_policies::load::{self, LoadedPolicy, Policies, Purpose};
 use ephor_sources::files::{self, Cause, Notice, SourceText};
+use ephor_value::{Str, Value};
 
 use crate::cli::apply::helps;
 use crate::cli::{Error, warn};
@@ -121,7 +123,25 @@ fn deletions(sources: &[SourceText], policies: &mut Policies) -> Policies {
     if !policies.cleanups.is_empty() {
         all.extend(sources.iter().flat_map(cleanups));
     }
-    Policies { policies: all, ..Policies::default() }
+    let exceptions = policies.cel_exceptions.iter().filter_map(sparing).collect();
+    Policies { policies: all, cel_exceptions: exceptions, ..Policies::default() }
+}
+
+/// An exception from deletions as one from their denials: any that fits spares the object.
+fn sparing(exception: &CelException) -> Option<CelException> {
+    let of = |(name, kind): &(Str, Str)| {
+        let kind = kind.strip_suffix("DeletingPolicy")?;
+        Some((name.clone(), Str::from(format!("{kind}ValidatingPolicy"))))
+    };
+    let policies: Box<[(Str, Str)]> = exception.policies.iter().filter_map(of).collect();
+    let is_one = !policies.is_empty();
+    is_one.then(|| CelException {
+        policies,
+        images: Box::default(),
+        values: Box::default(),
+        passes: false,
+        ..exception.clone()
+    })
 }
 
 /// A policy that deletes objects, lowered as one that denies them.
@@ -146,9 +166,9 @@ fn lowered(name: &str, text: String) -> Option<LoadedPolicy> {
 fn cleanups(source: &SourceText) -> Vec<LoadedPolicy> {
     let of = |document: Document| -> Vec<LoadedPolicy> {
         let value = groups::read(&document.value).unwrap_or_else(|| document.value.clone());
-        let is_cleanup = |value: &ephor_value::Value| value.text_at(&["kind"]).ends_with("CleanupPolicy");
+        let is_cleanup = |value: &Value| value.text_at(&["kind"]).ends_with("CleanupPolicy");
         let objects = load::objects(&value).into_iter().filter(|(_, value)| is_cleanup(value));
-        let one = |(prefix, value): (_, ephor_value::Value)| {
+        let one = |(prefix, value): (_, Value)| {
             let denial = lowered(&source.name, denial_of_deletion(&value)?)?;
             Some(LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
