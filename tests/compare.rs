@@ -370,3 +370,78 @@ fn lint_says_with_deep_alone_what_rules_never_do() {
         ran.out
     );
 }
+
+/// A folder with a policy on each side, and something more on the new one.
+fn with_more(name: &str, text: &str) -> Files {
+    let policy = classic("no-host", &["hostNetwork"]);
+    Files::new(&[("old/p.yaml", &policy), ("new/p.yaml", &policy), (&format!("new/{name}"), text)])
+}
+
+#[test]
+fn a_side_of_which_a_part_cannot_be_read_has_no_answer() {
+    let policy = classic("other", &["hostPID"]);
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n- {}", policy.trim_end().replace('\n', "\n  "));
+    let broken = |text: &str| text.replace(")}]}", ")}").replace("false}", "false");
+    for (name, text, said) in [
+        ("broken.yaml", broken(&policy), "new/broken.yaml:"),
+        ("list.yaml", broken(&list), "new/list.yaml:"),
+        (
+            "kind.yaml",
+            policy.replace("kind: ClusterPolicy", "kind: ClusterPolicyy"),
+            "did you mean `ClusterPolicy`?",
+        ),
+        ("version.yaml", policy.replace("kyverno.io/v1", "kyverno.io/v3"), "new/version.yaml:1:13"),
+        ("in-list.yaml", list.replace("ClusterPolicy", "ClusterPolicyy"), "new/in-list.yaml:1: "),
+        ("untyped.yaml", policy.replace("apiVersion: kyverno.io/v1\n", ""), "new/untyped.yaml:1"),
+    ] {
+        let files = with_more(name, &text);
+        for command in ["diff", "equivalent", "implies"] {
+            let ran = files.run(&[command, "old", "new"]);
+            assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{command} {name}");
+            assert!(ran.err.contains(said), "{command} {name}\n{}", ran.err);
+        }
+        let linted = files.run(&["lint", "--deep", "new"]);
+        assert_ne!(linted.code, Some(0), "{name}\n{}", linted.out);
+    }
+}
+
+#[test]
+fn documents_of_other_kinds_have_no_effect_and_are_named_in_files_that_are_given() {
+    const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n";
+    for (name, text) in [
+        ("map.yaml", MAP),
+        ("kustomization.yaml", "resources: [p.yaml]\n"),
+        ("values.yaml", "- a\n- b\n"),
+        (
+            "templates/app.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\n",
+        ),
+        ("package.json", "{\"name\": \"x\"}"),
+    ] {
+        let ran = with_more(name, text).run(&["diff", "old", "new"]);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{name}");
+        assert!(ran.out.contains("no-host: equal, proved (the same rules, for Pod)\n"), "{}", ran.out);
+    }
+    let policy = classic("no-host", &["hostNetwork"]);
+    let files = Files::new(&[("a.yaml", &policy), ("b.yaml", &format!("{MAP}---\n{policy}"))]);
+    let ran = files.run(&["diff", "a.yaml", "b.yaml"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.err, "warning: b.yaml:1: this document is no policy and has no effect\n");
+}
+
+#[test]
+fn json_files_of_folders_are_read() {
+    let json = "{\"apiVersion\":\"kyverno.io/v1\",\"kind\":\"ClusterPolicy\",\"metadata\":{\"name\":\"j\"},\"spec\":{\"rules\":[{\"name\":\"r\",\"match\":{\"any\":                [{\"resources\":{\"kinds\":[\"Pod\"]}}]},\"validate\":{\"message\":\"m\",\"deny\":{}}}]}}";
+    let ran = with_more("p.json", json).run(&["diff", "old", "new"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("\nj: only in the new policies "), "{}", ran.out);
+}
+
+#[test]
+fn a_file_without_policies_is_described() {
+    let exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: d}\nspec: {exceptions: [{policyName: p, ruleNames: [r]}], match: {any:                      [{resources: {kinds: [Pod], names: [x]}}]}}\n";
+    let files = Files::new(&[("e.yaml", exception), ("p.yaml", &classic("no-host", &["hostPID"]))]);
+    let ran = files.run(&["diff", "e.yaml", "p.yaml"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("1 PolicyException: compare exceptions together with"), "{}", ran.err);
+}

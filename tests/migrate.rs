@@ -311,3 +311,38 @@ fn what_may_be_a_policy_and_cannot_be_read_is_named_and_so_are_patches_and_files
     let again = files.run(&["migrate", "old", "--out", "new"]);
     assert!(!again.err.contains("are replaced"), "{}", again.err);
 }
+
+/// A policy that merges a volume into Pods.
+fn volume(name: &str, volume: &str) -> String {
+    let merge = format!(
+        "      mutate:\n        patchStrategicMerge: {{spec: {{volumes: [{{name: a, {volume}}}]}}}}\n"
+    );
+    policy(name, "Pod", &merge).replace(
+        "policies.kyverno.io/title: A title  # here",
+        "pod-policies.kyverno.io/autogen-controllers: none",
+    )
+}
+
+#[test]
+fn the_summary_counts_the_answers_whose_word_has_an_exception() {
+    let files = Files::new(&[
+        ("p/a.yaml", &policy("no-data", "ConfigMap", CEL)),
+        ("p/b.yaml", &volume("volume", "hostPath: {path: /a}")),
+    ]);
+    let ran = files.run(&["migrate", "p"]);
+    assert!(ran.err.contains("volume: proved relative but for the order of items ("), "{}", ran.err);
+    let summary = "2 policies: 1 proved, 1 proved relative (1 but for what is named)\n";
+    assert!(ran.err.ends_with(summary), "{}", ran.err);
+}
+
+#[test]
+fn a_difference_in_results_is_shown_line_by_line_as_by_diff() {
+    let files = Files::new(&[("p.yaml", &volume("volume", "emptyDir: {}"))]);
+    let ran = files.run(&["migrate", "p.yaml"]);
+    assert!(ran.err.contains("  result: Pod CREATE\n"), "{}", ran.err);
+    std::fs::write(files.path("new.yaml"), &ran.out).expect("a file");
+    let compared = files.run(&["diff", "p.yaml", "new.yaml"]);
+    for text in [&ran.err, &compared.out] {
+        assert!(text.contains("    -   - name: a\n    +   - emptyDir: {}\n    +     name: a\n"), "{text}");
+    }
+}

@@ -21,6 +21,7 @@ mod code_scanning;
 mod commands;
 mod common;
 mod compare;
+mod compare_deletions;
 mod dependencies;
 mod deploy;
 mod documents;

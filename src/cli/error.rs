@@ -272,6 +272,14 @@ pub enum Error {
         /// The file.
         path: String,
     },
+    /// A part of a side of a comparison cannot be read.
+    #[error("{path} cannot be read as a whole, and an answer would leave out{}", causes.iter().map(|c| format!("\n  {c}")).collect::<String>())]
+    SideUnread {
+        /// The side.
+        path: String,
+        /// The parts, and what is wrong with them.
+        causes: Vec<String>,
+    },
     /// No argument has a policy.
     #[error("no policy found in {arguments}{}", causes.iter().map(|c| format!("\n  {c}")).collect::<String>())]
     NoPolicyFound {
@@ -603,7 +611,7 @@ impl Error {
 
     /// The exit code of the program.
     pub fn exit_code(&self) -> i32 {
-        if matches!(self, Error::ClusterCheck(_) | Error::Diff(_)) { 2 } else { 1 }
+        if matches!(self, Error::ClusterCheck(_) | Error::Diff(_) | Error::SideUnread { .. }) { 2 } else { 1 }
     }
 }
 

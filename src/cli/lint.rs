@@ -37,7 +37,8 @@ use super::{Error, lint_deep, some_policies};
 
 Exit codes:
   0  no finding has the severity of --fail-on
-  1  one has, or a file cannot be read")]
+  1  one has, or a file cannot be read
+  2  with --deep: a policy cannot be read, and no finding says so")]
 pub struct Args {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
@@ -105,8 +106,9 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     }
     let roles = Roles { patches: Patches::around(&sources), named };
     let mut found = lint(&sources, &definitions, &roles);
-    if args.deep {
-        lint_deep::add(&sources, &mut found);
+    let unread = if args.deep { lint_deep::add(&sources, &mut found) } else { Vec::new() };
+    if !unread.is_empty() {
+        return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
     }
     templates(&found.templates);
     if found.policies + found.partial + found.findings.len() == 0 {

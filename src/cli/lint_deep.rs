@@ -11,10 +11,20 @@ use super::places::policy_place;
 /// The objects that are evaluated for one rule: fewer than when policies are compared, for each rule is many comparisons.
 const OBJECTS: usize = 4_000;
 
-/// Adds the findings to those of the files; policies that cannot be used have some already.
-pub(super) fn add(sources: &[SourceText], found: &mut Linted) {
+/// Adds the findings to those of the files; policies that cannot be used have some already. Out: the documents that have none and cannot be read.
+pub(super) fn add(sources: &[SourceText], found: &mut Linted) -> Vec<String> {
     let mut all = load::argument_for(sources, load::Reader::Scan);
-    all.problems.clear();
+    let has_error = |file: &str| {
+        found.findings.iter().any(|finding| *finding.file == *file && finding.severity == Severity::Error)
+    };
+    let is_left = |problem: &load::Problem| !problem.foreign && !has_error(&problem.source);
+    let problems = std::mem::take(&mut all.problems);
+    let unread = problems.into_iter().filter(is_left).map(|problem| problem.to_string()).collect();
+    add_remarks(sources, all, found);
+    unread
+}
+
+fn add_remarks(sources: &[SourceText], mut all: Policies, found: &mut Linted) {
     all.policies.retain(|p| p.policy.is_some() && p.refused.is_none() && p.uncompiled.is_none());
     let options = Options { objects: OBJECTS, ..Options::default() };
     let Ok(remarks) = remarks(&all, options) else { return };

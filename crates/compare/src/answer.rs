@@ -59,6 +59,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Which side allows updates of objects that are violations already, where only one does.
     pub existing: Option<&'static str>,
+    /// Whether both left the items of a list in another order, which alone is no difference.
+    pub reordered: bool,
     /// How many objects were evaluated.
     pub objects: usize,
     /// The kinds that rules of a side select.

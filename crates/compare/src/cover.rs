@@ -6,6 +6,7 @@
 //! few. Objects on which a unit is not covered are evaluated by both sides as a whole: where these differ, that is a difference;
 //! where they do not, more units are taken together.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -191,6 +192,7 @@ pub(crate) fn of_sides<'s>(
             answer,
             differences: Vec::new(),
             existing: None,
+            reordered: false,
             objects: 0,
             kinds,
             reasons: Vec::new(),
@@ -220,6 +222,7 @@ pub(crate) fn of_sides<'s>(
         has_effects: ![old, new].into_iter().any(Side::is_unbound),
         only_generate: [old, new].into_iter().all(Side::only_generates),
         by_effect: false,
+        reordered: Cell::new(false),
         effects: Default::default(),
     };
     let changes = old.changes() || new.changes();
@@ -268,6 +271,8 @@ pub(crate) struct Run<'s> {
     pub only_generate: bool,
     /// Whether units are compared by what follows from violations, else by verdicts.
     pub by_effect: bool,
+    /// Whether both sides left the items of a list in another order.
+    pub reordered: Cell<bool>,
     /// What followed from violations of either side in an environment.
     pub effects: [BTreeSet<Effect>; 2],
 }

@@ -183,7 +183,12 @@ impl Run<'_> {
             // What is denied leaves no object.
             (true, true) if self.has_effects && old.effect == Effect::Denied => return None,
             _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
-            _ => return None,
+            _ => {
+                if is_reordered(&old, &new) {
+                    self.reordered.set(true);
+                }
+                return None;
+            }
         };
         Some((kind, old, new))
     }
@@ -300,7 +305,8 @@ impl Run<'_> {
             _ => None,
         };
         let objects = self.objects;
-        Comparison { answer, differences, existing, objects, kinds, reasons, relative_to }
+        let reordered = self.reordered.get();
+        Comparison { answer, differences, existing, reordered, objects, kinds, reasons, relative_to }
     }
 }
 
@@ -341,6 +347,14 @@ fn is_same_result(environment: &Environment, case: &Case, old: &Judgement, new: 
             let own = unlabelled(object);
             new.generated.iter().any(|other| unlabelled(other).json_eq(&own))
         })
+}
+
+/// Whether the objects that rules changed in the same way have items in another order.
+fn is_reordered(old: &Judgement, new: &Judgement) -> bool {
+    match (&old.changed, &new.changed) {
+        (Some(old), Some(new)) => !old.json_eq(new),
+        _ => false,
+    }
 }
 
 /// Labels by which Kyverno finds what it generated again: all its policies set them in clusters, not all in files.

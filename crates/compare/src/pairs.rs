@@ -280,7 +280,7 @@ fn similar(old: &[String], new: &[String]) -> Vec<(String, String)> {
 }
 
 /// `name` or `namespace/name`.
-fn name(policy: &LoadedPolicy) -> String {
+pub fn name(policy: &LoadedPolicy) -> String {
     match policy.document.text_at(&["metadata", "namespace"]) {
         "" => policy.name.clone(),
         namespace => format!("{namespace}/{}", policy.name),

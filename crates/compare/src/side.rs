@@ -15,6 +15,7 @@ use crate::policies::policy_set::{Engine, PolicySet};
 use crate::value::{Str, Value};
 
 use super::environment::Environment;
+use super::item_order::may_differ;
 use super::one_key::OneKey;
 use super::outside;
 use super::surroundings::{Case, Surroundings, request};
@@ -169,6 +170,11 @@ impl Side {
     /// Whether a pattern looks at one of several labels or annotations that a wildcard in its key matches.
     pub fn looks_at_one_key(&self) -> bool {
         !OneKey::of([self, self]).is_empty()
+    }
+
+    /// Whether the items of a list may have another order behind one side than behind the other, which is no difference of its own.
+    pub fn may_order_otherwise(&self, other: &Side) -> bool {
+        may_differ([self, other])
     }
 
     /// The policies.

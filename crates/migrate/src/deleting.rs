@@ -5,14 +5,15 @@
 
 use ephor_api::autogen::Computed;
 
-use crate::constraints::{Condition, Matching, add_condition, conditions, constraints, of_stored};
-use crate::expressions::{Context, Converted, Named as Shared, Refusal, Target, convert_conditions};
+use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
+use crate::expressions::{Context, Converted, Refusal, Target, convert_conditions};
 use crate::ir::Origin;
 use crate::original::{Named, Original};
-use crate::parts::{Pair, denial_where, of_object};
+use crate::parts::{Pair, Says, denial_where, denying_alone, of_object};
 use crate::policy::{Document, Migrated, Note, Options, To};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
+use crate::value::print::json;
 use crate::value::{Map as Fields, Str, Value};
 
 /// Objects that exist are compared as new ones.
@@ -78,18 +79,32 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     let notes =
         found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
+    let written = ephor_document::yaml_value(&out).unwrap_or_default();
+    let denials = denial_of_deletion(document).zip(denial_of_deletion(&written));
+    let pair = denials.map(|(old, new)| Pair { old, new, says: Says::Acts });
     Ok(Migrated {
-        pairs: vec![pair(document, &found, &converted.variables, &all)],
+        pairs: pair.into_iter().collect(),
         documents: vec![Document { kind, name: name.into(), text: out }],
         notes: notes.collect(),
         ..Migrated::default()
     })
 }
 
-/// Two policies that deny what both delete.
-fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Condition]) -> Pair {
-    let mut found = Matching { conditions: Vec::new(), ..found.clone() };
-    found.rules.iter_mut().for_each(|rule| rule.operations = vec![CREATE.into()]);
+/// A policy that denies the objects which a policy deletes, so that two of these can be compared whatever their kinds; `None`: it deletes none.
+pub fn denial_of_deletion(document: &Value) -> Option<String> {
+    let kind = document.text_at(&["kind"]);
+    match document.text_at(&["apiVersion"]) {
+        version if version.starts_with("policies.kyverno.io/") && kind.ends_with("DeletingPolicy") => {
+            Some(of_deleting(document))
+        }
+        version if version.starts_with("kyverno.io/") && kind.ends_with("CleanupPolicy") => {
+            Some(of_cleanup(document))
+        }
+        _ => None,
+    }
+}
+
+fn of_cleanup(document: &Value) -> String {
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mut rule = Fields::new();
     rule.insert("name", Value::from("cleanup"));
@@ -103,18 +118,55 @@ fn pair(document: &Value, found: &Matching, variables: &[Shared], all: &[Conditi
             rule.insert(to, of_object(value));
         }
     }
-    let mut new = Map::default();
-    new.push("validationActions", Node::texts(&["Audit".to_string()]));
-    let none = Node::map([("controllers", Node::List(Vec::new()))]);
-    new.push("autogen", Node::map([("podControllers", none)]));
-    new.push("matchConstraints", constraints(&found));
-    if !variables.is_empty() {
-        let list = variables.iter().map(|v| named(&v.name, &v.expression));
-        new.push("variables", Node::list(list));
+    denying_alone(document, Value::Map(rule))
+}
+
+fn of_deleting(document: &Value) -> String {
+    let text = |key: &str| document.text_at(&["metadata", key]);
+    let mut metadata = Fields::new();
+    for key in ["name", "namespace"].into_iter().filter(|key| !text(key).is_empty()) {
+        metadata.insert(key, Value::from(text(key)));
     }
-    let check = Node::map([("expression", Node::Code(denial_where(all)))]);
-    new.push("validations", Node::list(std::iter::once(check)));
-    Pair::of_deletion(document, Value::Map(rule), new)
+    let part = |key: &str| document.at(&["spec", key]).filter(|v| !v.is_null());
+    let on_creation = |rules: &Value| {
+        let rules = rules.as_list().unwrap_or_default().iter();
+        Value::list(rules.map(|rule| rule.with("operations", Value::list(vec![CREATE.into()]))).collect())
+    };
+    let mut constraints = part("matchConstraints").cloned().unwrap_or_default();
+    for key in ["resourceRules", "excludeResourceRules"] {
+        if let Some(rules) = constraints.get(key).filter(|v| !v.is_null()).map(on_creation) {
+            constraints = constraints.with(key, rules);
+        }
+    }
+    let all = part("conditions").and_then(Value::as_list).unwrap_or_default().iter();
+    let all: Vec<Condition> = all
+        .map(|one| Condition {
+            name: one.text_at(&["name"]).into(),
+            expression: one.text_at(&["expression"]).into(),
+            is_verbatim: true,
+        })
+        .collect();
+    let check = Value::map([("expression", Value::from(denial_where(&all)))]);
+    let none = Value::map([("controllers", Value::list(Vec::new()))]);
+    let mut spec = Fields::new();
+    spec.insert("validationActions", Value::list(vec![Value::from("Audit")]));
+    spec.insert("autogen", Value::map([("podControllers", none)]));
+    spec.insert("matchConstraints", constraints);
+    if let Some(variables) = part("variables") {
+        spec.insert("variables", variables.clone());
+    }
+    spec.insert("validations", Value::list(vec![check]));
+    let kind = match document.text_at(&["kind"]).starts_with("Namespaced") {
+        true => "NamespacedValidatingPolicy",
+        false => "ValidatingPolicy",
+    };
+    json(&Value::map([
+        ("apiVersion", Value::from(VERSION)),
+        ("kind", Value::from(kind)),
+        ("metadata", Value::Map(metadata)),
+        ("spec", Value::Map(spec)),
+    ]))
+    .to_string()
 }
 
 /// A block of `match` or `exclude` for objects that are created.

@@ -39,8 +39,10 @@ mod validating;
 mod verbatim;
 mod wildcards;
 
+pub use deleting::denial_of_deletion;
 pub use expressions::Refusal;
 pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};
 pub use original::{LAST_APPLIED, OF_SERVERS, Original};
+pub use paired::compare_acting;
 pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
 pub use proof::{Limits, Proof, prove};

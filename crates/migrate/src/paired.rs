@@ -4,7 +4,8 @@
 //! that fails does nothing.
 
 use ephor_compare::{
-    Answer, Claim, Comparison, Difference, DifferenceKind, Judgement, Side, SideError, Verdict, compare,
+    Answer, Claim, Comparison, Difference, DifferenceKind, Judgement, Options, Side, SideError, Universe,
+    Verdict, compare,
 };
 
 use crate::parts::{Pair, Says};
@@ -82,14 +83,23 @@ pub fn joined(one: Answer, other: Answer) -> Answer {
 fn acting(file: &str, pair: &Pair, limits: Limits) -> Result<Proof, SideError> {
     let before = Side::new(policies(file, &pair.old), file)?;
     let after = Side::new(policies("migrated", &pair.new), "the migrated policy")?;
-    let (options, leaves) = limits.options().of_both(&before, &after);
-    let found = compare(&before, &after, options);
+    Ok(Proof { claim: compare_acting(&before, &after, limits.options()).1, boundary: Vec::new() })
+}
+
+/// Compares two sides whose policies act on what they deny, and makes the claim about them.
+pub fn compare_acting(before: &Side, after: &Side, options: Options) -> (Comparison, Claim) {
+    let (options, leaves) = options.of_both(before, after);
+    let mut found = compare(before, after, options);
     let acts = |one: &Judgement| one.verdict == Verdict::Fail;
-    let differences = found.differences.into_iter().filter(|one| acts(&one.old) != acts(&one.new)).map(shown);
-    let found = Comparison { differences: differences.collect(), ..found };
-    let mut claim = Claim::of(found, [&before, &after]);
+    found.differences.retain(|one| acts(&one.old) != acts(&one.new));
+    found.differences = found.differences.into_iter().map(shown).collect();
+    if found.answer == Answer::Differs && found.differences.iter().all(|one| one.universe == Universe::Files)
+    {
+        found.answer = Answer::without_difference(found.reasons.clone(), found.relative_to.clone());
+    }
+    let mut claim = Claim::of(found.clone(), [before, after]);
     claim.apart.extend(leaves);
-    Ok(Proof { claim, boundary: Vec::new() })
+    (found, claim)
 }
 
 /// A difference in what is denied as one in what a rule does.

@@ -11,8 +11,6 @@ use crate::draft::{Check, Draft};
 use crate::files::SEPARATOR;
 use crate::mutating::Mutation;
 use crate::policy::{Source, documents};
-use crate::text::{Map, Node, write};
-use crate::validating::VERSION;
 use crate::value::print::json;
 use crate::value::{Map as Fields, Str, Value};
 
@@ -36,18 +34,9 @@ pub enum Says {
     Changes,
 }
 
-impl Pair {
-    /// For a policy that deletes objects: the rule without what it validates, and the policy that takes its place, without its head.
-    pub fn of_deletion(document: &Value, rule: Value, spec: Map) -> Pair {
-        let kind = match document.text_at(&["kind"]) {
-            "CleanupPolicy" => "NamespacedValidatingPolicy",
-            _ => "ValidatingPolicy",
-        };
-        let metadata = document.get("metadata").map(json).unwrap_or_default();
-        let head = format!("apiVersion: {VERSION}\nkind: {kind}\nmetadata: {metadata}\n");
-        let new = head + &write(&Node::map([("spec", spec.into())]), 0);
-        Pair { old: policy(document, rule.with("validate", denial()), Some("none")), new, says: Says::Acts }
-    }
+/// A policy with a rule that denies what it selects, in the place of one that deletes that.
+pub fn denying_alone(document: &Value, rule: Value) -> String {
+    policy(document, rule.with("validate", denial()), Some("none"))
 }
 
 /// The pairs for a rule and the drafts that take its place.

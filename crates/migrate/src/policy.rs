@@ -169,9 +169,6 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
     for (at, rule) in policy.rules.iter().enumerate() {
         match of_rule(&source, at, rule, &mut notes) {
             Ok(own) => {
-                if own.iter().flat_map(|draft| &draft.mutations).any(mutating::Mutation::merges_items) {
-                    source.note(&format!("spec.rules[{at}].mutate"), ORDER, &mut notes);
-                }
                 drafts.extend(own);
                 notes.extend(wildcards::notes(rule, &original));
                 notes.extend(calls::notes(rule, &original));
@@ -274,9 +271,6 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     }
     out
 }
-
-/// What a reader should know where items of lists are merged by their keys.
-const ORDER: &str = "the order of items: the old policy puts items of the patch first, which counts for `env` that refers to other `env` and for the first container, the new one puts new items last";
 
 /// What a reader should know of policies of a namespace.
 const NAMESPACED: &str = "Kyverno's command line applies a policy in CEL of one namespace to objects of all namespaces, a cluster to those of its own, as `apply --as-cluster` does";

@@ -33,7 +33,7 @@ mod served;
 
 pub use foreign::NO_DEFINITIONS;
 use foreign::foreign;
-pub use served::{is_about_policies, is_meant_as_policy};
+pub use served::{is_about_policies, is_meant_as_policy, objects};
 
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
@@ -253,7 +253,8 @@ pub enum Reader {
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
     /// server refuses, and leaves out nothing that may be a policy without naming it.
     Server,
-    /// What scans the objects of a cluster: admission policies of Kubernetes as commands evaluate them, in all versions.
+    /// What says something about policies as a whole, or scans the objects of a cluster: admission policies of Kubernetes as
+    /// commands evaluate them, in all versions; like a server it leaves out nothing that may be a policy without naming it.
     Scan,
 }
 
@@ -390,14 +391,16 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
     if json::is_written(text) {
         return vec![lowered::item(name, text, reader)];
     }
+    // Of what is no YAML, as templates of other objects, nothing is known but its words.
+    let is_foreign = |text: &str| reader == Reader::Scan && !served::may_be_about_policies(text);
     match document::parse_stream(&name, text, Duplicates::Error) {
         Err(e) => vec![Item::Left(Problem {
             source: name,
             line: e.line,
             column: None,
             text: e.to_string(),
-            fatal: true,
-            foreign: false,
+            fatal: !is_foreign(text),
+            foreign: is_foreign(text),
             fail_closed: true,
             policy: None,
         })],
@@ -413,13 +416,19 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
                         "failed to parse document (failed to parse yaml: error converting YAML to JSON: {e})"
                     ),
                     fatal: false,
-                    foreign: false,
+                    foreign: is_foreign(&text_at(text, e.line)),
                     fail_closed: true,
                     policy: None,
                 })],
             })
             .collect(),
     }
+}
+
+/// The text of the document that begins on a line; all, where none does.
+fn text_at(whole: &str, line: usize) -> Cow<'_, str> {
+    let parts = document::split::split(whole).unwrap_or_default();
+    parts.iter().find(|part| part.line == line).map_or(whole, |part| part.text).into()
 }
 
 /// The items of a document; one of our own groups is read as Kyverno's, and is not deprecated.
@@ -439,8 +448,8 @@ fn one(d: &Document, reader: Reader) -> Vec<Item> {
     if d.value.is_null() {
         return Vec::new();
     }
-    if reader == Reader::Server {
-        return served::items(d);
+    if !matches!(reader, Reader::Command | Reader::AllExceptions) {
+        return served::items(d, reader);
     }
     if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
         return list::items(d, reader);

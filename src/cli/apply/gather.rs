@@ -109,7 +109,7 @@ const HELPS: usize = 3;
 
 /// What `lint` says is wrong with files of which a policy cannot be used: places and what was probably meant, which Kyverno's
 /// texts do not have.
-fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
+pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
     let is_bad = |file: &str| {
         loaded.problems.iter().any(|p| !p.foreign && *p.source == *file)
             || loaded

@@ -35,6 +35,7 @@ use super::explain_decisions::{self, Wanted};
 use super::outputs::{self, absolute};
 use super::{Error, Global, given, print, use_threads};
 use evaluate::Run;
+pub use gather::helps;
 pub(super) use inputs::{Arguments, Inputs};
 pub(super) use log::Log;
 pub(super) use options::with_values_of_kyverno;

@@ -5,7 +5,7 @@
 
 use ephor_compare::{
     Answer, Claim, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
-    Universe, traces,
+    Universe, Verdict, traces,
 };
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::run::Place;
@@ -49,6 +49,10 @@ pub struct Compared {
     pub differences: Vec<Shown>,
     /// Which side alone allows updates of objects that are violations already.
     pub existing: Option<&'static str>,
+    /// When each side deletes objects, and how, where that differs.
+    pub times: Option<[String; 2]>,
+    /// Whether both sides have the same rules, so that no object had to be evaluated.
+    pub is_same: bool,
     /// How many objects were evaluated.
     pub objects: usize,
     /// The kinds that rules of a side select.
@@ -70,6 +74,8 @@ pub struct Shown {
     pub difference: Difference,
     /// What decided on each side.
     pub decided: [Decided; 2],
+    /// Whether it is about what is deleted.
+    pub deletes: bool,
     /// The file with the object.
     pub file: Option<String>,
     /// The file with who sends the request, where that counts.
@@ -90,6 +96,22 @@ pub struct Decided {
 }
 
 impl Shown {
+    /// Whether the new side leaves what the old one denies, or deletes.
+    pub fn is_weaker(&self) -> bool {
+        match self.deletes {
+            true => self.difference.old.verdict == Verdict::Pass,
+            false => self.difference.is_weaker(),
+        }
+    }
+
+    /// Whether the new side denies, or deletes, what the old one leaves.
+    pub fn is_stricter(&self) -> bool {
+        match self.deletes {
+            true => self.difference.new.verdict == Verdict::Pass,
+            false => self.difference.is_stricter(),
+        }
+    }
+
     /// Whether commands that evaluate objects can show it: they know no requests to subresources and no other former objects.
     pub fn is_replayable(&self) -> bool {
         self.difference.environment.subresource.is_empty() && self.difference.old_object.is_none()
@@ -105,17 +127,21 @@ impl Compared {
                 decided(sides[1], loads[1], &difference, &difference.new),
             ],
             difference,
+            deletes: false,
             file: None,
             user_file: None,
             values_file: None,
             tests: None,
         };
+        let is_proved = found.answer.is_proved();
         Compared {
             claimed: found.answer.clone(),
             but_for: Vec::new(),
             answer: found.answer,
             differences: found.differences.into_iter().map(shown).collect(),
             existing: found.existing,
+            times: None,
+            is_same: found.objects == 0 && is_proved,
             objects: found.objects,
             kinds: found.kinds,
             by,
@@ -177,8 +203,8 @@ impl Compared {
     }
 
     /// Whether there is such a difference that does not only exist in files.
-    pub fn has(&self, is_such: impl Fn(&Difference) -> bool) -> bool {
-        self.in_clusters().any(is_such)
+    pub fn has(&self, is_such: impl Fn(&Shown) -> bool) -> bool {
+        self.differences.iter().any(|shown| shown.difference.universe != Universe::Files && is_such(shown))
     }
 
     /// The files of a side.

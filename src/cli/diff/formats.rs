@@ -47,6 +47,7 @@ fn of_pair(answered: &Answered) -> Json {
         "new": c.policies.get(1).map(|all| all.iter().map(|p| &p.name).collect::<Vec<_>>()),
         "pairedBy": paired_by(c.by),
         "allowsExistingViolations": c.existing,
+        "schedules": c.times,
         "differences": c.differences.iter().map(of_difference).collect::<Vec<_>>(),
         "messages": c.messages.as_ref().map(|all| all.iter().map(of_messages).collect::<Vec<_>>()),
         "ignored": ignored.collect::<Vec<_>>(),
@@ -189,7 +190,7 @@ fn of_shown(
     let d = &shown.difference;
     let status = match d.universe {
         Universe::Files => Status::Skip,
-        _ if d.is_weaker() => Status::Fail,
+        _ if shown.is_weaker() => Status::Fail,
         _ => Status::Warn,
     };
     let [old, new] = &shown.decided;
@@ -202,11 +203,11 @@ fn of_shown(
         "{}, {}: {}; {first}{}: {}; {second}{}: {}",
         d.environment.name(),
         d.universe.name(),
-        meaning(d, question),
+        meaning(shown, question),
         at(old).unwrap_or_default(),
-        verdict(&d.old),
+        verdict(shown, &d.old),
         at(new).unwrap_or_default(),
-        verdict(&d.new),
+        verdict(shown, &d.new),
     );
     Finding {
         resource: Some(ResourceName::of(&d.object)),
@@ -221,6 +222,10 @@ fn of_shown(
 fn others(compared: &Compared, finding: &impl Fn(&str, Status, String) -> Finding) -> Vec<Finding> {
     let place = compared.policies.get(1).and_then(|all| super::answered::name_place(all.first()?));
     let mut out = Vec::new();
+    if let Some([old, new]) = &compared.times {
+        let message = format!("objects are deleted at other times: old {old}; new {new}");
+        out.push(Finding { place: place.clone(), ..finding("schedule", Status::Warn, message) });
+    }
     if let Some(side) = compared.existing {
         let message =
             format!("the {side} policy alone allows updates of objects that are violations already");

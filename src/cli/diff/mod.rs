@@ -13,19 +13,23 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Certified, Claim, Collector, Difference, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
+    Answer, Apart, Certified, Claim, Collector, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
     Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
+    policy_name,
 };
 use ephor_document::yaml_value_strict;
+use ephor_migrate::compare_acting;
+use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
-use super::{Error, outputs, progress, use_threads};
-use answered::{Answered, Compared, Found, name_place};
+use super::{Error, outputs, progress, use_threads, warn};
+use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
 use replay::Replay;
 pub use sides::Loaded;
+pub use text::{changes, counted};
 
 /// The file with differences that are accepted.
 const CONFIG: &str = "ephor-diff.yaml";
@@ -113,11 +117,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
         let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
         let path = args.map.clone().unwrap_or_default();
-        let pairs =
-            pairs(&old.policies, &new.policies, &mapping).map_err(|cause| Error::Mapping { path, cause })?;
+        let (of_deletions, mapping) = apart(mapping, &old, &new);
+        let failed = |cause| Error::Mapping { path: path.clone(), cause };
+        let own = pairs(&old.policies, &new.policies, &mapping).map_err(failed)?;
+        let deletions = pairs(&old.deletions, &new.deletions, &of_deletions).map_err(failed)?;
         let names = [&*args.old, &*args.new];
         let replay = Replay::of(&args.common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
-        answer(&args.common, Question::Diff, ([&old, &new], &replay), &pairs, &ignored)
+        answer(&args.common, Question::Diff, ([&old, &new], &replay), [&own, &deletions], &ignored)
     };
     all().map_err(|cause| Error::Diff(Box::new(cause)))
 }
@@ -130,15 +136,38 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
     let all = || {
         let (one, other) = (Loaded::read(a)?, Loaded::read(b)?);
         let word = if question == Question::Implies { "implies" } else { "and" };
-        let pair = Pair {
-            name: format!("{a} {word} {b}"),
-            old: Some(one.policies.clone()),
-            new: Some(other.policies.clone()),
-            by: PairedBy::Alone,
+        let pair = |old: &Policies, new: &Policies, what: &str| {
+            let some = |load: &Policies| (!load.policies.is_empty()).then(|| load.clone());
+            let name = format!("{a} {word} {b}{what}");
+            let pair = Pair { name, old: some(old), new: some(new), by: PairedBy::Alone };
+            Vec::from_iter((pair.old.is_some() || pair.new.is_some()).then_some(pair))
         };
+        let own = pair(&one.policies, &other.policies, "");
+        let deletions = match question {
+            // They deny nothing.
+            Question::Implies => Vec::new(),
+            _ => pair(&one.deletions, &other.deletions, ", what is deleted"),
+        };
+        if question == Question::Implies {
+            let all = one.deletions.policies.iter().chain(&other.deletions.policies);
+            for policy in all {
+                warn(&format!(
+                    "{}:{}: not compared: {} {}: it denies nothing",
+                    policy.source,
+                    policy.line,
+                    policy.document.text_at(&["kind"]),
+                    policy.name
+                ));
+            }
+            if let Some(at) = [&one, &other].iter().position(|side| side.policies.policies.is_empty()) {
+                let arguments = [a, b].into_iter().nth(at).unwrap_or_default().to_string();
+                let causes = vec!["policies that delete objects deny nothing".to_string()];
+                return Err(Error::NoPolicyFound { arguments, causes });
+            }
+        }
         let ignored = config(common.config.as_deref())?;
         let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
-        answer(common, question, ([&one, &other], &replay), &[pair], &ignored)
+        answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
     all().map_err(|cause| Error::Diff(Box::new(cause)))
 }
@@ -167,7 +196,7 @@ fn answer(
     common: &Common,
     question: Question,
     (loaded, replay): ([&Loaded; 2], &Replay),
-    pairs: &[Pair],
+    [pairs, deletions]: [&[Pair]; 2],
     ignored: &Ignored,
 ) -> Result<i32, Error> {
     use_threads(common.threads);
@@ -177,9 +206,17 @@ fn answer(
         return certificates::check(file, pairs);
     }
     let (options, records) = (common.options(), common.certificate.is_some());
-    let bar = (pairs.len() > 1).then(|| progress::bar(pairs.len(), "policies")).flatten();
-    let one = |pair: &Pair| {
-        let found = of_pair(pair, question, (options, common.messages), ignored, records);
+    if let Some(file) = common.certificate.as_ref().filter(|_| !deletions.is_empty()) {
+        warn(&format!("{file}: policies that delete objects are left out"));
+    }
+    let of_deletions = deletions.iter().map(|pair| (pair, true));
+    let all: Vec<(&Pair, bool)> = pairs.iter().map(|pair| (pair, false)).chain(of_deletions).collect();
+    let bar = (all.len() > 1).then(|| progress::bar(all.len(), "policies")).flatten();
+    let one = |(pair, deletes): &(&Pair, bool)| {
+        let found = match deletes {
+            true => of_deletion(pair, question, options, ignored).map(|answered| (answered, None)),
+            false => of_pair(pair, question, (options, common.messages), ignored, records),
+        };
         if let Some(bar) = &bar {
             bar.set_message(pair.name.clone());
             bar.inc(1);
@@ -187,7 +224,7 @@ fn answer(
         found
     };
     let found: Result<Vec<(Answered, Option<Certified>)>, Error> =
-        parallel::map(pairs, one).into_iter().collect();
+        parallel::map(&all, one).into_iter().collect();
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
@@ -229,14 +266,7 @@ fn of_pair(
     records: bool,
 ) -> Result<(Answered, Option<Certified>), Error> {
     let name = pair.name.clone();
-    let (old, new) = match (&pair.old, &pair.new) {
-        (Some(old), Some(new)) => (old, new),
-        (one, other) => {
-            let load = one.as_ref().or(other.as_ref());
-            let place = load.and_then(|load| name_place(load.policies.first()?));
-            return Ok((Answered { name, found: Found::Only { is_old: one.is_some(), place } }, None));
-        }
-    };
+    let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok((only(pair), None)) };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
     // Messages are compared on the objects of a comparison both ways.
     let shares = says && !records && question != Question::Implies;
@@ -261,13 +291,19 @@ fn of_pair(
     // A proof of everything is the same claim, unless it is relative to what the claim takes for
     // granted. The claim cannot come first: it does not distinguish errors from violations, leaves
     // kinds out, and so says less than the answer.
-    let is_whole =
-        compared.answer == Answer::Proved && compared.existing.is_none() && !before.looks_at_one_key();
+    let moves_items = before.may_order_otherwise(&after);
+    let is_whole = !moves_items
+        && compared.answer == Answer::Proved
+        && compared.existing.is_none()
+        && !before.looks_at_one_key();
     let is_claimed =
         question == Question::Diff && !is_whole && !matches!(compared.answer, Answer::Incomparable(_));
     let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());
+    if question == Question::Equivalent && moves_items && compared.claimed.is_proved() {
+        compared.but_for.extend(Apart::Order.name());
+    }
     if says && !matches!(compared.answer, Answer::Incomparable(_)) {
         compared.messages = Some(match shared {
             Some(seen) => messages_after(&before, &after, options, seen),
@@ -275,6 +311,63 @@ fn of_pair(
         });
     }
     Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
+}
+
+/// The answer about a policy that only one side has.
+fn only(pair: &Pair) -> Answered {
+    let load = pair.old.as_ref().or(pair.new.as_ref());
+    let place = load.and_then(|load| name_place(load.policies.first()?));
+    Answered { name: pair.name.clone(), found: Found::Only { is_old: pair.old.is_some(), place } }
+}
+
+/// The comparison of policies that delete objects: what they delete, and when.
+fn of_deletion(
+    pair: &Pair,
+    question: Question,
+    options: Options,
+    ignored: &Ignored,
+) -> Result<Answered, Error> {
+    let name = pair.name.clone();
+    let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok(only(pair)) };
+    let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
+    let (comparison, claim) = compare_acting(&before, &after, options);
+    let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
+    let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
+    compared.differences.iter_mut().for_each(|shown| shown.deletes = true);
+    compared.ignore(&name, ignored, &reasons, &relative_to);
+    compared.claim(Some(&claim).filter(|_| question == Question::Diff));
+    let [times, other] = [old, new].map(times);
+    if times != other {
+        compared.times = Some([times, other].map(|all| all.join("; ")));
+        (compared.answer, compared.claimed, compared.but_for) =
+            (Answer::Differs, Answer::Differs, Vec::new());
+    }
+    Ok(Answered { name, found: Found::Compared(Box::new(compared)) })
+}
+
+/// When policies delete objects, and how.
+fn times(load: &Policies) -> Vec<String> {
+    let of = |policy: &LoadedPolicy| {
+        let text = |key: &str| policy.document.text_at(&["spec", key]).to_string();
+        let schedule = text("schedule").split_whitespace().collect::<Vec<_>>().join(" ");
+        match text("deletionPropagationPolicy") {
+            own if own.is_empty() => schedule,
+            own => format!("{schedule}, {own}"),
+        }
+    };
+    let mut all: Vec<String> = load.policies.iter().map(of).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// What a mapping says of policies that delete objects, and the rest of it.
+fn apart(mapping: Mapping, old: &Loaded, new: &Loaded) -> (Mapping, Mapping) {
+    let has =
+        |load: &Policies, name: &String| load.policies.iter().any(|policy| policy_name(policy) == *name);
+    let is_apart = |(from, to): &(String, String)| has(&old.deletions, from) && has(&new.deletions, to);
+    let (apart, rest) = mapping.entries.into_iter().partition(is_apart);
+    (Mapping { entries: apart }, Mapping { entries: rest })
 }
 
 fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
@@ -287,8 +380,8 @@ fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
     // Sets of which one allows some updates are not equivalent; pairs of `diff` may be so.
     let allows_more = question != Question::Diff && compared.existing.is_some();
     match on {
-        FailOn::Weaker => compared.has(Difference::is_weaker),
-        FailOn::Stricter => compared.has(Difference::is_stricter),
+        FailOn::Weaker => compared.has(Shown::is_weaker),
+        FailOn::Stricter => compared.has(Shown::is_stricter),
         FailOn::Any => compared.answer == Answer::Differs || allows_more,
         FailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
     }

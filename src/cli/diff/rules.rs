@@ -7,7 +7,7 @@ use super::Question;
 /// The texts of a rule: its word, then title and help where a policy replaces another, then both where sets `A` and `B` are compared.
 type Row = (&'static str, [&'static str; 2], [&'static str; 2]);
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     (
         "weaker",
         [
@@ -85,6 +85,17 @@ const ROWS: [Row; 9] = [
         ],
     ),
     (
+        "schedule",
+        [
+            "Deletions at other times",
+            "A result is a policy that deletes objects on another schedule, or in another way, than the one that it replaces.",
+        ],
+        [
+            "Deletions at other times",
+            "A result is that the policies A and B delete objects on different schedules, or in different ways.",
+        ],
+    ),
+    (
         "existing",
         [
             "Updates of objects that are violations already",
@@ -129,7 +140,9 @@ mod tests {
         for question in [Question::Diff, Question::Equivalent, Question::Implies] {
             let known = kinds.iter().map(|kind| texts(kind.name(), question).1);
             let mut all: Vec<String> = known
-                .chain(["removed", "added", "equal", "existing"].map(|word| texts(word, question).1))
+                .chain(
+                    ["removed", "added", "equal", "schedule", "existing"].map(|word| texts(word, question).1),
+                )
                 .collect();
             assert!(all.iter().all(|help| help.starts_with("A result is ")), "{all:?}");
             all.sort();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ephor_compare::{
     Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, Surroundings, Universe,
-    but_for,
+    Verdict, but_for,
 };
 use ephor_document::write::{Style, to_string};
 use ephor_report::diff::{lines, without_colour};
@@ -60,6 +60,11 @@ fn of_pair(out: &mut String, compared: &Compared, question: Question, replay: &R
         let side = label(side);
         let _ = writeln!(out, "{bullet}{side} alone allows updates of objects that are violations already");
     }
+    if let Some(times) = &compared.times {
+        for (label, text) in question.labels().iter().zip(times) {
+            let _ = writeln!(out, "{bullet}schedule: {label}  {text}");
+        }
+    }
     match compared.messages.as_deref() {
         None => {}
         Some([]) => {
@@ -103,7 +108,10 @@ pub fn headline(answered: &Answered, question: Question) -> String {
         Found::Only { is_old: false, .. } => return "only in the new policies".into(),
         Found::Compared(compared) => compared,
     };
-    let counted = format!("{} objects of {}", compared.objects, kinds(compared));
+    let counted = match compared.is_same {
+        true => format!("the same rules, for {}", kinds(compared)),
+        false => format!("{} objects of {}", compared.objects, kinds(compared)),
+    };
     let is_in_files = compared.differences.iter().any(|s| s.difference.universe == Universe::Files);
     let files = if is_in_files { "; different in files" } else { "" };
     let but = match compared.ignored.iter().map(|(.., count)| count).sum::<usize>() {
@@ -146,6 +154,9 @@ pub fn headline(answered: &Answered, question: Question) -> String {
                     kinds.push(difference.kind.name());
                 }
             }
+            if compared.times.is_some() {
+                kinds.push("schedule");
+            }
             match question {
                 Question::Implies => "not implied".into(),
                 _ => format!("differs: {}", kinds.join(", ")),
@@ -165,7 +176,11 @@ fn kinds(compared: &Compared) -> String {
 }
 
 /// What a difference means.
-pub fn meaning(difference: &Difference, question: Question) -> String {
+pub fn meaning(shown: &Shown, question: Question) -> String {
+    let difference = &shown.difference;
+    if shown.deletes {
+        return "one side alone deletes it".into();
+    }
     if question != Question::Diff {
         return meaning_for_sets(difference);
     }
@@ -200,7 +215,7 @@ fn meaning_for_sets(difference: &Difference) -> String {
 fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[String], markdown: bool) {
     let difference = &shown.difference;
     let Difference { kind, environment, universe, .. } = difference;
-    let what = meaning(difference, question);
+    let what = meaning(shown, question);
     let head = match question {
         Question::Diff => format!("{}: ", kind.name()),
         _ => String::new(),
@@ -230,7 +245,7 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
     }
     let said = [&difference.old, &difference.new];
     for ((label, said), decided) in question.labels().into_iter().zip(said).zip(&shown.decided) {
-        let line = format!("{label}  {}", verdict(said));
+        let line = format!("{label}  {}", verdict(shown, said));
         // One line of Markdown would run into the next.
         let _ = writeln!(out, "{indent}{line}{}", if markdown { "  " } else { "" });
         let places = places(decided);
@@ -238,11 +253,8 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
             let _ = writeln!(out, "{indent}     {places}{}", if markdown { "  " } else { "" });
         }
     }
-    if *kind == DifferenceKind::Result {
-        let changes = without_colour(&lines(&results(&difference.old), &results(&difference.new)));
-        for line in changes.lines() {
-            let _ = writeln!(out, "{indent}{line}{end}");
-        }
+    for line in changes(difference) {
+        let _ = writeln!(out, "{indent}{line}{end}");
     }
     match shown.is_replayable() {
         true => commands(out, replay, markdown),
@@ -253,6 +265,15 @@ fn of_difference(out: &mut String, shown: &Shown, question: Question, replay: &[
     if markdown {
         out.push('\n');
     }
+}
+
+/// How the objects differ that both sides leave: the lines of a comparison.
+pub fn changes(difference: &Difference) -> Vec<String> {
+    if difference.kind != DifferenceKind::Result {
+        return Vec::new();
+    }
+    let changes = without_colour(&lines(&results(&difference.old), &results(&difference.new)));
+    changes.lines().map(str::to_string).collect()
 }
 
 /// The commands that show both verdicts.
@@ -302,7 +323,10 @@ fn around(of: &Surroundings) -> Vec<String> {
 }
 
 /// `fail  policy/rule: message`
-pub fn verdict(judgement: &Judgement) -> String {
+pub fn verdict(shown: &Shown, judgement: &Judgement) -> String {
+    if shown.deletes {
+        return if judgement.verdict == Verdict::Pass { "deletes it" } else { "leaves it" }.into();
+    }
     let Some((policy, rule)) = &judgement.by else { return "does not apply".into() };
     if !judgement.verdict.is_violation() {
         return judgement.verdict.name().to_string();
@@ -322,6 +346,14 @@ fn places(decided: &Decided) -> String {
     }
 }
 
+/// `12 proved (5 but for what is named)`: how many answers there are of a word, and of how many the word has an exception.
+pub fn counted(count: usize, word: &str, apart: usize) -> String {
+    match apart {
+        0 => format!("{count} {word}"),
+        some => format!("{count} {word} ({some} but for what is named)"),
+    }
+}
+
 /// `37 policies: 21 proved, 3 tested, 4 differ (2 weaker, 1 stricter, 1 on DELETE only)`
 pub fn summary(found: &[Answered], question: Question) -> String {
     let compared: Vec<&Compared> = found
@@ -333,13 +365,12 @@ pub fn summary(found: &[Answered], question: Question) -> String {
         .collect();
     let count = |test: &dyn Fn(&Compared) -> bool| compared.iter().filter(|c| test(c)).count();
     let differ = count(&|c| c.claimed == Answer::Differs);
-    let apart = match count(&|c| !c.but_for.is_empty()) {
-        0 => String::new(),
-        some => format!(" ({some} but for what is named)"),
+    let with_apart = |word: &str, is_such: &dyn Fn(&Compared) -> bool| {
+        counted(count(is_such), word, count(&|c| is_such(c) && !c.but_for.is_empty()))
     };
     let mut parts = vec![
-        format!("{} proved{apart}", count(&|c| c.claimed.is_proved())),
-        format!("{} tested", count(&|c| matches!(c.claimed, Answer::Tested(_)))),
+        with_apart("proved", &|c| c.claimed.is_proved()),
+        with_apart("tested", &|c| matches!(c.claimed, Answer::Tested(_))),
         format!("{differ} differ{}", ways(&compared)),
     ];
     let is_incomparable = |c: &Compared| matches!(c.answer, Answer::Incomparable(_));
@@ -367,7 +398,8 @@ pub fn summary(found: &[Answered], question: Question) -> String {
 fn ways(compared: &[&Compared]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for one in compared.iter().filter(|c| c.claimed == Answer::Differs) {
-        let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE");
+        let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE")
+            && one.in_clusters().next().is_some();
         let kinds = [
             DifferenceKind::Weaker,
             DifferenceKind::Stricter,
@@ -375,8 +407,11 @@ fn ways(compared: &[&Compared]) -> String {
             DifferenceKind::Errors,
             DifferenceKind::Result,
         ];
-        let names: Vec<&str> =
-            kinds.into_iter().filter(|kind| one.has(|d| d.kind == *kind)).map(|kind| kind.name()).collect();
+        let found = kinds
+            .into_iter()
+            .filter(|kind| one.has(|shown| shown.difference.kind == *kind))
+            .map(|kind| kind.name());
+        let names: Vec<&str> = found.chain(one.times.as_ref().map(|_| "schedule")).collect();
         let way = if is_deletion { "on DELETE only".to_string() } else { names.join(" and ") };
         match counts.iter_mut().find(|(known, _)| *known == way) {
             Some((_, count)) => *count += 1,

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use ephor_compare::Difference;
 use ephor_document::write::{Style, to_string};
 
+use crate::cli::diff::{changes, counted};
+
 use super::rows::{Row, Status, count, universe};
 
 /// One line a policy, with what a reader needs to decide below it.
@@ -48,6 +50,9 @@ fn shown(difference: &Difference, indent: &str) -> String {
         let message = said.message.lines().next().unwrap_or_default();
         let _ = writeln!(out, "{indent}  {side}  {}  {message}", said.verdict.name());
     }
+    for line in changes(difference) {
+        let _ = writeln!(out, "{indent}  {line}");
+    }
     out
 }
 
@@ -55,10 +60,14 @@ fn headline(difference: &Difference) -> String {
     format!("{}: {}", difference.kind.name(), difference.environment.name())
 }
 
-/// `5 policies: 3 proved, 1 tested, 1 refused`
+/// `5 policies: 3 proved (2 but for what is named), 1 tested, 1 refused`
 pub fn summary(rows: &[Row<'_>]) -> String {
-    let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status.name()));
-    let counts: Vec<String> = counts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
+    let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status));
+    let one = |(n, status): (usize, Status)| {
+        let apart = rows.iter().filter(|row| row.status == status && !row.but_for.is_empty()).count();
+        counted(n, status.name(), apart)
+    };
+    let counts: Vec<String> = counts.filter(|(n, _)| *n > 0).map(one).collect();
     let noun = if rows.len() == 1 { "policy" } else { "policies" };
     match counts.is_empty() {
         true => "no policy to migrate".into(),

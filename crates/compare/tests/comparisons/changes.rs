@@ -1,6 +1,6 @@
 //! Rules that change objects by constants: equal ones are proved, and what one token changes is found.
 
-use ephor_compare::{Answer, DifferenceKind, Universe};
+use ephor_compare::{Answer, Apart, Claim, DifferenceKind, Options, Universe};
 use ephor_value::print::json;
 
 use super::compared;
@@ -382,4 +382,40 @@ fn what_one_item_leaves_out_for_those_behind_it_is_no_proof() {
     let new = format!("Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {item})}}}}");
     let found = compared(&classic("Pod", rule), &apply("pods", &new));
     assert!(!matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_)), "{:?}", found.answer);
+}
+
+#[test]
+fn items_that_are_added_at_other_places_are_named_as_another_order() {
+    let add = |at: &str| {
+        let item = "Object.spec.containers{name: 'zz', image: 'z:1'}";
+        patch("pods", &format!("[JSONPatch{{op: 'add', path: '/spec/containers/{at}', value: {item}}}]"))
+    };
+    let claim = |old: &str, new: &str| {
+        let [old, new] = [old, new].map(|at| super::side(&add(at)));
+        Claim::about(&old, &new, Options::default(), None)
+    };
+    assert!(claim("0", "-").apart.contains(&Apart::Order));
+    assert!(!claim("0", "0").apart.contains(&Apart::Order));
+}
+
+#[test]
+fn merges_of_one_text_leave_items_in_one_order_whatever_selects_them() {
+    let merge = |label: &str, image: &str| {
+        let condition = format!(
+            "{{key: \"{{{{ request.object.metadata.labels.a || '' }}}}\", operator: Equals, value: {label}}}"
+        );
+        let document = format!("{{spec: {{containers: [{{(image): '{image}', tty: true}}]}}}}");
+        classic(
+            "Pod",
+            &format!(
+                "preconditions: {{all: [{condition}]}}\n    mutate: {{patchStrategicMerge: {document}}}"
+            ),
+        )
+    };
+    let claim = |old: &str, new: &str| {
+        let [old, new] = [old, new].map(super::side);
+        Claim::about(&old, &new, Options::default(), None).apart.contains(&Apart::Order)
+    };
+    assert!(!claim(&merge("x", "a*"), &merge("y", "a*")));
+    assert!(claim(&merge("x", "a*"), &merge("x", "b*")));
 }

@@ -53,11 +53,6 @@ impl Mutation {
         self.is_json || self.expression.contains("Object.metadata{")
     }
 
-    /// Whether it merges items of a list by their keys.
-    pub fn merges_items(&self) -> bool {
-        !self.is_json && self.expression.contains("[Object.")
-    }
-
     fn item(&self) -> Item {
         let (kind, field) = match self.is_json {
             true => ("JSONPatch", "jsonPatch"),

@@ -8,6 +8,7 @@ mod functions;
 mod golden;
 mod kinds;
 mod merges;
+mod order;
 mod ordered;
 mod pod_security;
 mod policies;

@@ -1,4 +1,4 @@
-//! How a server reads a document: nothing that may be a policy is left out silently.
+//! How a server reads a document, and what says something about policies as a whole: nothing that may be a policy is left out silently.
 //!
 //! In: a document. Out: the items that it gives. Lists of any form (`List`, `ClusterPolicyList`, a YAML sequence, lists in
 //! lists) give their items, which are read like documents of their own. A document of a policy's group or
@@ -7,9 +7,10 @@
 use strsim::damerau_levenshtein;
 
 use crate::document::Document;
+use crate::value::place::{Path, PathPart};
 use crate::value::{Map, Value};
 
-use super::{Item, Problem, Reader, item, left, type_field};
+use super::{Item, LoadedPolicy, Problem, Reader, item, left, type_field};
 
 /// The API groups of policies.
 const GROUPS: [&str; 3] = ["kyverno.io", "policies.kyverno.io", ADMISSION];
@@ -19,30 +20,64 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 const MISTAKES: usize = 2;
 
 /// The items of a document.
-pub(super) fn items(d: &Document) -> Vec<Item> {
+pub(super) fn items(d: &Document, reader: Reader) -> Vec<Item> {
+    let of = |found: Found| match found {
+        Found::Object(prefix, value) => match object(d, &value, reader) {
+            Item::Policy(policy, deprecation) => {
+                Item::Policy(Box::new(LoadedPolicy { prefix, ..*policy }), deprecation)
+            }
+            other => other,
+        },
+        Found::None(what) => {
+            let found = left(d, &[], format!("failed to parse document ({what})"), false);
+            match found {
+                // Values of charts are lists and texts, too.
+                Item::Left(problem) if reader == Reader::Scan && !may_be_about_policies(&d.text) => {
+                    Item::Left(Problem { foreign: true, ..problem })
+                }
+                other => other,
+            }
+        }
+    };
+    found(&d.value).into_iter().map(of).collect()
+}
+
+/// The objects of a document, those of lists one by one, and where each stands in it.
+pub fn objects(document: &Value) -> Vec<(Path, Value)> {
+    let of = |found: Found| match found {
+        Found::Object(prefix, value) => Some((prefix, value)),
+        Found::None(_) => None,
+    };
+    found(document).into_iter().filter_map(of).collect()
+}
+
+/// A part of a document.
+enum Found {
+    /// An object, and where it stands.
+    Object(Path, Value),
+    /// None: what it is instead.
+    None(String),
+}
+
+fn found(document: &Value) -> Vec<Found> {
     let mut out = Vec::new();
-    let mut waiting = vec![d.value.clone()];
+    let mut waiting = vec![(Path::new(), document.clone())];
     let mut is_document = true;
-    while let Some(value) = waiting.pop() {
+    while let Some((path, value)) = waiting.pop() {
         match contents(&value) {
             Contents::Nothing if is_document && !value.is_null() => {
-                let text = format!("failed to parse document (a {} is no object)", value.json_type());
-                out.push(left(d, &[], text, false));
+                out.push(Found::None(format!("a {} is no object", value.json_type())));
             }
             Contents::Nothing => {}
-            Contents::Object => out.push(object(d, &value)),
-            Contents::Items(mut items) => {
-                items.reverse();
-                waiting.append(&mut items);
+            Contents::Object => out.push(Found::Object(path, value)),
+            Contents::Items(items) => {
+                let field = (!matches!(value, Value::List(_))).then(|| PathPart::Key("items".into()));
+                let above: Path = path.into_iter().chain(field).collect();
+                let below = |at| above.iter().cloned().chain([PathPart::Index(at)]).collect::<Path>();
+                let items = items.into_iter().enumerate().map(|(at, item)| (below(at), item));
+                waiting.extend(items.collect::<Vec<_>>().into_iter().rev());
             }
-            Contents::NoList(kind) => {
-                out.push(left(
-                    d,
-                    &[],
-                    format!("failed to parse document (items of {kind} are no list)"),
-                    false,
-                ));
-            }
+            Contents::NoList(kind) => out.push(Found::None(format!("items of {kind} are no list"))),
         }
         is_document = false;
     }
@@ -95,10 +130,10 @@ fn typed(item: &Value, api_version: &str, kind: &str) -> Value {
     Value::Map(fields)
 }
 
-fn object(d: &Document, value: &Value) -> Item {
+fn object(d: &Document, value: &Value, reader: Reader) -> Item {
     let text = |key: &'static str| type_field(value, key).unwrap_or_default().into_owned();
     let is_policy = is_about_policies(&text("apiVersion"), &text("kind"));
-    match item(d, value, true, Reader::Server) {
+    match item(d, value, true, reader) {
         Item::Left(problem) => Item::Left(Problem {
             foreign: !is_policy,
             fatal: problem.fatal && is_policy,
@@ -118,11 +153,41 @@ fn ignores(value: &Value) -> bool {
     policy && places.iter().any(|path| value.text_at(path) == "Ignore")
 }
 
+/// Whether a text that is no YAML may be meant to be a policy, or to hold some.
+pub(super) fn may_be_about_policies(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["policy", "policies", "kyverno"].iter().any(|word| text.contains(word))
+}
+
+/// Kinds of Kyverno's groups that are no policies.
+const OTHER_KINDS: [&str; 13] = [
+    "Test",
+    "Values",
+    "UserInfo",
+    "Context",
+    "GlobalContextEntry",
+    "UpdateRequest",
+    "AdmissionReport",
+    "ClusterAdmissionReport",
+    "BackgroundScanReport",
+    "ClusterBackgroundScanReport",
+    "EphemeralReport",
+    "ClusterEphemeralReport",
+    "PolicyReport",
+];
+
+/// A policy language of Kyverno for data, with kinds of the same names.
+const FOR_DATA: &str = "json.kyverno.io";
+
 /// Whether an object of this group, version and kind is, or was meant to be, a policy or something that
 /// belongs to policies.
 pub fn is_about_policies(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or(api_version, |(group, _)| group).trim().to_lowercase();
-    let kind = kind.trim().to_lowercase();
+    let kind = kind.trim();
+    if group == FOR_DATA || OTHER_KINDS.contains(&kind) {
+        return false;
+    }
+    let kind = kind.to_lowercase();
     let is_kind = is_kind(&kind);
     // Other groups have policies of their own.
     let Some(known) = GROUPS.iter().find(|known| damerau_levenshtein(&group, known) <= MISTAKES) else {
@@ -156,29 +221,9 @@ fn is_kind(kind: &str) -> bool {
         })
 }
 
-/// Kinds of Kyverno's groups that are no policies.
-const OTHER_KINDS: [&str; 13] = [
-    "Test",
-    "Values",
-    "UserInfo",
-    "Context",
-    "GlobalContextEntry",
-    "UpdateRequest",
-    "AdmissionReport",
-    "ClusterAdmissionReport",
-    "BackgroundScanReport",
-    "ClusterBackgroundScanReport",
-    "EphemeralReport",
-    "ClusterEphemeralReport",
-    "PolicyReport",
-];
-
-/// Whether an object is, or was meant to be, a policy or something that belongs to policies.
+/// [`is_about_policies`] of an object.
 pub fn is_meant_as_policy(value: &Value) -> bool {
-    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
-    // A policy language of Kyverno for data, with kinds of the same names.
-    let is_foreign = api_version.starts_with("json.kyverno.io/");
-    !is_foreign && !OTHER_KINDS.contains(&kind) && is_about_policies(api_version, kind)
+    is_about_policies(value.text_at(&["apiVersion"]), value.text_at(&["kind"]))
 }
 
 #[cfg(test)]
@@ -210,6 +255,8 @@ mod tests {
             ("nvidia.com/v1", "ClusterPolicy"),
             ("networking.k8s.io/v1", "NetworkPolicy"),
             ("cli.kyverno.io/v1alpha1", "Test"),
+            ("json.kyverno.io/v1alpha1", "ValidatingPolicy"),
+            ("kyverno.io/v2alpha1", "GlobalContextEntry"),
             ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
             ("", ""),
         ] {

@@ -373,3 +373,47 @@ fn policies_of_our_own_groups_are_kyvernos_and_not_deprecated() {
     assert_eq!(names(&command(&listed)), ["p"]);
     assert_eq!(names(&server(&listed)), ["p"]);
 }
+
+#[test]
+fn what_says_something_of_policies_as_a_whole_names_all_that_may_be_one() {
+    let is_named = |text: &str| {
+        let found = load(Reader::Scan, &[&policy("p"), text]);
+        assert!(
+            found.policies.iter().any(|one| one.name == "p") || found.problems.iter().any(|one| one.fatal)
+        );
+        found.problems.iter().any(|problem| !problem.foreign)
+    };
+    let own = policy("q");
+    for text in [
+        own.replace("kind: ClusterPolicy", "kind: ClusterPolicyy"),
+        own.replace("kyverno.io/v1", "kyverno.io/v3"),
+        format!("{own}  rules: ["),
+        "apiVersion: policies.kyverno.io/v9\nkind: ValidatingPolicy\nmetadata: {name: v}".to_string(),
+        "apiVersion: v1\nkind: List\nitems: [{apiVersion: kyverno.io/v1, kind: ClusterPolicyy, metadata: {name: q}}]".into(),
+        "apiVersion: v1\nkind: List\nitems: [{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: q}".into(),
+    ] {
+        assert!(is_named(&text), "{text}");
+    }
+    for text in [
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}",
+        "apiVersion: kyverno.io/v2alpha1\nkind: GlobalContextEntry\nmetadata: {name: x}\nspec: {apiCall: {urlPath: /api}}",
+        "resources: [p.yaml]",
+        "- a",
+    ] {
+        assert!(!is_named(text), "{text}");
+    }
+}
+
+#[test]
+fn policies_in_lists_know_their_places_for_each_reader() {
+    let item = policy("p").trim_end().replace('\n', "\n  ");
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: []\n- {item}\n"
+    );
+    for reader in [Reader::Command, Reader::Server, Reader::Scan] {
+        let found = load(reader, &[&list]);
+        let prefix = crate::value::place::dotted(&found.policies[0].prefix);
+        assert_eq!(prefix, "items[1]", "{reader:?}");
+    }
+}
