@@ -7,6 +7,7 @@ use ephor_report::lint_formats::{self, Annotation, Level};
 use ephor_sources::files::{self, Cause};
 use ephor_sources::kustomize::Patches;
 
+use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{Error, lint_deep, some_policies};
 
@@ -87,18 +88,21 @@ enum Format {
 pub fn run(args: &Args) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
     let definitions = super::admission::documents(&fields(&args.definition))?;
-    let mut sources = Vec::new();
+    let (mut sources, mut unread) = (Vec::new(), Vec::new());
     for argument in arguments {
         super::explain::exists(argument)?;
         let loaded = files::policies(std::slice::from_ref(argument));
         for notice in loaded.notices.iter().filter(|n| !matches!(n.cause, Cause::Extension | Cause::Empty)) {
             super::warn(&format!("{}: {}", notice.place, notice.text));
         }
+        unread.extend(loaded.notices.iter().filter_map(why_unread));
         sources.extend(loaded.sources);
     }
     let mut found = lint(&sources, &definitions, &Patches::around(&sources));
-    let unread = if args.deep { lint_deep::add(&sources, &mut found) } else { Vec::new() };
-    if !unread.is_empty() {
+    if args.deep {
+        unread.extend(lint_deep::add(&sources, &mut found));
+    }
+    if args.deep && !unread.is_empty() {
         return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
     }
     if found.policies + found.partial == 0 {
