@@ -429,6 +429,25 @@ fn documents_of_other_kinds_have_no_effect_and_are_named_in_files_that_are_given
     assert_eq!(ran.err, "warning: b.yaml:1: this document is no policy and has no effect\n");
 }
 
+#[cfg(unix)]
+#[test]
+fn links_that_are_not_followed_leave_no_answer() {
+    let files = with_more("../other/q.yaml", &classic("other", &["hostPID"]));
+    for (target, link, said) in [
+        ("../other", "new/linked", "new/linked: links to folders are not followed"),
+        ("gone.yaml", "new/gone.yaml", "new/gone.yaml: "),
+    ] {
+        std::os::unix::fs::symlink(target, files.path(link)).expect("a link");
+        for words in [&["diff", "old", "new"][..], &["lint", "--deep", "new"]] {
+            let ran = files.run(words);
+            assert_eq!(ran.code, Some(2), "{words:?} {}", ran.out);
+            assert!(ran.err.contains(said), "{words:?} {}", ran.err);
+        }
+        std::fs::remove_file(files.path(link)).expect("the link");
+    }
+    assert_eq!(files.run(&["diff", "old", "new"]).code, Some(0));
+}
+
 #[test]
 fn json_files_of_folders_are_read() {
     let json = "{\"apiVersion\":\"kyverno.io/v1\",\"kind\":\"ClusterPolicy\",\"metadata\":{\"name\":\"j\"},\"spec\":{\"rules\":[{\"name\":\"r\",\"match\":{\"any\":                [{\"resources\":{\"kinds\":[\"Pod\"]}}]},\"validate\":{\"message\":\"m\",\"deny\":{}}}]}}";

@@ -11,6 +11,7 @@ use ephor_report::lint_formats::{self, Annotation, Level};
 use ephor_sources::files::{self, Cause};
 use ephor_sources::kustomize::Patches;
 
+use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{Error, lint_deep, some_policies};
 
@@ -91,7 +92,8 @@ enum Format {
 pub fn run(args: &Args) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
     let definitions = super::admission::documents(&fields(&args.definition))?;
-    let (mut sources, mut named, mut is_unread) = (Vec::new(), HashSet::new(), false);
+    let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());
+    let mut is_unread = false;
     for argument in arguments {
         super::explain::exists(argument)?;
         let loaded = files::policies_with_json(std::slice::from_ref(argument));
@@ -102,12 +104,15 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         if !Path::new(argument).is_dir() {
             named.extend(loaded.sources.iter().map(|source| source.name.clone()));
         }
+        unread.extend(loaded.notices.iter().filter_map(why_unread));
         sources.extend(loaded.sources);
     }
     let roles = Roles { patches: Patches::around(&sources), named };
     let mut found = lint(&sources, &definitions, &roles);
-    let unread = if args.deep { lint_deep::add(&sources, &mut found) } else { Vec::new() };
-    if !unread.is_empty() {
+    if args.deep {
+        unread.extend(lint_deep::add(&sources, &mut found));
+    }
+    if args.deep && !unread.is_empty() {
         return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
     }
     templates(&found.templates);

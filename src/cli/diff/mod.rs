@@ -28,7 +28,7 @@ use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
 use replay::Replay;
-pub use sides::Loaded;
+pub use sides::{Loaded, why_unread};
 pub use text::{changes, counted};
 
 /// The file with differences that are accepted.

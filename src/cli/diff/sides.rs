@@ -42,8 +42,7 @@ impl Loaded {
             match text_of_json(&notice) {
                 Some(Ok(source)) => read.sources.push(source),
                 Some(Err(why)) => unread.push(why),
-                None if notice.cause == Cause::Unreadable => unread.push(notice.to_string()),
-                None => {}
+                None => unread.extend(why_unread(&notice)),
             }
         }
         let mut policies = load::argument_for(&read.sources, load::Reader::Scan);
@@ -65,6 +64,18 @@ impl Loaded {
             policies,
             deletions,
         })
+    }
+}
+
+/// Why what a notice is about is not read, where it may hold policies.
+pub fn why_unread(notice: &Notice) -> Option<String> {
+    match notice.cause {
+        Cause::Unreadable => Some(notice.to_string()),
+        // A link in a folder, with which folders may end in circles.
+        Cause::Extension if Path::new(&notice.place).is_dir() => {
+            Some(format!("{}: links to folders are not followed", notice.place))
+        }
+        _ => None,
     }
 }
 
