@@ -174,3 +174,19 @@ fn what_is_no_object_is_an_error_with_its_place() {
     assert!(error.starts_with("x.yaml:"), "{error}");
     assert!(Request::from_yaml(&format!("{MAP}---\n{MAP}")).is_err());
 }
+
+#[test]
+fn exceptions_of_every_version_are_read_next_to_their_policies() {
+    for version in ["v1", "v1beta1", "v1alpha1"] {
+        let policies = format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}}]}}\n  validations: [{{expression: 'false', message: never}}]\n---\n\
+             apiVersion: policies.kyverno.io/{version}\nkind: PolicyException\nmetadata: {{name: e, namespace: a}}\nspec: {{policyRefs: [{{name: p, kind: ValidatingPolicy}}]}}\n"
+        );
+        let found = statuses(&engine(&policies), Request::from_yaml(MAP).unwrap());
+        assert_eq!(
+            found.into_iter().map(|(_, status)| status).collect::<Vec<_>>(),
+            [Status::Skip],
+            "{version}"
+        );
+    }
+}

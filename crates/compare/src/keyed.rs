@@ -17,7 +17,7 @@ use super::writes::{Resolved, keyed_at, resolved};
 
 /// What a strategic merge does to a list when it walks over it: what answers about changes are relative to.
 pub(crate) const MERGED: &str =
-    "in lists that are merged by keys each item has all of these, and no two the same";
+    "the keys of items in lists that are merged by keys, which each item has and no two share";
 
 /// The keys by which the items of a list are known.
 pub(crate) fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[Step]) -> Option<&'t [Str]> {

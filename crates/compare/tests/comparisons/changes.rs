@@ -63,7 +63,7 @@ pub(super) fn proved(old: &str, new: &str) {
     let is_proved = match &found.answer {
         Answer::Proved => true,
         Answer::ProvedRelative(of) => {
-            of.iter().all(|one| one.starts_with("in lists that are merged by keys"))
+            of.iter().all(|one| one.starts_with("the keys of items in lists that are merged by keys"))
         }
         _ => false,
     };

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ephor_compare::{Comparison, Options, Side, compare};
-use ephor_policies::load::{Policies, argument};
+use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
 
 mod admitted;
@@ -28,7 +28,7 @@ mod users;
 mod wholes;
 
 fn load(text: &str) -> Policies {
-    argument(&[SourceText { name: "p.yaml".into(), text: text.into() }])
+    argument_for(&[SourceText { name: "p.yaml".into(), text: text.into() }], Reader::Scan)
 }
 
 fn side(text: &str) -> Side {

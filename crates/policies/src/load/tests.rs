@@ -170,7 +170,7 @@ kind: PolicyException
 metadata: {name: e}
 spec: {exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Pod]}}]}}
 ---
-apiVersion: policies.kyverno.io/v1
+apiVersion: policies.kyverno.io/v1beta1
 kind: PolicyException
 metadata: {name: e}
 spec: {policyRefs: [{name: p, kind: ValidatingPolicy}]}

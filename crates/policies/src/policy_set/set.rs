@@ -85,7 +85,7 @@ impl PolicySet {
     pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
         let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
         let source = SourceText { name: "-".into(), text: text.into() };
-        let mut loaded = load::argument(std::slice::from_ref(&source));
+        let mut loaded = load::argument_for(std::slice::from_ref(&source), load::Reader::AllExceptions);
         if let Some(problem) = loaded.problems.first() {
             return Err(fail("", problem.to_string()));
         }
