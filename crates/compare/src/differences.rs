@@ -292,11 +292,9 @@ impl Run<'_> {
         let differs = differences.iter().any(|d| d.universe != Universe::Files);
         let reasons: Vec<String> = self.reasons.into_iter().collect();
         let relative_to: Vec<String> = self.relative_to.into_iter().collect();
-        let answer = match (differs, reasons.is_empty(), relative_to.is_empty()) {
-            (true, ..) => Answer::Differs,
-            (false, true, true) => Answer::Proved,
-            (false, true, false) => Answer::ProvedRelative(relative_to.clone()),
-            (false, false, _) => Answer::Tested(reasons.clone()),
+        let answer = match differs {
+            true => Answer::Differs,
+            false => Answer::without_difference(reasons.clone(), relative_to.clone()),
         };
         let allows = self.sides.map(Side::allows_existing);
         let existing = match allows {

@@ -36,15 +36,8 @@ impl Loaded {
     /// There is no such file, no policy in it, or a part that cannot be read.
     pub fn read(path: &str) -> Result<Loaded, Error> {
         crate::cli::explain::exists(path)?;
-        let mut read = files::policies(&[path.to_string()]);
-        let mut unread = Vec::new();
-        for notice in std::mem::take(&mut read.notices) {
-            match text_of_json(&notice) {
-                Some(Ok(source)) => read.sources.push(source),
-                Some(Err(why)) => unread.push(why),
-                None => unread.extend(why_unread(&notice)),
-            }
-        }
+        let read = files::policies_with_json(&[path]);
+        let mut unread: Vec<String> = read.notices.iter().filter_map(why_unread).collect();
         let mut policies = load::argument_for(&read.sources, load::Reader::Scan);
         let known = |problem: &&load::Problem| !problem.foreign;
         unread.extend(policies.problems.iter().filter(known).map(ToString::to_string));
@@ -77,19 +70,6 @@ pub fn why_unread(notice: &Notice) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The text of a JSON file, which may hold policies as well: of a folder only YAML files are read.
-fn text_of_json(notice: &Notice) -> Option<Result<SourceText, String>> {
-    let is_json = Path::new(&notice.place).extension().is_some_and(|end| end == "json");
-    if notice.cause != Cause::Extension || !is_json {
-        return None;
-    }
-    let name = notice.place.clone();
-    Some(match std::fs::read_to_string(&name) {
-        Ok(text) => Ok(SourceText { name, text }),
-        Err(cause) => Err(format!("{name}: {cause}")),
-    })
 }
 
 /// Names the documents of a file that are no policies, where the file itself was given.

@@ -102,7 +102,7 @@ fn selects(selector: &Selector, test: &Test) -> bool {
     test.deprecated || !selector.select(&test.results).is_empty()
 }
 
-/// What is said of a selector that accepts no result of any test.
+/// The warning about a selector that accepts no result of any test.
 fn unselected(selector: &str, tests: &[Test]) -> String {
     let results = || tests.iter().flat_map(|test| &test.results);
     let meant = selector.split(',').find_map(|part| {

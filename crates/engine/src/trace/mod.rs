@@ -247,7 +247,7 @@ pub(super) fn emit_variable(
     }
 }
 
-/// Records a condition, with what was read and decided for its sides since the trace had noted so many values.
+/// Records a condition, with what was read and decided for its sides after the first `nodes` values that the trace noted.
 pub(super) fn emit_condition(condition: &Condition, nodes: usize, what: impl FnOnce() -> EventKind) {
     emit_reading(&condition.origin, || (what(), reads_since(nodes)));
     if is_on() {

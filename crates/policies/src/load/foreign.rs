@@ -23,7 +23,7 @@ const KINDS: &str = include_str!("document-kinds.txt");
 /// The group and version of Kyverno's own files for its command line.
 const COMMAND_VERSION: &str = "cli.kyverno.io/v1alpha1";
 
-/// What is said of a definition of a custom resource, which Kyverno's reader cannot handle.
+/// The reason for a definition of a custom resource, which Kyverno's reader cannot handle.
 pub const NO_DEFINITIONS: &str = "the schema of the kind cannot be used";
 
 /// The fields that an object of any kind has.

@@ -131,7 +131,7 @@ fn has_word(line: &str) -> bool {
     })
 }
 
-/// What is said of the value at a path when it is no text.
+/// The warning about the value at a path that is no text.
 fn misread(d: &Document, whole: &Value, path: &[PathPart]) -> Option<String> {
     let (value, depth) = follow(whole, path);
     let kind = match value {
