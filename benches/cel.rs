@@ -13,7 +13,6 @@ use std::hint::black_box;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ephor_cel as cel;
 use ephor_cel::library::{Admission, admission};
 use ephor_cel::types::Type;
 use ephor_cel::{env::Env as Declared, lower::with_variables};
@@ -119,7 +118,7 @@ fn declared() -> Declared {
 
 impl Case {
     fn compile(&self, env: &Declared, context: &Context) -> Compiled {
-        let compile = |text: &str| cel::compile(text, env, context).expect(text).expr;
+        let compile = |text: &str| ephor_cel::compile(text, env, context).expect(text).expr;
         let names: Vec<Str> = self.variables.iter().map(|(name, _)| name.clone()).collect();
         let variable = |(name, text): &(Str, String)| Variable {
             origin: Default::default(),

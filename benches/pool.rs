@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ephor_document as document;
 use ephor_document::{Duplicates, ResourceOptions};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
@@ -69,7 +68,7 @@ fn parse_only(files: &[PathBuf], pool: &Path) -> usize {
     let texts = read(files);
     let documents: usize = texts
         .iter()
-        .map(|t| document::parse_stream(&t.name, &t.text, Duplicates::Error).map_or(0, |d| d.len()))
+        .map(|t| ephor_document::parse_stream(&t.name, &t.text, Duplicates::Error).map_or(0, |d| d.len()))
         .sum();
     documents + resources(pool).len()
 }
@@ -101,9 +100,9 @@ fn read(files: &[PathBuf]) -> Vec<SourceText> {
         .collect()
 }
 
-fn resources(pool: &Path) -> Vec<document::Document> {
+fn resources(pool: &Path) -> Vec<ephor_document::Document> {
     let text = std::fs::read_to_string(pool).unwrap_or_default();
-    document::resources("pool.yaml", &text, ResourceOptions { float_numbers: true }).unwrap_or_default()
+    ephor_document::resources("pool.yaml", &text, ResourceOptions { float_numbers: true }).unwrap_or_default()
 }
 
 fn run(files: &[PathBuf], pool: &Path) -> usize {
@@ -222,7 +221,7 @@ fn slowest(files: &[PathBuf], pool: &Path) {
 fn classic_files(dir: &Path, recorded: &[Value]) -> Vec<PathBuf> {
     let classic = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let documents = document::parse_stream("-", &text, Duplicates::LastWins).unwrap_or_default();
+        let documents = ephor_document::parse_stream("-", &text, Duplicates::LastWins).unwrap_or_default();
         documents.into_iter().flatten().all(|d| {
             let rules = d.value.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
             d.value.text_at(&["apiVersion"]).starts_with("kyverno.io/")

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::{Answer, Deadline, Gate, Incoming, Route};
-use ephor_document as document;
 use ephor_document::ResourceOptions;
 use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
@@ -121,7 +120,8 @@ fn decided(gate: &Gate, route: &Route, incoming: &Incoming) -> usize {
 /// A review for each object of a pool.
 fn bodies(pool: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(pool).unwrap_or_default();
-    let objects = document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap_or_default();
+    let objects =
+        ephor_document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap_or_default();
     let review = |object: &Value| {
         let (group, version) = object.text_at(&["apiVersion"]).split_once('/').unwrap_or_default();
         let version = if version.is_empty() { object.text_at(&["apiVersion"]) } else { version };

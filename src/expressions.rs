@@ -1,6 +1,5 @@
 //! JMESPath and CEL for programs: compiled once, evaluated on documents.
 
-use ephor_search as search;
 use ephor_search::cel;
 use ephor_value::Value;
 
@@ -17,7 +16,7 @@ pub use ephor_search::cel::Environment;
 /// # Ok::<(), ephor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct JmesPath(search::Expression);
+pub struct JmesPath(ephor_search::Expression);
 
 impl JmesPath {
     /// Compiles an expression.
@@ -25,7 +24,7 @@ impl JmesPath {
     /// # Errors
     /// It does not parse, or calls a function that there is not: with the byte and what was probably meant.
     pub fn compile(text: &str) -> Result<JmesPath, Error> {
-        search::Expression::compile(text).map(JmesPath).map_err(failed)
+        ephor_search::Expression::compile(text).map(JmesPath).map_err(failed)
     }
 
     /// Evaluates it on a document.
@@ -37,7 +36,7 @@ impl JmesPath {
     }
 }
 
-fn failed(problem: search::Problem) -> Error {
+fn failed(problem: ephor_search::Problem) -> Error {
     Error::Expression { message: problem.text, offset: problem.offset, help: problem.hint }
 }
 

@@ -3,19 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use ephor_functions as functions;
 use ephor_functions::page;
-use ephor_search as search;
 use ephor_search::Expression;
 use ephor_value::{Map, Value};
 
 #[test]
 fn every_example_gives_what_it_says() {
-    for f in functions::all() {
+    for f in ephor_functions::all() {
         for (expression, expected) in f.examples {
             let found = Expression::compile(expression).and_then(|e| e.search(&Value::Map(Map::new())));
             let shown = match found {
-                Ok(value) => search::json(&value).expect("a result that can be printed"),
+                Ok(value) => ephor_search::json(&value).expect("a result that can be printed"),
                 Err(problem) => format!("error: {problem}"),
             };
             assert_eq!(shown, *expected, "{expression}");
@@ -25,7 +23,7 @@ fn every_example_gives_what_it_says() {
 
 #[test]
 fn every_function_has_a_note_and_an_example_that_calls_it() {
-    for f in functions::all() {
+    for f in ephor_functions::all() {
         assert!(f.note.ends_with('.') || f.note.contains("; "), "{}: {}", f.name, f.note);
         assert!(!f.examples.is_empty(), "{} has no example", f.name);
         for (expression, _) in f.examples {
@@ -36,9 +34,9 @@ fn every_function_has_a_note_and_an_example_that_calls_it() {
 
 #[test]
 fn the_registry_has_the_functions_of_the_reference_once_each() {
-    let names: BTreeSet<&str> = functions::all().iter().map(|f| f.name).collect();
-    assert_eq!(names.len(), functions::all().len());
-    assert_eq!(functions::all().iter().filter(|f| f.kyverno).count(), 51);
+    let names: BTreeSet<&str> = ephor_functions::all().iter().map(|f| f.name).collect();
+    assert_eq!(names.len(), ephor_functions::all().len());
+    assert_eq!(ephor_functions::all().iter().filter(|f| f.kyverno).count(), 51);
 }
 
 #[test]

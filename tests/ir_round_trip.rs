@@ -12,7 +12,6 @@ use std::sync::Arc;
 use ephor_analysis::print;
 use ephor_api::autogen::Selection;
 use ephor_conformance::{Report, Step, data, round_trip, run_all};
-use ephor_document as document;
 use ephor_ir::json::Bundle;
 use ephor_ir::{Policy, Rule};
 use ephor_lower::policy::rules_as_lowered;
@@ -72,7 +71,7 @@ fn native() -> Vec<Policies> {
         [root().join("conformance/admission")].into_iter().chain(recorded(&["admission"])).collect();
     let read = |path: &PathBuf| {
         let SourceText { name, text } = source(path);
-        let case = document::yaml_value(&text).unwrap();
+        let case = ephor_document::yaml_value(&text).unwrap();
         let list = case.get("setup").and_then(Value::as_list).unwrap_or_default();
         // A case about changes of a stored policy has this policy alone.
         let text: Vec<String> = list.iter().chain(case.get("old")).map(ephor_value::print::json).collect();

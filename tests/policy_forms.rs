@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ephor_document as document;
 use ephor_document::ResourceOptions;
 use ephor_engine::Request;
 use ephor_engine::Status;
@@ -73,7 +72,8 @@ fn all_forms_of_a_policy_give_the_same_verdict_on_the_same_objects() {
         let review = engine(&folder.join(format!("{name}.vpol.yaml")));
         let kubernetes = engine(&folder.join(format!("{name}.vap.yaml")));
         let text = std::fs::read_to_string(folder.join(".kyverno-test/resources.yaml")).unwrap();
-        for found in document::resources(name, &text, ResourceOptions { float_numbers: true }).unwrap() {
+        for found in ephor_document::resources(name, &text, ResourceOptions { float_numbers: true }).unwrap()
+        {
             let object = &found.value;
             let shown =
                 format!("{name}: {} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));

@@ -10,7 +10,6 @@
 use std::path::{Path, PathBuf};
 
 use ephor_conformance::data;
-use ephor_document as document;
 use ephor_document::ResourceOptions;
 use ephor_engine::admission::Review;
 use ephor_engine::request::{Parts, UserParts};
@@ -134,7 +133,7 @@ struct Case {
 /// Policies of a library, with objects of a pool that they say something about, of different kinds first.
 fn of_library(dir: &Path, all: bool) -> Vec<Case> {
     let text = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
-    let pool = document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap();
+    let pool = ephor_document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap();
     let mut cases: Vec<Case> = Vec::new();
     for line in ephor_conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")).unwrap() {
         let name = line.text_at(&["file"]);
@@ -248,7 +247,7 @@ fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
     files.sort();
     let mut cases = Vec::new();
     for file in files.iter().step_by(if all { 1 } else { 4 }) {
-        let Ok(case) = document::yaml_value(&std::fs::read_to_string(file).unwrap()) else { continue };
+        let Ok(case) = ephor_document::yaml_value(&std::fs::read_to_string(file).unwrap()) else { continue };
         let list = |key: &str| case.get(key).and_then(Value::as_list).unwrap_or_default();
         let namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
         let objects: Vec<Value> =

@@ -4,7 +4,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ephor_admission::native::{self, Known, Native};
 use ephor_api::admission::{check, defaulted};
-use ephor_document as document;
 use ephor_document::Duplicates;
 use ephor_document::write::{self as yaml, Style};
 use ephor_kubernetes::Kinds;
@@ -113,7 +112,7 @@ pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for path in paths {
         let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
-        for document in document::parse_stream(path, &text, Duplicates::Error)? {
+        for document in ephor_document::parse_stream(path, &text, Duplicates::Error)? {
             all.push(document?.value);
         }
     }

@@ -10,7 +10,6 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 
-use ephor_functions as functions;
 use ephor_policies::load;
 use ephor_sources::files;
 use ephor_value::environment;
@@ -74,7 +73,7 @@ pub(super) fn answered() -> bool {
 /// The functions of JMESPath whose names begin so.
 pub(super) fn function_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let all = functions::all().iter().filter(|f| f.name.starts_with(&*typed));
+    let all = ephor_functions::all().iter().filter(|f| f.name.starts_with(&*typed));
     all.map(|f| CompletionCandidate::new(f.name).help(Some(f.note.into()))).collect()
 }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use ephor_conformance as conformance;
 use ephor_conformance::known::{self, Known};
 use ephor_conformance::{Report, Step, data};
 use ephor_value::print::json;
@@ -102,7 +101,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let known = known(given(&args.known))?;
     let progress = progress();
     let mut totals = Totals::default();
-    conformance::run_all(&dir, &args.suite, |step| match step {
+    ephor_conformance::run_all(&dir, &args.suite, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
             totals.add(&report, &known);

@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use ephor_document as document;
 use ephor_document::Duplicates;
 use ephor_document::write::{self as yaml, Style};
 use ephor_testing::inputs::strict::InJson;
@@ -120,7 +119,7 @@ fn tests(args: &Tests) -> Result<usize, Error> {
     for source in &found.sources {
         let mut texts = Vec::new();
         let mut repaired_any = false;
-        let documents = document::parse_stream(&source.name, &source.text, Duplicates::Error);
+        let documents = ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error);
         for document in documents? {
             print(&format!("Processing test file ({})...\n", source.name));
             let base = Path::new(&source.name).file_name().map(|n| n.to_string_lossy().into_owned());
@@ -157,12 +156,12 @@ fn tests(args: &Tests) -> Result<usize, Error> {
 }
 
 fn document_count(text: &str) -> usize {
-    document::split::split(text).map_or(0, |parts| parts.len())
+    ephor_document::split::split(text).map_or(0, |parts| parts.len())
 }
 
 /// Says how many comments of a text are not in the file that was printed anew.
 fn lost_comments(path: &str, text: &str) {
-    match document::comments::comments(text).len() {
+    match ephor_document::comments::comments(text).len() {
         0 => {}
         1 => warn(&format!("{path}: 1 comment is not in the repaired file")),
         n => warn(&format!("{path}: {n} comments are not in the repaired file")),
@@ -188,7 +187,7 @@ fn auxiliary(test: &str, value: &Value, args: &Tests) {
         let repaired = ephor_testing::inputs::read(&path)
             .map_err(|error| error.to_string())
             .and_then(|text| {
-                let value = document::yaml_value_strict(&text).map_err(|e| e.to_string());
+                let value = ephor_document::yaml_value_strict(&text).map_err(|e| e.to_string());
                 written = text;
                 value
             })

@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use ephor_api::repair;
-use ephor_document as document;
 use ephor_document::split::{self, Part};
 use ephor_policies::load::{self, LoadedPolicy};
 use ephor_sources::files;
@@ -121,13 +120,13 @@ fn replace(part: &Part<'_>, repairs: &[&Repair<'_>], out: &mut Rewritten) {
     out.text.push_str(&above);
     out.text.push_str(&yaml_of(&repaired(part.text, repairs)));
     out.text.push_str(&below);
-    let count = |text: &str| document::comments::comments(text).len();
+    let count = |text: &str| ephor_document::comments::comments(text).len();
     out.lost += count(part.text).saturating_sub(count(&above) + count(&below));
 }
 
 /// What a document says with its repaired policies; groups of the own ones stay.
 fn repaired(text: &str, repairs: &[&Repair<'_>]) -> Value {
-    let mut whole = document::yaml_value(text).unwrap_or_default();
+    let mut whole = ephor_document::yaml_value(text).unwrap_or_default();
     for Repair { policy, value } in repairs {
         let index = policy.prefix.iter().find_map(|part| match part {
             PathPart::Index(at) => Some(*at),

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use ephor_functions as functions;
 use ephor_functions::{Arg, CelLevel, Context, Run, Ty, cel};
 use ephor_ir::expr::Known;
 use ephor_value::budget::{self, Excess};
@@ -120,7 +119,7 @@ fn render(args: &[Value]) -> String {
 #[test]
 fn no_function_of_jmespath_takes_long_or_much_memory() {
     let cx = Context::default();
-    for function in functions::all().iter().filter(|f| matches!(f.run, Run::Plain(_))) {
+    for function in ephor_functions::all().iter().filter(|f| matches!(f.run, Run::Plain(_))) {
         let pools: Vec<Vec<Value>> =
             function.params().iter().map(|tys| tys.iter().flat_map(|ty| of_type(*ty)).collect()).collect();
         let most = pools.iter().map(Vec::len).max().unwrap_or(0);
@@ -134,7 +133,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
                 })
                 .collect();
             let given: Vec<Arg<'_>> = args.iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
-            checked(function.name, &|| render(&args), || functions::call(function, &cx, &given));
+            checked(function.name, &|| render(&args), || ephor_functions::call(function, &cx, &given));
         }
     }
 }
@@ -142,7 +141,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
 #[test]
 fn no_function_of_cel_takes_long_or_much_memory() {
     // Those that take as long as they cost are not called when that is more than may be spent.
-    let is_called = |f: &&functions::Function| !f.is_counted_ahead() && !matches!(f.name, "check");
+    let is_called = |f: &&ephor_functions::Function| !f.is_counted_ahead() && !matches!(f.name, "check");
     let all: Vec<Value> = [
         texts(),
         lists(),

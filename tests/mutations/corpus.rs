@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ephor_conformance::data;
-use ephor_document as document;
 use ephor_document::Duplicates;
 use ephor_value::Value;
 
@@ -49,7 +48,7 @@ fn stands_alone(v: &Value) -> bool {
 
 /// Documents as they are written.
 fn documents(text: &str) -> Vec<Value> {
-    let found = document::parse_stream("f.yaml", text, Duplicates::LastWins).unwrap_or_default();
+    let found = ephor_document::parse_stream("f.yaml", text, Duplicates::LastWins).unwrap_or_default();
     found.into_iter().flatten().map(|d| d.value).collect()
 }
 
@@ -94,7 +93,7 @@ impl Corpus {
         let recorded = verdicts.and_then(|file| ephor_conformance::lines(&file).ok()).unwrap_or_default();
         let recorded = recorded.iter().map(|line| documents(line.text_at(&["policy"])));
         let mut policies = Vec::new();
-        let mut objects = vec![document::yaml_value(POD).unwrap()];
+        let mut objects = vec![ephor_document::yaml_value(POD).unwrap()];
         for all in texts.chain(recorded) {
             let (own, others): (Vec<Value>, Vec<Value>) = all.into_iter().partition(is_policy);
             let (alone, dependent): (Vec<Value>, Vec<Value>) = own.into_iter().partition(stands_alone);

@@ -24,7 +24,6 @@ use corpus::Corpus;
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
 use ephor_admission::admit::{Deadline, Gate};
-use ephor_document as document;
 use ephor_engine::expressions::deletion::Subject;
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
@@ -103,7 +102,7 @@ fn gate(policy: &[Value]) -> Gate {
         "{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {a: b}}}",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: default, labels: {a: b}}, data: {max: '2', pull: Always}}",
     ];
-    let known = known.iter().map(|text| document::yaml_value(text).unwrap()).collect();
+    let known = known.iter().map(|text| ephor_document::yaml_value(text).unwrap()).collect();
     Gate::new(loaded(policy), Arc::new(Objects::new(known)), &[]).with_result_cache(1 << 20)
 }
 

@@ -5,10 +5,10 @@
 //! Semantics: `docs/cluster.md`, "Background work".
 
 use crate::admit::Phase;
-use crate::api::autogen;
-use crate::api::read::{filters, items, texts};
-use crate::engine::{RuleOutcome, Status};
-use crate::value::{Str, Value};
+use ephor_api::autogen;
+use ephor_api::read::{filters, items, texts};
+use ephor_engine::{RuleOutcome, Status};
+use ephor_value::{Str, Value};
 
 /// What of a rule decides when it has work for controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 use base64::Engine;
 
 use crate::admit::{Decision, Incoming};
-use crate::document::json;
-use crate::engine::RuleOutcome;
-use crate::patch::Operation;
-use crate::value::print::write_json_string;
-use crate::value::{Map, Value};
+use ephor_document::json;
+use ephor_engine::RuleOutcome;
+use ephor_patch::Operation;
+use ephor_value::print::write_json_string;
+use ephor_value::{Map, Value};
 
 /// The replacement of a value.
 const MARK: &str = "**REDACTED**";
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
     use crate::admit::incoming::decode;
-    use crate::patch::diff::diff;
+    use ephor_patch::diff::diff;
 
     fn incoming(object: &str) -> Incoming {
         let text = format!(
@@ -249,7 +249,7 @@ mod tests {
         .unwrap();
         let patch: Vec<Value> =
             diff(&incoming.object("object"), &changed).iter().map(|o| redactor.operation(o)).collect();
-        let text = crate::value::print::json(&Value::list(patch));
+        let text = ephor_value::print::json(&Value::list(patch));
         assert!(!["bmV3", "hunter2", "aHVu", "\"x\""].iter().any(|secret| text.contains(secret)), "{text}");
         assert!(text.contains("\"m\":\"n\"") && text.contains("/data/p"), "{text}");
     }

@@ -6,10 +6,10 @@
 mod keys;
 pub mod metrics;
 
-use crate::document::json;
-use crate::matching::kinds::{self, KindSelector};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Value};
+use ephor_document::json;
+use ephor_matching::kinds::{self, KindSelector};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Value};
 
 pub use keys::{KEYS, Key, METRICS_KEYS};
 
@@ -245,7 +245,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn settings(data: &str) -> Settings {
         Settings::of(&yaml_value(&format!("{{kind: ConfigMap, data: {data}}}")).unwrap())

@@ -1,10 +1,10 @@
 //! What of a rule is known only at run time, because it is put together from the results of variables.
 //!
 //! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: a proof about a
-//! rule assumes that these stay as they are. How they are lowered at run time is [`crate::ir::late::Late`].
+//! rule assumes that these stay as they are. How they are lowered at run time is [`ephor_ir::late::Late`].
 
 use super::tree::{Node, Tree};
-use crate::ir::Rule;
+use ephor_ir::Rule;
 
 /// Why a node has no meaning before a request is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,10 +5,6 @@
 //! their nodes as trees with names ([`tree`]). Nothing here evaluates.
 #![forbid(unsafe_code)]
 
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_value as value;
-
 pub mod assumptions;
 pub mod print;
 pub mod reach;

@@ -11,13 +11,13 @@ mod expr;
 
 use serde::Serialize;
 
-use crate::ir::origin::Origin;
-use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
-use crate::ir::shape::Anchor;
-use crate::ir::{Expr, Rule};
 use crate::tree::{Node as Part, Tree};
-use crate::value::place::{Path, PathPart, dotted, parse};
-use crate::value::{Value, stack};
+use ephor_ir::origin::Origin;
+use ephor_ir::pattern::{Leaf, Operand, Term, TermOp};
+use ephor_ir::shape::Anchor;
+use ephor_ir::{Expr, Rule};
+use ephor_value::place::{Path, PathPart, dotted, parse};
+use ephor_value::{Value, stack};
 
 /// Expressions that fit into this many columns stay on one line.
 const WIDTH: usize = 96;

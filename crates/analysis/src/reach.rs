@@ -3,18 +3,18 @@
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Answers".
 
-use crate::functions::registry::Dependency;
-use crate::functions::{self, Function};
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::expressions::{Program, Source, Validation, Variable};
-use crate::ir::generate::{Described, Draft, Generation, Generator, TextPart};
-use crate::ir::image_validation::{ImageValidation, Reference};
-use crate::ir::images::ImageChecks;
-use crate::ir::mutate::{Change, Json, Merge, Patch};
-use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
-use crate::ir::template::Part;
+use ephor_functions::registry::Dependency;
+use ephor_functions::{self, Function};
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
+use ephor_ir::expressions::{Program, Source, Validation, Variable};
+use ephor_ir::generate::{Described, Draft, Generation, Generator, TextPart};
+use ephor_ir::image_validation::{ImageValidation, Reference};
+use ephor_ir::images::ImageChecks;
+use ephor_ir::mutate::{Change, Json, Merge, Patch};
+use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource};
+use ephor_ir::template::Part;
 
-use crate::ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
+use ephor_ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
 /// The external systems that may be called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -255,7 +255,7 @@ impl Reach {
             }
             // Which variables it has is known only when it is filled in.
             Template::Rounds(rounds) => {
-                let named = functions::all().iter().filter(|f| rounds.source.contains(f.name));
+                let named = ephor_functions::all().iter().filter(|f| rounds.source.contains(f.name));
                 named.for_each(|f| self.call(f, None));
             }
             Template::List(items) => items.iter().for_each(|t| self.template(t)),

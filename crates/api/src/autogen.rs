@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 
 use super::MAX_DEPTH;
 use super::read::{Body, has_body, items, kinds_of};
-use crate::matching::kinds::any_is_pod;
-use crate::value::variables;
-use crate::value::{List, Map, Str, Value};
+use ephor_matching::kinds::any_is_pod;
+use ephor_value::variables;
+use ephor_value::{List, Map, Str, Value};
 
 /// Which rules are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::value::{Map, Str, Value};
 use ephor_samples::data;
+use ephor_value::{Map, Str, Value};
 
 /// The cases of one file, or nothing (with a printed line) where the recordings are absent.
 pub fn cases(file: &str) -> Vec<Value> {

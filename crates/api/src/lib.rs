@@ -1,19 +1,14 @@
 //! Policy objects as users write them: schemas and defaults, generated rules, policy checks.
 //!
-//! Everything works on [`Value`](crate::value::Value) trees of parsed documents. The way of a document:
+//! Everything works on [`Value`](ephor_value::Value) trees of parsed documents. The way of a document:
 //! [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
 //! [`lint`] judges the policy as a whole;
 //! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
 #![forbid(unsafe_code)]
 
-use ephor_kubernetes as kubernetes;
-use ephor_matching as matching;
-use ephor_patch as patch;
-use ephor_value as value;
-
 pub mod admission;
 pub mod autogen;
-pub use crate::value::names as labels;
+pub use ephor_value::names as labels;
 pub mod lint;
 pub mod read;
 pub mod repair;

@@ -2,7 +2,7 @@
 //!
 //! A missing part reads as empty, so that callers need no branches of their own.
 
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// The items of a list, none for everything else.
 pub fn items(value: Option<&Value>) -> &[Value] {

@@ -3,7 +3,7 @@
 //! In: a policy with its defaults. Out: the policy as it should be written, and a line on each repair.
 //! Semantics: `docs/cli.md`.
 
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// Operators of conditions that have another name today.
 const OPERATORS: [(&str, &str); 4] =

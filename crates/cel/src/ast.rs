@@ -3,7 +3,7 @@
 //! Every node knows the place that messages point to: the operator of an operation, the opening
 //! parenthesis of a call, the dot of a selection, the first character of everything else.
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// A byte offset into the source.
 pub type Place = u32;

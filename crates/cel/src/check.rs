@@ -10,8 +10,8 @@ use super::env::{Env, Message, Overload};
 use super::infer::{Unknowns, instantiate, most_general};
 use super::issue::Issue;
 use super::types::{Type, applied};
-use crate::value::names::is_word_of_expressions;
-use crate::value::{Str, Value};
+use ephor_value::names::is_word_of_expressions;
+use ephor_value::{Str, Value};
 
 /// A checked node.
 #[derive(Clone, Debug)]

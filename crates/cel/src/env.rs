@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::schema::{Declared, Kind};
 use super::syntax::Options;
 use super::types::Type;
-use crate::functions::CelLevel;
-pub use crate::functions::cel::overload::{Functions, Overload};
-use crate::value::Str;
-use crate::value::names::is_word_of_expressions;
+use ephor_functions::CelLevel;
+pub use ephor_functions::cel::overload::{Functions, Overload};
+use ephor_value::Str;
+use ephor_value::names::is_word_of_expressions;
 
 /// The fields of a message type.
 #[derive(Clone, Debug, Default)]

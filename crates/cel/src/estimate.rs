@@ -11,7 +11,7 @@ use super::ast::{ACCUMULATOR, Shape};
 use super::check::{Typed, TypedFold, TypedKind};
 use super::env::Env;
 use super::types::Type;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use size::Entries;
 pub use size::Range;

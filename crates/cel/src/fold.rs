@@ -6,12 +6,12 @@
 //! computed, and only results that count towards no bound of memory are folded; what fails stays. Choices that a free constant decides
 //! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
 
-use crate::functions::cel::{self as library, Call, Charge};
-use crate::functions::{CelLevel, Context};
-use crate::ir::Expr;
-use crate::ir::expr::{Folded, Invoke};
-use crate::ir::walk::{Child, Runs, map_children};
-use crate::value::{Object, Value};
+use ephor_functions::cel::{self as library, Call, Charge};
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::Expr;
+use ephor_ir::expr::{Folded, Invoke};
+use ephor_ir::walk::{Child, Runs, map_children};
+use ephor_value::{Object, Value};
 
 /// Texts and lists of constants that are longer are left to the evaluator.
 const MAX_ARGUMENT: usize = 4 << 10;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::types::Type;
-use crate::value::Str;
+use ephor_value::Str;
 
 /// What unknowns are known to be.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,6 @@
 //! runs, its type, and the issues in the exact words of cel-go. Semantics: `docs/cel.md`.
 #![forbid(unsafe_code)]
 
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_value as value;
-
 pub mod ast;
 pub mod check;
 pub mod env;
@@ -23,11 +19,11 @@ pub mod spans;
 pub mod syntax;
 mod validate;
 
-use crate::functions::Context;
-pub use crate::functions::cel::types;
-use crate::ir::Expr;
-use crate::ir::optimise::hoist::{self, Lists};
 use env::Env;
+use ephor_functions::Context;
+pub use ephor_functions::cel::types;
+use ephor_ir::Expr;
+use ephor_ir::optimise::hoist::{self, Lists};
 use issue::Issues;
 use lower::Impossible;
 use types::Type;

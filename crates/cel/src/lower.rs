@@ -4,17 +4,17 @@
 //! conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
-use crate::functions::cel::{self as library, Call, operation};
-use crate::functions::registry::{Constants, Dispatch, Operation, Run};
-use crate::functions::{Context, regex};
-use crate::ir::Expr;
-use crate::ir::expr::{
+use ephor_functions::cel::{self as library, Call, operation};
+use ephor_functions::registry::{Constants, Dispatch, Operation, Run};
+use ephor_functions::{Context, regex};
+use ephor_ir::Expr;
+use ephor_ir::expr::{
     Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Missing, Step, Test, Walk,
 };
-use crate::ir::strict::map_of;
-use crate::ir::walk::bottom_up;
-use crate::value::object::is_mutation;
-use crate::value::{Fault, Object, Str, Value};
+use ephor_ir::strict::map_of;
+use ephor_ir::walk::bottom_up;
+use ephor_value::object::is_mutation;
+use ephor_value::{Fault, Object, Str, Value};
 
 use super::ast::Shape;
 use super::check::{Typed, TypedFold, TypedKind};

@@ -11,7 +11,7 @@ pub mod values;
 use std::sync::Arc;
 
 use super::types::Type;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// A type that a schema declares.
 #[derive(Clone, Debug)]

@@ -6,13 +6,13 @@ use super::ast::{Place, Shape};
 use super::check::{Typed, TypedKind};
 use super::env::Env;
 use super::issue::Issue;
-use crate::functions::cel::convert::is_timestamp;
-use crate::functions::cel::format::{ArgumentError, Clause, clause, refusal};
-use crate::functions::cel::operation;
-use crate::functions::registry::Operation;
-use crate::functions::{CelLevel, regex};
-use crate::value::time::is_in_calendar;
-use crate::value::{Value, duration};
+use ephor_functions::cel::convert::is_timestamp;
+use ephor_functions::cel::format::{ArgumentError, Clause, clause, refusal};
+use ephor_functions::cel::operation;
+use ephor_functions::registry::Operation;
+use ephor_functions::{CelLevel, regex};
+use ephor_value::time::is_in_calendar;
+use ephor_value::{Value, duration};
 
 /// The issues of literals.
 pub fn issues(typed: &Typed, env: &Env) -> Vec<Issue> {

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::external::Authorizer;
-use crate::value::object::{About, Check, Decision};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_external::Authorizer;
+use ephor_value::object::{About, Check, Decision};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use crate::client::{Cluster, Failure};
 

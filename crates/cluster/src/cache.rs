@@ -17,10 +17,10 @@ use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{DefaultBackoff, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
-use crate::document::json::from_serde;
-use crate::kubernetes::Resource;
-use crate::kubernetes::groups::Names;
-use crate::value::Value;
+use ephor_document::json::from_serde;
+use ephor_kubernetes::Resource;
+use ephor_kubernetes::groups::Names;
+use ephor_value::Value;
 
 use crate::client::{Cluster, Failure, api_resource, named, path_of, stored};
 

@@ -13,7 +13,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::cache::Pauses;
 use crate::client::{Cluster, Failure, api_resource, stored};
-use crate::kubernetes::Resource;
+use ephor_kubernetes::Resource;
 
 /// An object that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

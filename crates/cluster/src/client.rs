@@ -14,10 +14,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::document::json;
-use crate::kubernetes::groups::Names;
-use crate::kubernetes::{Kinds, Resource};
-use crate::value::{Map, Value, print};
+use ephor_document::json;
+use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::{Map, Value, print};
 
 /// What is escaped in a segment of a path and in a value of a query: all but unreserved characters.
 pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -453,7 +453,7 @@ impl Cluster {
     /// See [`Cluster::request`]; 409 when it is another one by now.
     pub fn delete(&self, object: &Value) -> Result<(), Failure> {
         let precondition =
-            |key: &str| (crate::value::Str::from(key), object.text_at(&["metadata", key]).into());
+            |key: &str| (ephor_value::Str::from(key), object.text_at(&["metadata", key]).into());
         let preconditions =
             Value::Map([precondition("uid"), precondition("resourceVersion")].into_iter().collect());
         let mut options = Map::new();

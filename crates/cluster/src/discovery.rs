@@ -2,10 +2,10 @@
 //!
 //! The preferred version of a group comes first. A group whose server does not answer is skipped.
 
-use crate::kubernetes::Resource;
-use crate::kubernetes::groups::Names;
-use crate::kubernetes::kinds::Subresource;
-use crate::value::{Str, Value};
+use ephor_kubernetes::Resource;
+use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::kinds::Subresource;
+use ephor_value::{Str, Value};
 
 use crate::client::{Cluster, Failure};
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn subresources_belong_to_their_resource_with_kinds_of_their_own() {
-        let found = crate::document::yaml_value(
+        let found = ephor_document::yaml_value(
             "{resources: [{name: deployments, kind: Deployment, namespaced: true}, \
              {name: deployments/scale, group: autoscaling, version: v1, kind: Scale, namespaced: true}, \
              {name: deployments/status, kind: Deployment, namespaced: true}]}",

@@ -11,8 +11,8 @@ use percent_encoding::utf8_percent_encode;
 
 use crate::cache::{Pauses, value};
 use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of, stored};
-use crate::kubernetes::Resource;
-use crate::value::Value;
+use ephor_kubernetes::Resource;
+use ephor_value::Value;
 
 /// What is known anew of objects.
 #[derive(Clone, Debug)]

@@ -4,12 +4,6 @@
 //! storing them), the external data of rules ([`live`]), decisions of the authorizer ([`access`]). Semantics: `docs/cluster.md`.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_external as external;
-use ephor_kubernetes as kubernetes;
-use ephor_sources as sources;
-use ephor_value as value;
-
 pub mod access;
 pub mod cache;
 pub mod changes;

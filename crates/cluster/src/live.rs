@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use percent_encoding::utf8_percent_encode;
 
-use crate::external::{Address, ApiError, ApiRequest, ExternalData, Found, LookupError, Offers, Place};
-use crate::kubernetes::{Kinds, Types};
-use crate::sources::registry::credentials::Secrets;
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value, wildcard};
+use ephor_external::{Address, ApiError, ApiRequest, ExternalData, Found, LookupError, Offers, Place};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_sources::registry::credentials::Secrets;
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value, wildcard};
 
 use crate::cache::Cache;
 use crate::client::{Cluster, Failure, SEGMENT, named};

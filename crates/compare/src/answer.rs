@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::environment::Environment;
 use super::side::{Effect, Judgement};

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::Kinds;
-use crate::kubernetes::admitted::{admitted, smallest};
-use crate::kubernetes::convert::api_version;
-use crate::kubernetes::schema::{Leaf, ListKind, Type, Whole};
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::Kinds;
+use ephor_kubernetes::admitted::{admitted, smallest};
+use ephor_kubernetes::convert::api_version;
+use ephor_kubernetes::schema::{Leaf, ListKind, Type, Whole};
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::computed::{Computed, computed};
 use super::domain::{ABSENT, Choice, Domain, plain};

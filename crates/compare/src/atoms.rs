@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree, tested_by_policy};
-use crate::engine::Request;
-use crate::ir::Policy;
-use crate::ir::facts::NamespaceScope;
-use crate::lower::LATE;
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree, tested_by_policy};
+use ephor_engine::Request;
+use ephor_ir::Policy;
+use ephor_ir::facts::NamespaceScope;
+use ephor_lower::LATE;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::{Map, Str, Value};
 
 use super::classes;
 use super::domain::Choice;

@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use crate::ir::check::Check;
-use crate::ir::expressions::{Expressions, Source, Validation, Variable};
-use crate::ir::rule::{BindingSource, Body};
-use crate::ir::strict::{Step, Walk};
-use crate::ir::template::Rounds;
-use crate::ir::walk::{holds, map_children};
-use crate::ir::{Condition, Conditions, Expr, Rule, Template};
-use crate::lower::LATE;
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Str, Value};
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
+use ephor_ir::rule::{BindingSource, Body};
+use ephor_ir::strict::{Step, Walk};
+use ephor_ir::template::Rounds;
+use ephor_ir::walk::{holds, map_children};
+use ephor_ir::{Condition, Conditions, Expr, Rule, Template};
+use ephor_lower::LATE;
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Str, Value};
 
 use super::writes::keys_of;
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::document::json::parse;
-use crate::engine::request::UserParts;
-use crate::ir::json::{Bundle, JsonError};
-use crate::value::print::json;
-use crate::value::{Map, Value};
+use ephor_document::json::parse;
+use ephor_engine::request::UserParts;
+use ephor_ir::json::{Bundle, JsonError};
+use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 use super::answer::Comparison;
 use super::environment::{Environment, environments};

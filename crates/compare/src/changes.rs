@@ -28,12 +28,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{Reason, Refusal, admitted};
-use crate::kubernetes::schema::TypeDef;
-use crate::value::place::{PathPart, follow, parse};
-use crate::value::{Str, Value};
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::{Reason, Refusal, admitted};
+use ephor_kubernetes::schema::TypeDef;
+use ephor_value::place::{PathPart, follow, parse};
+use ephor_value::{Str, Value};
 
 pub(crate) use checks::{checking, validation};
 

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::ir::rule::Body;
-use crate::ir::{Matcher, Rule};
-use crate::value::Value;
+use ephor_ir::rule::Body;
+use ephor_ir::{Matcher, Rule};
+use ephor_value::Value;
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::cover::{Chosen, Options, compare, compare_observed};
@@ -382,12 +382,12 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
             let mut names = BTreeSet::new();
             let name = |item: &Value| {
                 let port = item.get("containerPort").map(|port| {
-                    (crate::value::print::display(port).to_string(), item.text_at(&["protocol"]).to_string())
+                    (ephor_value::print::display(port).to_string(), item.text_at(&["protocol"]).to_string())
                 });
                 port.or_else(|| Some((item.get("name")?.as_str()?.to_string(), String::new())))
             };
             items.iter().filter_map(name).any(|name| !names.insert(name))
-                || items.iter().any(|item| item.as_map().is_some_and(crate::value::Map::is_empty))
+                || items.iter().any(|item| item.as_map().is_some_and(ephor_value::Map::is_empty))
                 || items.iter().any(|item| has_namesakes(item, depth + 1))
         }
         _ => false,

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::analysis::reads::Step;
-use crate::engine::Request;
-use crate::kubernetes::admitted::{Reason, Refusal, required_item, smallest};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_engine::Request;
+use ephor_kubernetes::admitted::{Reason, Refusal, required_item, smallest};
+use ephor_value::{Map, Str, Value};
 
 use super::environment::Environment;
 use super::grown::{Grown, repeated};

@@ -2,12 +2,12 @@
 //!
 //! In: how many choices there are, parts of objects. Out: which go together, items that an API server takes.
 
-use crate::analysis::reads::Tree;
-use crate::ir::matcher::is_label_key;
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::has_another;
-use crate::kubernetes::schema::Type;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Tree;
+use ephor_ir::matcher::is_label_key;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::has_another;
+use ephor_kubernetes::schema::Type;
+use ephor_value::{Str, Value};
 
 /// How many pairs are looked at for one that is taken.
 const TRIES: usize = 50;
@@ -110,7 +110,7 @@ pub(crate) fn as_key(text: &str) -> Option<Str> {
 mod tests {
     use super::*;
     use crate::compare_tests::yaml;
-    use crate::kubernetes::schema::Whole;
+    use ephor_kubernetes::schema::Whole;
     use ephor_value::print::json;
 
     #[test]

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::policies::load::argument;
-use crate::value::Value;
+use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
+use ephor_value::Value;
 
 use super::side::Side;
 

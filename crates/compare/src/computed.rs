@@ -21,20 +21,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads;
-use crate::functions::registry::Operation;
-use crate::ir::condition::{Operator, Ordering};
-use crate::ir::expr::{Cmp, Faults, Missing};
-use crate::ir::rule::hole_of;
-use crate::ir::strict::{ComprehensionKind, Make, Step, Walk};
-use crate::ir::template::{Hole, Query, Rounds};
-use crate::ir::walk::{holds, map_children};
-use crate::ir::{Condition, Expr, Template};
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::kubernetes::{Kinds, Types};
-use crate::lower::LATE;
-use crate::value::variables::{expression, find_all_variables};
-use crate::value::{Str, Value, duration};
+use ephor_analysis::reads;
+use ephor_functions::registry::Operation;
+use ephor_ir::condition::{Operator, Ordering};
+use ephor_ir::expr::{Cmp, Faults, Missing};
+use ephor_ir::rule::hole_of;
+use ephor_ir::strict::{ComprehensionKind, Make, Step, Walk};
+use ephor_ir::template::{Hole, Query, Rounds};
+use ephor_ir::walk::{holds, map_children};
+use ephor_ir::{Condition, Expr, Template};
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_lower::LATE;
+use ephor_value::variables::{expression, find_all_variables};
+use ephor_value::{Str, Value, duration};
 
 use super::environment::Environment;
 use super::inputs::INPUTS;
@@ -389,7 +389,7 @@ pub(crate) fn in_query_of_image(expr: Expr) -> Expr {
 
 fn are_sizes(list: &Expr) -> bool {
     let project = |expr: &Expr, base: &Expr, keys: &[&str]| match expr {
-        Expr::Project { over: crate::ir::expr::Over::Items, source, keep: None, body: Some(body) } => {
+        Expr::Project { over: ephor_ir::expr::Over::Items, source, keep: None, body: Some(body) } => {
             is_path(source, base, keys) && is_path(body, &Expr::Local(0), &["size"])
         }
         _ => false,
@@ -427,11 +427,11 @@ struct InList<'l> {
 impl InList<'_> {
     fn below(&mut self, expr: Expr) -> Expr {
         match expr {
-            Expr::Project { over: crate::ir::expr::Over::Items, source, keep: Some(keep), body }
+            Expr::Project { over: ephor_ir::expr::Over::Items, source, keep: Some(keep), body }
                 if is_path(&source, &Expr::Root, &["items"]) =>
             {
                 let keep = Some(Box::new(self.of_item(*keep, 0)));
-                Expr::Project { over: crate::ir::expr::Over::Items, source, keep, body }
+                Expr::Project { over: ephor_ir::expr::Over::Items, source, keep, body }
             }
             other => map_children(other, &mut |e, _| self.below(e)),
         }
@@ -492,7 +492,7 @@ pub(crate) fn unless_missing(answer: Expr, object: &[&str; 2], field: &[Str]) ->
     let keys = object.iter().map(|key| Str::from(*key)).chain(field.iter().cloned()).collect();
     let value = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Null };
     let is_missing = compared(Cmp::Eq, Expr::Local(0), Value::Null);
-    let answer = crate::ir::walk::shift(answer, 1, 0);
+    let answer = ephor_ir::walk::shift(answer, 1, 0);
     Expr::Let {
         value: Box::new(Expr::rescue(value, Faults::AllAsNull)),
         body: Box::new(Expr::Cond(Box::new([is_missing, Expr::fail("a variable is not known"), answer]))),

@@ -2,9 +2,9 @@
 //!
 //! In: a rule, and what becomes of conditions. Out: the rule with these: its preconditions, those that deny, and those of loops.
 
-use crate::ir::check::{Check, ForEach};
-use crate::ir::rule::Body;
-use crate::ir::{Conditions, Rule};
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::rule::Body;
+use ephor_ir::{Conditions, Rule};
 
 /// A rule in which all conditions are what `change` makes of them.
 pub(crate) fn with_conditions(rule: &Rule, change: &mut dyn FnMut(&Conditions) -> Conditions) -> Rule {

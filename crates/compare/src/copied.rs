@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::kubernetes::convert::api_version;
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::kubernetes::{Kinds, Types};
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::convert::api_version;
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_value::{Map, Str, Value};
 
 use super::writes::{Resolved, leaf_of, resolved};
 

@@ -12,10 +12,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::kubernetes::Types;
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_kubernetes::Types;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::answer::{Answer, Comparison, Difference};
 use super::atoms::Deciding;

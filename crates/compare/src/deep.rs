@@ -8,16 +8,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::{Profile, Request, Status};
-use crate::ir::check::Check;
-use crate::ir::expressions::Expressions;
-use crate::ir::rule::Body;
-use crate::ir::sharing::Sharing;
-use crate::ir::{Conditions, Expr, Policy, Rule};
-use crate::policies::load::Policies;
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::place::{Path, parse};
-use crate::value::{Str, Value, parallel};
+use ephor_engine::{Profile, Request, Status};
+use ephor_ir::check::Check;
+use ephor_ir::expressions::Expressions;
+use ephor_ir::rule::Body;
+use ephor_ir::sharing::Sharing;
+use ephor_ir::{Conditions, Expr, Policy, Rule};
+use ephor_policies::load::Policies;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::place::{Path, parse};
+use ephor_value::{Str, Value, parallel};
 
 use super::answer::{Answer, Universe};
 use super::cover::{Options, compare, compare_observed};

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::kubernetes::admitted::has_nameless;
-use crate::value::{Map, Value};
+use ephor_kubernetes::admitted::has_nameless;
+use ephor_value::{Map, Value};
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::copied::within;
@@ -383,7 +383,7 @@ fn unlabelled(object: &Value) -> Value {
 
 /// How large an object is.
 pub(crate) fn size(value: &Value) -> usize {
-    crate::value::print::json(value).len()
+    ephor_value::print::json(value).len()
 }
 
 /// The name of a rule without what generated rules for controllers have in front.

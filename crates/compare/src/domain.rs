@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::analysis::reads::{NAME_OF_NAMESPACE, Step, Tree};
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::smallest;
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::value::quantity::Quantity;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, Step, Tree};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::smallest;
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Map, Str, Value};
 
 use super::atoms::Deciding;
 use super::classes::Classes;

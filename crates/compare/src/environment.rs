@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule};
-use crate::ir::matcher::{Filter, KindPattern, Matcher};
-use crate::kubernetes::admitted::kind_of;
-use crate::kubernetes::kinds::guessed_plural;
-use crate::kubernetes::{Kinds, Resource};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_ir::constraints::{AnyOf, ResourcePath, ResourceRule};
+use ephor_ir::matcher::{Filter, KindPattern, Matcher};
+use ephor_kubernetes::admitted::kind_of;
+use ephor_kubernetes::kinds::guessed_plural;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 use super::side::Side;
 
@@ -116,7 +116,7 @@ impl Environment {
     }
 
     /// Whether the constraints of a rule cannot select it.
-    pub(crate) fn is_foreign(&self, rule: &crate::ir::Rule) -> bool {
+    pub(crate) fn is_foreign(&self, rule: &ephor_ir::Rule) -> bool {
         match &rule.when {
             Matcher::Constraints(constraints) => !constraints.equivalent && !self.is_about(rule),
             _ => false,
@@ -124,9 +124,9 @@ impl Environment {
     }
 
     /// Whether a rule with these matchers may select it.
-    pub(crate) fn is_about(&self, rule: &crate::ir::Rule) -> bool {
+    pub(crate) fn is_about(&self, rule: &ephor_ir::Rule) -> bool {
         let bound = rule.bound.as_ref().and_then(|bound| bound.constraints.as_ref());
-        let by = |constraints: &crate::ir::constraints::Constraints| {
+        let by = |constraints: &ephor_ir::constraints::Constraints| {
             constraints.rules.iter().any(|rule| self.is_selected_by(rule))
         };
         let by_when = match &rule.when {

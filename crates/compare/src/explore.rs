@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::analysis::reads::Reads;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Reads;
+use ephor_value::{Str, Value};
 
 use super::cover::{MOST_WITNESSES, Run, Uncovered};
 use super::environment::Environment;

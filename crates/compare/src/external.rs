@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::tree::{Node, Tree};
-use crate::functions::registry::{Dependency, Language, Meaning, find};
-use crate::ir::Policy;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::registry::{Dependency, Language, Meaning, find};
+use ephor_ir::Policy;
 
 /// The external data that the rules of a policy read.
 pub(crate) fn external(policy: &Policy) -> BTreeSet<String> {

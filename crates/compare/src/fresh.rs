@@ -7,10 +7,10 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::Step;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::value::{Map, Str, Value, stack};
+use ephor_analysis::reads::Step;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::{Map, Str, Value, stack};
 
 use super::environment::Environment;
 use super::predicates::Predicates;

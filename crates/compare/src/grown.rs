@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::classes::Said;
 use super::repair::KEYS;

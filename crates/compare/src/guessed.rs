@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::{Reads, Step};
-use crate::analysis::tree::Tree;
-use crate::ir::Policy;
+use ephor_analysis::reads::{Reads, Step};
+use ephor_analysis::tree::Tree;
+use ephor_ir::Policy;
 
 /// More characters of one text are not looked at.
 const LONGEST: usize = 64 << 10;

@@ -10,11 +10,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::analysis::tree::{Node, Tree};
-use crate::ir::constraints::{AnyOf, ResourcePath, ResourceRule, Scope};
-use crate::ir::matcher::{Filter, KindPattern, Matcher};
-use crate::ir::{Policy, Rule};
-use crate::value::wildcard::Wildcard;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::constraints::{AnyOf, ResourcePath, ResourceRule, Scope};
+use ephor_ir::matcher::{Filter, KindPattern, Matcher};
+use ephor_ir::{Policy, Rule};
+use ephor_value::wildcard::Wildcard;
 
 use super::environment::Environment;
 use super::names::Names;

@@ -11,12 +11,12 @@
 //!   reason: manifests are checked after defaults are filled in
 //! ```
 
-use crate::document::locate::{locate, locate_key};
-use crate::document::yaml_value_strict;
-use crate::value::Value;
-use crate::value::place::{Path, PathPart};
-use crate::value::suggest::did_you_mean;
-use crate::value::wildcard::Wildcard;
+use ephor_document::locate::{locate, locate_key};
+use ephor_document::yaml_value_strict;
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::wildcard::Wildcard;
 
 use super::answer::{Difference, DifferenceKind, Universe};
 

@@ -7,19 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::analysis::reads::Tree;
-use crate::ir::check::{Check, ForEach};
-use crate::ir::expr::{Faults, Missing};
-use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
-use crate::ir::template::{Needs, Query};
-use crate::ir::{Expr, Rule, Template};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::Tree;
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::expr::{Faults, Missing};
+use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource};
+use ephor_ir::template::{Needs, Query};
+use ephor_ir::{Expr, Rule, Template};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use super::external::external;
 use super::side::Side;
 
-pub(crate) use crate::ir::rule::INPUTS;
+pub(crate) use ephor_ir::rule::INPUTS;
 
 /// Entries that name others that name others.
 const MOST_NAMES: usize = 16;

@@ -8,14 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::Step;
-use crate::analysis::tree::Tree;
-use crate::ir::mutate::{Change, Layer, Member, Merge, Node, Patch};
-use crate::ir::rule::Body;
-use crate::ir::shape::Anchor;
-use crate::ir::{Rule, Template};
-use crate::kubernetes::Types;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_analysis::tree::Tree;
+use ephor_ir::mutate::{Change, Layer, Member, Merge, Node, Patch};
+use ephor_ir::rule::Body;
+use ephor_ir::shape::Anchor;
+use ephor_ir::{Rule, Template};
+use ephor_kubernetes::Types;
+use ephor_value::{Str, Value};
 
 use super::environment::{Environment, environments};
 use super::identity::written;

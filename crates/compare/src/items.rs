@@ -20,9 +20,9 @@ mod used;
 
 use std::collections::BTreeSet;
 
-use crate::analysis::tree::{Node, Tree};
-use crate::ir::Policy;
-use crate::value::Str;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::Policy;
+use ephor_value::Str;
 
 use super::predicates::{list, position};
 use super::searched::searched;

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::Step;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{ListKind, Type};
-use crate::patch::schema::Schema;
-use crate::value::print::json;
-use crate::value::{Str, Value, stack};
+use ephor_analysis::reads::Step;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{ListKind, Type};
+use ephor_patch::schema::Schema;
+use ephor_value::print::json;
+use ephor_value::{Str, Value, stack};
 
 use super::environment::Environment;
 use super::writes::{Resolved, keyed_at, resolved};

@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::Rule;
-use crate::ir::check::Check;
-use crate::ir::expressions::{Expressions, Source, Validation, Variable};
-use crate::ir::rule::Body;
-use crate::ir::sharing::Sharing;
-use crate::ir::strict::Step;
-use crate::ir::walk::{bottom_up, holds};
-use crate::value::Value;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::Rule;
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
+use ephor_ir::rule::Body;
+use ephor_ir::sharing::Sharing;
+use ephor_ir::strict::Step;
+use ephor_ir::walk::{bottom_up, holds};
+use ephor_value::Value;
 
 /// A rule for objects of a kind.
 pub(crate) fn of_kind(rule: Rule, kind: &str) -> Rule {
@@ -130,8 +130,8 @@ fn value(expr: &Expr, kind: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::expr::Missing;
-    use crate::ir::strict::Walk;
+    use ephor_ir::expr::Missing;
+    use ephor_ir::strict::Walk;
 
     fn walk(keys: &[&str]) -> Expr {
         let base =

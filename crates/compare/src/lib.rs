@@ -4,24 +4,11 @@
 //! for each kind of difference, or that they are equal, proved for all objects or tested on some.
 //!
 //! The method (`docs/diff.md`): each policy is cut into units, rules that check one thing; an object violates the policy when it
-//! violates one of them (`units`). What a unit reads is known (`analysis::reads`), and so is what it tests there
+//! violates one of them (`units`). What a unit reads is known (`ephor_analysis::reads`), and so is what it tests there
 //! (`predicates`), so the values of each field fall into few classes of which one stands for all (`words`, `domain`). Each
 //! unit of one side must be covered by units of the other on all combinations of classes (`cover`). The engine is the only
 //! semantics: every combination is evaluated.
 #![forbid(unsafe_code)]
-
-use ephor_analysis as analysis;
-use ephor_document as document;
-use ephor_engine as engine;
-use ephor_external as outside_data;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_lower as lower;
-use ephor_matching as matching;
-use ephor_patch as patch;
-use ephor_policies as policies;
-use ephor_value as value;
 
 mod answer;
 mod answers;

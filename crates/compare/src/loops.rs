@@ -15,17 +15,17 @@ mod patterns;
 
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree, tested_by_policy};
-use crate::ir::admission::Bound;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::expressions::{Expressions, Validation, Variable, View};
-use crate::ir::matcher::{Filter, Matcher};
-use crate::ir::rule::{Action, Binding, BindingSource, Body};
-use crate::ir::strict::Comprehension;
-use crate::ir::{Policy, Rule, Template};
-use crate::lower::LATE;
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::Value;
+use ephor_analysis::reads::{Reads, Step, Tree, tested_by_policy};
+use ephor_ir::admission::Bound;
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
+use ephor_ir::expressions::{Expressions, Validation, Variable, View};
+use ephor_ir::matcher::{Filter, Matcher};
+use ephor_ir::rule::{Action, Binding, BindingSource, Body};
+use ephor_ir::strict::Comprehension;
+use ephor_ir::{Policy, Rule, Template};
+use ephor_lower::LATE;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::Value;
 
 use super::outside;
 use super::range::{Around, List, Range};

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::Tree;
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::listed;
-use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::Tree;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::listed;
+use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
+use ephor_value::{Map, Str, Value};
 
 use super::writes::{Resolved, resolved};
 
@@ -198,7 +198,7 @@ pub(crate) fn is_counted(tree: &Tree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::reads::Step;
+    use ephor_analysis::reads::Step;
 
     fn marked(object: &str, places: &[&[&str]]) -> String {
         let object = ephor_document::yaml_value(object).unwrap();
@@ -210,7 +210,7 @@ mod tests {
         let types = Types::built_in();
         let marker = Marker { types, text: "unread".into(), skipped: BTreeSet::new() };
         let pod = ["", "v1", "Pod"].map(Str::from);
-        crate::value::print::json(&marker.object(&object, types.of_object(&pod).map(|def| &**def), &tree))
+        ephor_value::print::json(&marker.object(&object, types.of_object(&pod).map(|def| &**def), &tree))
     }
 
     #[test]

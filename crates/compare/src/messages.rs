@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::cover::{Options, compare_observed};
 use super::differences::written_name;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::reads::GIVEN;
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::reads::GIVEN;
+use ephor_analysis::tree::{Node, Tree};
 
 /// The words for names.
 #[derive(Default)]

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::Tree;
+use ephor_analysis::reads::Tree;
 
 use super::predicates::Predicates;
 use super::units::Unit;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_is_read_of_items_of_lists_that_are_put_together_is_the_same_as_of_their_own() {
-        use crate::analysis::reads::Step;
+        use ephor_analysis::reads::Step;
         let of = |step: Step, key: &str| {
             let mut tree = Tree::default();
             tree.add(&[Step::Key("a".into()), step, Step::Key(key.into())], true);

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::value::quantity::Quantity;
-use crate::value::{Str, duration};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Str, duration};
 
 use super::predicates::{MEASURES, Predicates};
 use super::words::{Languages, NumberKey, Words, truths};

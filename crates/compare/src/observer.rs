@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::environment::Environment;
 use super::surroundings::Surroundings;

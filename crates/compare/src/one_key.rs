@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::reads::Step;
-use crate::analysis::tree::{Node, Tree};
-use crate::ir::Policy;
-use crate::value::wildcard::{Wildcard, has_wildcard};
-use crate::value::{Map, Value};
+use ephor_analysis::reads::Step;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::Policy;
+use ephor_value::wildcard::{Wildcard, has_wildcard};
+use ephor_value::{Map, Value};
 
 use super::predicates::list;
 use super::side::Side;

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::analysis::tree::Tree;
-use crate::ir::check::Check;
-use crate::ir::condition::Operator;
-use crate::ir::{Condition, Conditions, Expr, Origin, Policy, Rule, Template};
-use crate::policies::policy_set::PolicySet;
-use crate::value::Value;
+use ephor_analysis::tree::Tree;
+use ephor_ir::check::Check;
+use ephor_ir::condition::Operator;
+use ephor_ir::{Condition, Conditions, Expr, Origin, Policy, Rule, Template};
+use ephor_policies::policy_set::PolicySet;
+use ephor_value::Value;
 
 use super::conditions::with_conditions;
 use super::environment::Environment;
@@ -111,7 +111,7 @@ mod tests {
     use super::super::environment::environments;
     use super::*;
     use crate::compare_tests::{classic, side};
-    use crate::ir::rule::Body;
+    use ephor_ir::rule::Body;
 
     /// The conditions of a policy about ConfigMaps in requests of an operation, as constants where they are decided.
     fn decided(conditions: &str, operation: &str) -> Vec<Option<bool>> {

@@ -9,11 +9,11 @@
 //! `any` when none does. So all orders of these have the same verdict. One that is not free keeps its place: what stands before it decides whether its
 //! failure is seen.
 
-use crate::analysis::tree::Tree;
-use crate::ir::optimise::faults::may;
-use crate::ir::template::Query;
-use crate::ir::{Condition, Conditions, Expr, Rule, Template};
-use crate::value::Value;
+use ephor_analysis::tree::Tree;
+use ephor_ir::optimise::faults::may;
+use ephor_ir::template::Query;
+use ephor_ir::{Condition, Conditions, Expr, Rule, Template};
+use ephor_value::Value;
 
 use super::conditions::with_conditions;
 use super::identity::written;

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use crate::engine::Profile;
-use crate::functions::Context;
-use crate::ir::Rule;
-use crate::ir::generate::Generation;
-use crate::ir::rule::Body;
-use crate::outside_data::{Address, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::Value;
+use ephor_engine::Profile;
+use ephor_external::{Address, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
+use ephor_functions::Context;
+use ephor_ir::Rule;
+use ephor_ir::generate::Generation;
+use ephor_ir::rule::Body;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::Value;
 
 use super::copied::{Copied, Outside, existing, outside};
 use super::writes::copied_by;

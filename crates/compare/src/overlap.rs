@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::reads::Tree;
-use crate::policies::load::Policies;
+use ephor_analysis::reads::Tree;
+use ephor_policies::load::Policies;
 
 use super::environment::environments;
 use super::side::Side;
@@ -87,7 +87,7 @@ mod tests {
     use ephor_sources::files::SourceText;
 
     fn load(text: &str) -> Policies {
-        crate::policies::load::argument(&[SourceText { name: "p.yaml".into(), text: text.into() }])
+        ephor_policies::load::argument(&[SourceText { name: "p.yaml".into(), text: text.into() }])
     }
 
     fn checking(kind: &str, pattern: &str) -> Policies {

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::policies::load::{LoadedPolicy, Policies};
-use crate::value::Value;
+use ephor_policies::load::{LoadedPolicy, Policies};
+use ephor_value::Value;
 
 use super::overlap::overlapping;
 
@@ -316,7 +316,7 @@ mod tests {
         });
         let text = each.collect::<Vec<_>>().join("---\n");
         let source = ephor_sources::files::SourceText { name: "p.yaml".into(), text };
-        crate::policies::load::argument(&[source])
+        ephor_policies::load::argument(&[source])
     }
 
     fn mapping(text: &str) -> Result<Mapping, MappingError> {

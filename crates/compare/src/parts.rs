@@ -3,11 +3,11 @@
 //! In: an expression. Out: whether its value, or each item of it, is a part of the object as it is: then what is written into that part
 //! is found there by all that read it. Parts that are put together, or computed, are none.
 
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::expr::Over;
-use crate::ir::strict::{ComprehensionKind, Make, Step};
-use crate::value::Value;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::expr::Over;
+use ephor_ir::strict::{ComprehensionKind, Make, Step};
+use ephor_value::Value;
 
 /// Deeper expressions are not looked into.
 const DEEPEST: usize = 64;
@@ -16,7 +16,7 @@ const DEEPEST: usize = 64;
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     /// The programs of composed variables that it may read.
-    pub variables: &'a [crate::ir::expressions::Variable],
+    pub variables: &'a [ephor_ir::expressions::Variable],
     /// Whether `element` is a part of the object.
     pub element: bool,
 }

@@ -7,15 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::reads::NAME_OF_NAMESPACE;
-use crate::analysis::reads::texts::Way;
-use crate::analysis::tree::{Node, Tree};
-use crate::functions::go_syntax::{Dialect, translate};
-use crate::ir::Policy;
-use crate::ir::pattern::{Leaf, Operand, Term};
-use crate::value::Value;
-use crate::value::duration;
-use crate::value::quantity::Quantity;
+use ephor_analysis::reads::NAME_OF_NAMESPACE;
+use ephor_analysis::reads::texts::Way;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::go_syntax::{Dialect, translate};
+use ephor_ir::Policy;
+use ephor_ir::pattern::{Leaf, Operand, Term};
+use ephor_value::Value;
+use ephor_value::duration;
+use ephor_value::quantity::Quantity;
 
 use super::described::{DESCRIBED, DESCRIBED_NODES, FOLLOWED};
 use super::guessed;
@@ -646,7 +646,7 @@ fn has_range(tree: &Tree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policies::policy_set::PolicySet;
+    use ephor_policies::policy_set::PolicySet;
 
     fn of(validate: &str) -> Predicates {
         let policy = format!(

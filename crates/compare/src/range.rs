@@ -4,14 +4,14 @@
 //! replaced by what is computed of it alone. So what it gives for a list is put together from what it gives for each item. Lists in
 //! the items of lists, which are taken apart, are such lists, too.
 
-use crate::analysis::reads::Step;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::expr::Over;
-use crate::ir::expressions::Variable;
-use crate::ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
-use crate::ir::walk::children;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::expr::Over;
+use ephor_ir::expressions::Variable;
+use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
+use ephor_ir::walk::children;
+use ephor_value::{Str, Value};
 
 /// The way from an object to a list: fields, and the items of lists between them.
 pub(crate) type List = Vec<Step>;

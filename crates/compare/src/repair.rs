@@ -7,11 +7,11 @@ mod elsewhere;
 
 use std::collections::BTreeSet;
 
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{Reason, admitted, admitted_in_update, kind_of, listed, unique_by};
-use crate::kubernetes::schema::{Leaf, Type, TypeDef};
-use crate::value::place::{Path, PathPart, follow, parse};
-use crate::value::{Str, Value};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::{Reason, admitted, admitted_in_update, kind_of, listed, unique_by};
+use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
+use ephor_value::place::{Path, PathPart, follow, parse};
+use ephor_value::{Str, Value};
 
 use super::variation::with;
 
@@ -183,7 +183,7 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
             return Some((path, Value::list(all)));
         }
         let differs = |key: &str| {
-            let of = |item: &Value| item.get(key).map(crate::value::print::json);
+            let of = |item: &Value| item.get(key).map(ephor_value::print::json);
             let all: BTreeSet<_> = items.iter().map(of).collect();
             all.len() == items.len()
         };
@@ -211,7 +211,7 @@ fn distinguished(items: &[Value], keys: &[&str], def: &TypeDef) -> Option<Vec<Va
         keys.iter().map(|key| (*key, listed(&def.name, key))).find(|(_, texts)| texts.len() > 1)?;
     let mut known: BTreeSet<Vec<Option<String>>> = BTreeSet::new();
     let mut is_new = |item: &Value| {
-        known.insert(keys.iter().map(|key| item.get(key).map(crate::value::print::json)).collect())
+        known.insert(keys.iter().map(|key| item.get(key).map(ephor_value::print::json)).collect())
     };
     let mut each = |item: &Value| {
         let others = texts.iter().map(|text| item.with(choice, Value::from(*text)));
@@ -263,8 +263,8 @@ mod tests {
                 "{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{selector: {selector}, template: {{metadata: {{labels: {labels}}}, spec: {{containers: [{{name: a, image: a}}]}}}}}}}}"
             );
             let spec = mended(&yaml(&text), true).unwrap().get("spec").cloned().unwrap();
-            let labels = spec.at(&["template", "metadata", "labels"]).map(crate::value::print::json).unwrap();
-            (spec.get("selector").map(crate::value::print::json).unwrap(), labels)
+            let labels = spec.at(&["template", "metadata", "labels"]).map(ephor_value::print::json).unwrap();
+            (spec.get("selector").map(ephor_value::print::json).unwrap(), labels)
         };
         let both = |selector: &str, labels: &str| (selector.to_string(), labels.to_string());
         assert_eq!(of("ReplicationController", "v1", "{a: a}", "{}"), both(r#"{"a":"a"}"#, r#"{"a":"a"}"#));

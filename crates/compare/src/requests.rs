@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ir::rule::{Binding, BindingSource};
-use crate::ir::strict::{Make, Step as Walked};
-use crate::ir::{Expr, Template};
-use crate::kubernetes::Kinds;
-use crate::lower::LATE;
-use crate::value::variables::{expression, find_all_variables};
-use crate::value::{Str, Value};
+use ephor_ir::rule::{Binding, BindingSource};
+use ephor_ir::strict::{Make, Step as Walked};
+use ephor_ir::{Expr, Template};
+use ephor_kubernetes::Kinds;
+use ephor_lower::LATE;
+use ephor_value::variables::{expression, find_all_variables};
+use ephor_value::{Str, Value};
 
 /// What is requested.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +183,7 @@ pub(crate) fn word_of(text: &str, names: &[Str]) -> Option<Word> {
             let base = Expr::Path {
                 base: Box::new(Expr::Root),
                 keys: [element.clone()].into(),
-                scalar: crate::ir::expr::Missing::Null,
+                scalar: ephor_ir::expr::Missing::Null,
             };
             Some(Word::OfItem(Box::new(base), way.to_vec(), last.clone()))
         }

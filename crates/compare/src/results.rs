@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::ir::Rule;
-use crate::ir::check::Check;
-use crate::ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
-use crate::ir::rule::Body;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{ListKind, Type, TypeDef, Whole};
-use crate::value::print::json;
-use crate::value::{Map, Value};
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_ir::Rule;
+use ephor_ir::check::Check;
+use ephor_ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
+use ephor_ir::rule::Body;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{ListKind, Type, TypeDef, Whole};
+use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 use super::changes::{checking, validation};
 use super::cover::{Run, cases};

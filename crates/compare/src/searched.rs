@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::ir::check::Check;
-use crate::ir::condition::Operator;
-use crate::ir::expr::Over;
-use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
-use crate::ir::{Condition, Expr, Rule, Template};
-use crate::value::Str;
+use ephor_ir::check::Check;
+use ephor_ir::condition::Operator;
+use ephor_ir::expr::Over;
+use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource};
+use ephor_ir::{Condition, Expr, Rule, Template};
+use ephor_value::Str;
 
 /// The entries of a rule that are texts of the items of a list, and each of which only operators read that look for another text in it:
 /// what they say needs one item.

@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::{
     CHOSEN, Reason, Refusal, admitted, admitted_in_update, completed_as_if_admitted, has_no_quantity,
     has_refused_wildcard, kind_of, never_set, refuses_wildcards as refuses,
 };
-use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
-use crate::value::place::{PathPart, follow, parse};
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
+use ephor_value::place::{PathPart, follow, parse};
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::environment::Environment;
 use super::inputs::INPUTS;

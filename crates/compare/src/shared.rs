@@ -11,20 +11,20 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::functions::registry::{Language, find};
-use crate::ir::check::{Check, ForEach};
-use crate::ir::expr::{Cmp, Comprehension, Faults, Missing};
-use crate::ir::expressions::{Expressions, Source, Validation, Variable};
-use crate::ir::item_keys::ItemKeys;
-use crate::ir::matcher::Matcher;
-use crate::ir::rule::{Binding, BindingSource, Body, QuerySource, hole};
-use crate::ir::template::{Needs, Query};
-use crate::ir::walk::{map_children, shift};
-use crate::ir::{Condition, Conditions, Expr, Rule, Template};
-use crate::kubernetes::Kinds;
-use crate::lower::LATE;
-use crate::value::variables::find_all_variables;
-use crate::value::{Str, Value};
+use ephor_functions::registry::{Language, find};
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::expr::{Cmp, Comprehension, Faults, Missing};
+use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
+use ephor_ir::item_keys::ItemKeys;
+use ephor_ir::matcher::Matcher;
+use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource, hole};
+use ephor_ir::template::{Needs, Query};
+use ephor_ir::walk::{map_children, shift};
+use ephor_ir::{Condition, Conditions, Expr, Rule, Template};
+use ephor_kubernetes::Kinds;
+use ephor_lower::LATE;
+use ephor_value::variables::find_all_variables;
+use ephor_value::{Str, Value};
 
 use super::by_namespace::{KEY, with_key};
 use super::computed::{

@@ -1,6 +1,6 @@
 //! Smaller objects that show the same.
 
-use crate::value::{Map, Str, Value, stack};
+use ephor_value::{Map, Str, Value, stack};
 
 use super::inputs::INPUTS;
 
@@ -115,7 +115,7 @@ mod tests {
         let object = ephor_document::yaml_value("{a: long1, b: [long1, long2], c: other}").unwrap();
         let mut shows = |v: &Value| v.get("a").and_then(Value::as_str) != Some("a");
         let found = renamed(&object, &|text| text.starts_with("long"), &mut shows);
-        assert_eq!(crate::value::print::json(&found), r#"{"a":"b","b":["b","c"],"c":"other"}"#);
+        assert_eq!(ephor_value::print::json(&found), r#"{"a":"b","b":["b","c"],"c":"other"}"#);
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         });
         let small = shrink(&small, &mut |v| v.at(&["spec", "a"]).is_some());
         assert_eq!(
-            crate::value::print::json(&small),
+            ephor_value::print::json(&small),
             r#"{"kind":"A","metadata":{"name":"a"},"spec":{"a":[]}}"#
         );
     }

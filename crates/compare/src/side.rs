@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::engine::outcome::Effect as Done;
-use crate::engine::{Request, RuleOutcome, Status, action};
-use crate::ir::facts::{ActionModel, Stage};
-use crate::ir::matcher::Filter;
-use crate::ir::policy::KindRules;
-use crate::ir::rule::{Action, Body, RuleKind};
-use crate::ir::{Matcher, Policy, Rule};
-use crate::matching::Target;
-use crate::policies::load::Policies;
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::{Str, Value};
+use ephor_engine::outcome::Effect as Done;
+use ephor_engine::{Request, RuleOutcome, Status, action};
+use ephor_ir::facts::{ActionModel, Stage};
+use ephor_ir::matcher::Filter;
+use ephor_ir::policy::KindRules;
+use ephor_ir::rule::{Action, Body, RuleKind};
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_matching::Target;
+use ephor_policies::load::Policies;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::{Str, Value};
 
 use super::environment::Environment;
 use super::item_order::may_differ;
@@ -376,7 +376,7 @@ mod tests {
     use ephor_sources::files::SourceText;
 
     use super::*;
-    use crate::policies::load::{Reader, argument_for};
+    use ephor_policies::load::{Reader, argument_for};
 
     /// What follows where a policy fails on a Pod without labels.
     fn failing(policy: &str) -> (Verdict, Effect) {

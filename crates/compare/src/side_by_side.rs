@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::value::place::PathPart;
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_value::place::PathPart;
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use super::surroundings::Case;
 use super::variation::with;

@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
-use crate::analysis::reads::{Reads, Tree};
-use crate::kubernetes::Types;
-use crate::kubernetes::admitted::{admitted, smallest};
-use crate::kubernetes::schema::{Type, TypeDef};
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_analysis::reads::{Reads, Tree};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::admitted::{admitted, smallest};
+use ephor_kubernetes::schema::{Type, TypeDef};
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::environment::Environment;
 use super::seen::is_written;

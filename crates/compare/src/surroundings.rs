@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree};
-use crate::engine::request::{Parts, UserParts, namespace_of_labels};
-use crate::engine::{Profile, Request};
-use crate::kubernetes::Types;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree};
+use ephor_engine::request::{Parts, UserParts, namespace_of_labels};
+use ephor_engine::{Profile, Request};
+use ephor_kubernetes::Types;
+use ephor_value::{Map, Str, Value};
 
 use super::atoms::Deciding;
 use super::copied::World;

@@ -8,11 +8,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use crate::analysis::reads::Step;
-use crate::analysis::reads::looked::LookedFor;
-use crate::analysis::reads::tests::{By, Test, Tests};
-use crate::ir::shape::Anchor;
-use crate::value::{Map, Value};
+use ephor_analysis::reads::Step;
+use ephor_analysis::reads::looked::LookedFor;
+use ephor_analysis::reads::tests::{By, Test, Tests};
+use ephor_ir::shape::Anchor;
+use ephor_value::{Map, Value};
 
 use super::predicates::Predicates;
 
@@ -153,7 +153,7 @@ impl Tested {
         here.add_constant(value);
         if matches!(value, Value::Int(_) | Value::Bool(_)) {
             // In the place of a text it is one.
-            here.add_constant(&Value::from(crate::value::print::json(value)));
+            here.add_constant(&Value::from(ephor_value::print::json(value)));
         }
         self.add(field.to_vec(), &[here, Predicates::default()]);
     }
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     fn place(steps: &str) -> Place {
-        let step = |text| if text == "*" { Step::Items } else { Step::Key(crate::value::Str::from(text)) };
+        let step = |text| if text == "*" { Step::Items } else { Step::Key(ephor_value::Str::from(text)) };
         steps.split('.').filter(|text| !text.is_empty()).map(step).collect()
     }
 

@@ -6,20 +6,20 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads;
-use crate::functions::registry::{Language, Operation, find};
-use crate::ir::check::Check;
-use crate::ir::condition::Operator;
-use crate::ir::expr::{Cmp, Faults, Missing};
-use crate::ir::expressions::{Expressions, Source, Validation, Variable};
-use crate::ir::rule::{Binding, BindingSource, Body};
-use crate::ir::strict::{Step, Walk};
-use crate::ir::template::{Hole, Query};
-use crate::ir::walk::{holds, map_children};
-use crate::ir::{Condition, Conditions, Expr, Rule, Template};
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::Leaf;
-use crate::value::{Str, Value};
+use ephor_analysis::reads;
+use ephor_functions::registry::{Language, Operation, find};
+use ephor_ir::check::Check;
+use ephor_ir::condition::Operator;
+use ephor_ir::expr::{Cmp, Faults, Missing};
+use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
+use ephor_ir::rule::{Binding, BindingSource, Body};
+use ephor_ir::strict::{Step, Walk};
+use ephor_ir::template::{Hole, Query};
+use ephor_ir::walk::{holds, map_children};
+use ephor_ir::{Condition, Conditions, Expr, Rule, Template};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::Leaf;
+use ephor_value::{Str, Value};
 
 use super::computed::{LISTED, MEMBER};
 use super::environment::Environment;

@@ -3,8 +3,8 @@
 //! In: an automaton, and a step. Out: the automaton of the texts of which the step makes one that it accepts. The step reads a text from left to
 //! right, and the automaton reads what it makes; a state is one of both.
 
-use crate::analysis::reads::texts::TextStep;
-use crate::functions::{lower, upper};
+use ephor_analysis::reads::texts::TextStep;
+use ephor_functions::{lower, upper};
 
 use super::words::{Automaton, States};
 
@@ -181,9 +181,9 @@ mod tests {
 
     use super::super::words::{Languages, Words, truths};
     use super::*;
-    use crate::analysis::reads::texts::made;
-    use crate::value::Str;
-    use crate::value::wildcard::matches;
+    use ephor_analysis::reads::texts::made;
+    use ephor_value::Str;
+    use ephor_value::wildcard::matches;
 
     /// Whether the automata agree with the functions on all short texts, and the texts of the classes have all of their truths.
     #[track_caller]

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::Status;
-use crate::ir::check::Check;
-use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
-use crate::policies::violation::violations;
-use crate::value::Str;
-use crate::value::place::Path;
+use ephor_engine::Status;
+use ephor_ir::check::Check;
+use ephor_ir::rule::Body;
+use ephor_ir::{Policy, Rule};
+use ephor_policies::violation::violations;
+use ephor_value::Str;
+use ephor_value::place::Path;
 
 use super::answer::Difference;
 use super::side::{Side, Verdict};

@@ -17,23 +17,23 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::analysis::reads::tests::Tests;
-use crate::analysis::reads::{self, Reads, Step, of_policy, tested_by_policy};
-use crate::analysis::tree::Tree;
-use crate::functions::registry::Operation;
-use crate::ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
-use crate::ir::expr::{Comprehension, ComprehensionKind, Invoke, Over};
-use crate::ir::expressions::{Source, Validation, Variable};
-use crate::ir::matcher::{Filter, Matcher};
-use crate::ir::pod_security::{LISTS, Of, Placed};
-use crate::ir::rule::{Action, Body, Message};
-use crate::ir::shape::Anchor;
-use crate::ir::sharing::Sharing;
-use crate::ir::template::Query;
-use crate::ir::{Condition, Conditions, Expr, Policy, Rule, Template};
-use crate::lower::LATE;
-use crate::policies::policy_set::{Engine, PolicySet};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::tests::Tests;
+use ephor_analysis::reads::{self, Reads, Step, of_policy, tested_by_policy};
+use ephor_analysis::tree::Tree;
+use ephor_functions::registry::Operation;
+use ephor_ir::check::{Check, ControlPart, FieldPart, ForEach, Overlay, PodSecurity, Whose};
+use ephor_ir::expr::{Comprehension, ComprehensionKind, Invoke, Over};
+use ephor_ir::expressions::{Source, Validation, Variable};
+use ephor_ir::matcher::{Filter, Matcher};
+use ephor_ir::pod_security::{LISTS, Of, Placed};
+use ephor_ir::rule::{Action, Body, Message};
+use ephor_ir::shape::Anchor;
+use ephor_ir::sharing::Sharing;
+use ephor_ir::template::Query;
+use ephor_ir::{Condition, Conditions, Expr, Policy, Rule, Template};
+use ephor_lower::LATE;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::{Map, Str, Value};
 
 use super::atoms::{Atom, atoms};
 use super::environment::Environment;
@@ -671,7 +671,7 @@ mod tests {
 
     fn texts(pattern: &str) -> Vec<String> {
         let pattern = ephor_document::yaml_value(pattern).unwrap();
-        leaves(&pattern).iter().map(crate::value::print::json).collect()
+        leaves(&pattern).iter().map(ephor_value::print::json).collect()
     }
 
     #[test]

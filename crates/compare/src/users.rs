@@ -11,9 +11,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::reads::UserReads;
-use crate::engine::request::UserParts;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::UserReads;
+use ephor_engine::request::UserParts;
+use ephor_value::{Str, Value};
 
 use super::items::Count;
 use super::predicates::Predicates;

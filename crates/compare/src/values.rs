@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::texts::made;
-use crate::value::Str;
-use crate::value::quantity::Quantity;
+use ephor_analysis::reads::texts::made;
+use ephor_value::Str;
+use ephor_value::quantity::Quantity;
 
 use super::predicates::Predicates;
 use super::words::{Languages, Words};

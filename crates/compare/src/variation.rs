@@ -5,8 +5,8 @@
 
 use std::cell::OnceCell;
 
-use crate::value::place::{Path, PathPart, follow};
-use crate::value::{Map, Str, Value, stack};
+use ephor_value::place::{Path, PathPart, follow};
+use ephor_value::{Map, Str, Value, stack};
 
 use super::inputs::INPUTS;
 
@@ -161,7 +161,7 @@ mod tests {
     fn each_text_and_number_takes_the_other_values() {
         let base = ephor_document::yaml_value("{kind: A, spec: {l: [{q: x}], max: 1}}").unwrap();
         let all: Vec<String> = substituted(&base, &["x".into(), "y".into()], &[1, 2])
-            .map(|v| crate::value::print::json(&v))
+            .map(|v| ephor_value::print::json(&v))
             .collect();
         assert_eq!(
             all,
@@ -180,7 +180,7 @@ mod tests {
         let [own, of_donor] = [&base, &donor].map(|object| Parts::new(()).ways(object).to_vec());
         let all: Vec<String> = (0..80)
             .filter_map(|at| varied((&base, &own), (&donor, &of_donor), at))
-            .map(|v| crate::value::print::json(&v))
+            .map(|v| ephor_value::print::json(&v))
             .collect();
         for wanted in [
             r#"{"kind":"A","metadata":{"name":"a"},"spec":{"l":[{"q":1}],"x":2}}"#,

@@ -16,9 +16,9 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 
-use crate::analysis::reads::texts::{TextStep, Way};
-use crate::functions::{lower, upper};
-use crate::value::Str;
+use ephor_analysis::reads::texts::{TextStep, Way};
+use ephor_functions::{lower, upper};
+use ephor_value::Str;
 
 use super::numbers::{Form, Numbers};
 use super::through::Through;
@@ -527,7 +527,7 @@ mod tests {
     fn combinations_agree_with_the_wildcards_of_the_engine() {
         let patterns = ["a*b", "*b*", "??", "a"];
         let texts = of(&patterns, 1);
-        let truth = |text: &str| patterns.map(|p| crate::value::wildcard::matches(p, text));
+        let truth = |text: &str| patterns.map(|p| ephor_value::wildcard::matches(p, text));
         let found: BTreeSet<_> = texts.iter().map(|t| truth(t)).collect();
         assert_eq!(found.len(), texts.len());
         // Every combination of short texts over a few characters is among them.

@@ -29,19 +29,19 @@ pub(crate) use loops::keys_of;
 pub(crate) use positions::Positioned;
 pub(crate) use templates::looked_at;
 
-use crate::analysis::reads::Step;
-use crate::ir::check::ForEach;
-use crate::ir::condition::Condition;
-use crate::ir::expressions::{PatchType, Variable};
-use crate::ir::mutate::Change;
-use crate::ir::rule::{Binding, Body};
-use crate::ir::template::Hole;
-use crate::ir::{Expr, Rule, Template};
-use crate::kubernetes::Types;
-use crate::kubernetes::convert::api_version;
-use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
-use crate::patch::schema::Schema;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::check::ForEach;
+use ephor_ir::condition::Condition;
+use ephor_ir::expressions::{PatchType, Variable};
+use ephor_ir::mutate::Change;
+use ephor_ir::rule::{Binding, Body};
+use ephor_ir::template::Hole;
+use ephor_ir::{Expr, Rule, Template};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::convert::api_version;
+use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Whole};
+use ephor_patch::schema::Schema;
+use ephor_value::{Str, Value};
 
 use super::copied::Copied;
 
@@ -444,7 +444,7 @@ impl Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policies::policy_set::PolicySet;
+    use ephor_policies::policy_set::PolicySet;
 
     /// The places that a rule for Pods writes, or why they are not known.
     fn of(mutate: &str) -> Result<Vec<String>, Unknown> {

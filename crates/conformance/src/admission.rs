@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use base64::Engine;
 
-use crate::api::admission::{Refusal, check, check_update, defaulted};
-use crate::document::{Duplicates, yaml};
-use crate::ir::Policy;
-use crate::ir::admission::PolicyBinding;
-use crate::ir::json::Bundle;
-use crate::ir::webhook::Webhook;
-use crate::kubernetes::Types;
-use crate::kubernetes::decode::problems;
-use crate::kubernetes::defaults::completed;
-use crate::lower::admission as lower;
-use crate::sources::objects::{ClusterFacts, Objects};
-use crate::value::{Map, Str, Value};
+use ephor_api::admission::{Refusal, check, check_update, defaulted};
+use ephor_document::{Duplicates, yaml};
 use ephor_engine::admission::{Cause, ClusterView, Denial, Review};
+use ephor_ir::Policy;
+use ephor_ir::admission::PolicyBinding;
+use ephor_ir::json::Bundle;
+use ephor_ir::webhook::Webhook;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::decode::problems;
+use ephor_kubernetes::defaults::completed;
+use ephor_lower::admission as lower;
+use ephor_sources::objects::{ClusterFacts, Objects};
+use ephor_value::{Map, Str, Value};
 
 use crate::webhooks::{Log, Server, in_order};
 

@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::document::{Duplicates, parse_stream};
-use crate::value::{Map, Value};
+use ephor_document::{Duplicates, parse_stream};
+use ephor_value::{Map, Value};
 
 use super::{Failure, Report, engine};
 

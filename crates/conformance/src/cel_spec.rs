@@ -5,15 +5,15 @@
 
 use std::path::Path;
 
-use crate::cel::env::Overload;
-use crate::cel::library::general;
-use crate::cel::types::Type;
-use crate::cel::{self, CompileError};
-use crate::functions::{CelLevel, Context};
-use crate::search::notation::to_text;
-use crate::value::fault::Fault;
-use crate::value::{Map, Object, Str, Value, duration, time::Time};
+use ephor_cel::env::Overload;
+use ephor_cel::library::general;
+use ephor_cel::types::Type;
+use ephor_cel::{self, CompileError};
 use ephor_engine::eval::{Env, eval};
+use ephor_functions::{CelLevel, Context};
+use ephor_search::notation::to_text;
+use ephor_value::fault::Fault;
+use ephor_value::{Map, Object, Str, Value, duration, time::Time};
 
 use super::{Failure, Report};
 
@@ -48,7 +48,7 @@ pub fn run(dir: &Path) -> std::io::Result<Report> {
     for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json")) {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let text = std::fs::read_to_string(file)?;
-        let suite = crate::document::json::parse(&text).unwrap_or_default();
+        let suite = ephor_document::json::parse(&text).unwrap_or_default();
         for section in list(&suite, "section") {
             for test in list(section, "test") {
                 if test.get("uses_protobuf_messages").and_then(Value::as_bool).unwrap_or(false) {
@@ -93,7 +93,7 @@ fn verdict(test: &Value) -> Result<(), Difference> {
     }
     let cx = Context { cel_level: CelLevel::V30, ..Context::default() };
     let fails = test.get("eval_error").is_some();
-    let program = match cel::compile(test.text_at(&["expr"]), &env, &cx) {
+    let program = match ephor_cel::compile(test.text_at(&["expr"]), &env, &cx) {
         Ok(program) => program,
         Err(_) if fails => return Ok(()),
         Err(error) => return Err(error.into()),
@@ -151,14 +151,14 @@ fn value_of(v: &Value) -> Value {
             _ => Value::Float(f64::NAN),
         },
         "bytes_value" => {
-            let bytes = crate::value::bytes::decode_base64(text.as_bytes()).unwrap_or_default();
+            let bytes = ephor_value::bytes::decode_base64(text.as_bytes()).unwrap_or_default();
             Value::Bytes(bytes.into())
         }
         "list_value" => list(inner, "values").iter().map(value_of).collect::<Vec<_>>().into(),
         "map_value" => {
             let part = |e: &Value, key: &str| e.get(key).map_or(Value::Null, value_of);
             let entries = list(inner, "entries").iter().map(|e| (part(e, "key"), part(e, "value"))).collect();
-            crate::ir::strict::map_of(entries)
+            ephor_ir::strict::map_of(entries)
         }
         "type_value" => Value::object(Object::Type(text.into())),
         "object_value" => message(inner),

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::api::autogen::{Selection, computed_rules};
-use crate::api::schema;
-use crate::external::{ExternalData, Found};
-use crate::ir::json::Bundle;
-use crate::ir::rule::RuleKind;
-use crate::ir::{Exception, Policy};
-use crate::lower;
 use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
-use crate::value::{Map, Str, Value, print};
+use ephor_api::autogen::{Selection, computed_rules};
+use ephor_api::schema;
 use ephor_engine::request::{NoObjects, Parts, UserParts, namespace_of_labels};
 use ephor_engine::{Effect, Profile, Request, RuleOutcome, action};
+use ephor_external::{ExternalData, Found};
+use ephor_ir::json::Bundle;
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Exception, Policy};
+use ephor_value::{Map, Str, Value, print};
 
 use super::{Failure, Report, lines, round_trip};
 
@@ -220,7 +219,7 @@ pub fn evaluate(case: &Value) -> Result<Value, NoObjects> {
         }
     }
     for doc in &docs {
-        if let Some(error) = crate::api::lint::lint(doc, &crate::load::CHECKS).error {
+        if let Some(error) = ephor_api::lint::lint(doc, &crate::load::CHECKS).error {
             out.insert("policyError", Value::from(error.text));
             return Ok(Value::Map(out));
         }
@@ -232,16 +231,16 @@ pub fn evaluate(case: &Value) -> Result<Value, NoObjects> {
     if case.get("resource").is_none() {
         return Ok(Value::Map(out));
     }
-    let policies: Vec<Arc<Policy>> = docs.iter().map(|d| Arc::new(lower::policy::policy(d))).collect();
+    let policies: Vec<Arc<Policy>> = docs.iter().map(|d| Arc::new(ephor_lower::policy::policy(d))).collect();
     let exceptions = case.get("exceptions").and_then(Value::as_list).unwrap_or_default();
     let exceptions: Vec<Exception> = exceptions
         .iter()
-        .map(|e| lower::policy::exception(&schema::check(e).unwrap_or_else(|_| e.clone())))
+        .map(|e| ephor_lower::policy::exception(&schema::check(e).unwrap_or_else(|_| e.clone())))
         .collect();
     let values: Vec<(Vec<Str>, Value)> = case
         .at(&["context", "variables"])
         .and_then(Value::as_map)
-        .map(|m| m.iter().map(|(k, v)| (crate::value::path::dotted(k), v.clone())).collect())
+        .map(|m| m.iter().map(|(k, v)| (ephor_value::path::dotted(k), v.clone())).collect())
         .unwrap_or_default();
     let request = match request(case) {
         Ok(request) => request,
@@ -337,7 +336,7 @@ fn request(case: &Value) -> Result<Request, NoObjects> {
         details: true,
         sent: None,
     };
-    Request::new(parts, profile, &crate::functions::Context::default())
+    Request::new(parts, profile, &ephor_functions::Context::default())
 }
 
 fn rule_result(r: &RuleOutcome, policy: Option<&Str>) -> Value {

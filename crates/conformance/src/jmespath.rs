@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crate::search::{self, Expression, NoJson, Problem};
-use crate::value::Value;
-use ephor_jmespath as jmespath;
+use ephor_search::{self, Expression, NoJson, Problem};
+use ephor_value::Value;
 
 use super::{Failure, Report, lines};
 
@@ -22,7 +21,7 @@ enum SearchError {
 /// Searches a document as Kyverno's JMESPath library does, which trims expressions.
 fn search(expression: &str, input: &Value) -> Result<Value, SearchError> {
     let value = Expression::compile(expression.trim())?.search(input)?;
-    search::json(&value)?;
+    ephor_search::json(&value)?;
     Ok(value)
 }
 
@@ -66,7 +65,7 @@ pub fn parse(dir: &Path) -> std::io::Result<Report> {
     let mut report = Report::new("jmespath-kyverno/parse");
     for case in lines(&dir.join("parse.jsonl"))? {
         let text = case.text_at(&["expression"]);
-        let got = match jmespath::parse(text) {
+        let got = match ephor_jmespath::parse(text) {
             Ok(ast) => ("ast", ast.tree()),
             Err(e) => ("error", e.with_caret(text)),
         };
@@ -91,7 +90,7 @@ pub fn compliance(dir: &Path) -> std::io::Result<Report> {
     files.sort();
     for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json")) {
         let text = std::fs::read_to_string(file)?;
-        let suites = crate::document::json::parse(&text).unwrap_or_default().with_float_numbers();
+        let suites = ephor_document::json::parse(&text).unwrap_or_default().with_float_numbers();
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         for (i, suite) in suites.as_list().unwrap_or_default().iter().enumerate() {
             let given = suite.get("given").cloned().unwrap_or_default();

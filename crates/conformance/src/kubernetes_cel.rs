@@ -5,13 +5,13 @@ use std::path::Path;
 
 use base64::Engine;
 
-use crate::cel::{self, types::Type};
-use crate::functions::CelLevel;
-use crate::functions::cel::messages::{KeyError, misnamed, native};
-use crate::value::{Map, Object, Str, Value};
+use ephor_cel::{self, types::Type};
 use ephor_engine::eval::{self, eval};
 use ephor_engine::expressions::scope::PER_CALL;
 use ephor_engine::meter::Meter;
+use ephor_functions::CelLevel;
+use ephor_functions::cel::messages::{KeyError, misnamed, native};
+use ephor_value::{Map, Object, Str, Value};
 
 use ephor_laws::recorded::{Setting, setting};
 
@@ -23,9 +23,9 @@ use super::{Failure, Report, lines};
 /// A file cannot be read.
 pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let text = std::fs::read_to_string(dir.join("inputs.json"))?;
-    let inputs = crate::document::json::parse(&text).unwrap_or_default();
+    let inputs = ephor_document::json::parse(&text).unwrap_or_default();
     let text = std::fs::read_to_string(dir.join("schemas.json"))?;
-    let schemas = crate::document::json::parse(&text).unwrap_or_default();
+    let schemas = ephor_document::json::parse(&text).unwrap_or_default();
     let mut reports =
         ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate"].map(Report::new).to_vec();
     let mut later = Report::new("kubernetes-cel/runtime-0.30");
@@ -66,7 +66,7 @@ pub fn both_levels(name: &str, dir: &Path) -> std::io::Result<Report> {
     let mut report = Report::new(name);
     let read = |name: &str| {
         let text = std::fs::read_to_string(dir.join(name))?;
-        Ok::<Value, std::io::Error>(crate::document::json::parse(&text).unwrap_or_default())
+        Ok::<Value, std::io::Error>(ephor_document::json::parse(&text).unwrap_or_default())
     };
     let (inputs, schemas) = (read("inputs.json")?, read("schemas.json")?);
     let keys: Vec<&str> = KEYS.concat();
@@ -113,7 +113,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let name = case.text_at(&["env"]);
     let source = case.text_at(&["expression"]);
     let Setting { env, cx, root, want } = setting(case, inputs, schemas, level);
-    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
+    let program = match ephor_cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
         Ok(program) => program,
         Err(error) => return Value::map([("compileError", Value::from(error.to_string()))]),
     };
@@ -121,8 +121,8 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let result = eval(&program.expr, eval::Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
-    if let Ok(typed) = cel::typed(source, &env) {
-        let found = cel::estimated(&typed, &env);
+    if let Ok(typed) = ephor_cel::typed(source, &env) {
+        let found = ephor_cel::estimated(&typed, &env);
         let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
         out.insert("estimatedCost", Value::map(found));
     }
@@ -196,7 +196,7 @@ fn tagged(v: &Value) -> Value {
 }
 
 fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
-    entries.sort_by_key(|(k, _)| crate::value::print::json(k));
+    entries.sort_by_key(|(k, _)| ephor_value::print::json(k));
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
 }
 
@@ -247,7 +247,7 @@ fn double(f: f64) -> String {
     } else if f.is_infinite() {
         if f > 0.0 { "Infinity".into() } else { "-Infinity".into() }
     } else {
-        crate::value::number::float_v(f)
+        ephor_value::number::float_v(f)
     }
 }
 

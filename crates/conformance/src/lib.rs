@@ -6,22 +6,8 @@
 #![forbid(unsafe_code)]
 
 use ephor_admission::{admit, webhooks};
-use ephor_api as api;
-use ephor_cel as cel;
-use ephor_document as document;
-use ephor_external as external;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_lower as lower;
-use ephor_matching as matching;
-use ephor_patch as patch;
 use ephor_policies::{load, policy_set};
-use ephor_report as report;
-use ephor_search as search;
-use ephor_sources as sources;
 use ephor_testing::{inputs, testing};
-use ephor_value as value;
 
 pub mod admission;
 pub mod cases;
@@ -44,7 +30,7 @@ use std::collections::BTreeMap;
 use std::io::Result;
 use std::path::Path;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// A case that did not come out as recorded.
 #[derive(Clone, Debug)]
@@ -193,6 +179,6 @@ pub fn lines(path: &Path) -> Result<Vec<Value>> {
     Ok(text
         .lines()
         .filter(|l| !l.trim().is_empty())
-        .map(|l| crate::document::json::parse(l).unwrap_or_default())
+        .map(|l| ephor_document::json::parse(l).unwrap_or_default())
         .collect())
 }

@@ -10,13 +10,12 @@ use base64::Engine;
 
 use crate::admit::incoming::{Undecodable, decode};
 use crate::admit::{Deadline, Decision, Gate, Incoming, Route};
-use crate::document;
 use crate::load::{self, Reader};
-use crate::patch::apply::apply_in_order;
-use crate::sources::files::SourceText;
-use crate::sources::objects::Objects;
-use crate::value::print::json;
-use crate::value::{Map, Value};
+use ephor_patch::apply::apply_in_order;
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 use super::admission::{
     list, merged, recorded, stored_objects, with_doubles, with_namespaces, with_tolerations, yaml_files,
@@ -62,7 +61,7 @@ pub(super) enum ReviewError {
     Path,
     /// The answer is no JSON.
     #[error(transparent)]
-    Answer(#[from] document::json::Error),
+    Answer(#[from] ephor_document::json::Error),
     /// The answer has the `uid` of another request.
     #[error("the answer is one to another request")]
     Uid,
@@ -74,7 +73,7 @@ pub(super) enum ReviewError {
     Text(#[from] std::string::FromUtf8Error),
     /// The patch does not fit the object.
     #[error(transparent)]
-    Patch(#[from] crate::patch::apply::Error),
+    Patch(#[from] ephor_patch::apply::Error),
 }
 
 fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), ReviewError> {
@@ -87,7 +86,7 @@ fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, In
     let route = Route::parse(path).ok_or(ReviewError::Path)?;
     let decision = gate.answer(&route, &incoming, &Deadline::never());
     let text = decision.answer.to_json(&incoming);
-    let answer = document::json::parse(&text)?.get("response").cloned().unwrap_or_default();
+    let answer = ephor_document::json::parse(&text)?.get("response").cloned().unwrap_or_default();
     if answer.text_at(&["uid"]) != incoming.text(&["uid"]) {
         return Err(ReviewError::Uid);
     }
@@ -105,7 +104,7 @@ pub(super) fn review(
     if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
         let bytes = base64::engine::general_purpose::STANDARD.decode(patch)?;
         let text = String::from_utf8(bytes)?;
-        let operations = document::spelling::spelling(&text);
+        let operations = ephor_document::spelling::spelling(&text);
         left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);

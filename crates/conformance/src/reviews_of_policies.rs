@@ -12,26 +12,26 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::admit::Gate;
-use crate::document::{self, ResourceOptions};
-use crate::external::{ExternalData, LookupError, Roles};
 use crate::inputs::values::Values;
-use crate::ir::Policy;
-use crate::ir::facts::{ActionModel, Stage};
-use crate::ir::rule::RuleKind;
-use crate::kubernetes::{Kinds, kind_object, resource_object};
 use crate::load;
-use crate::matching::Target;
-use crate::report::policy_report::{PolicyFacts, report_message, report_status};
-use crate::sources::files::SourceText;
-use crate::sources::offline::Offline;
 use crate::testing::file;
 use crate::testing::find::find;
 use crate::testing::run::{Evaluated, evaluated};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_document::{self, ResourceOptions};
 use ephor_engine::action::{effective, enforces};
 use ephor_engine::request::{Parts, UserParts};
 use ephor_engine::{Profile, Request, RuleOutcome};
+use ephor_external::{ExternalData, LookupError, Roles};
+use ephor_ir::Policy;
+use ephor_ir::facts::{ActionModel, Stage};
+use ephor_ir::rule::RuleKind;
+use ephor_kubernetes::{Kinds, kind_object, resource_object};
+use ephor_matching::Target;
+use ephor_report::policy_report::{PolicyFacts, report_message, report_status};
+use ephor_sources::files::SourceText;
+use ephor_sources::offline::Offline;
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use super::reviews::{Reviewed, review};
 use super::{Failure, Report, lines, round_trip, test_folders, verdicts};
@@ -82,7 +82,7 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     }
     let text = std::fs::read_to_string(dir.join("verdicts/pool.yaml"))?;
     let options = ResourceOptions { float_numbers: true };
-    let pool = document::resources("pool.yaml", &text, options)
+    let pool = ephor_document::resources("pool.yaml", &text, options)
         .map_err(|e| std::io::Error::other(e.to_string()))?
         .into_iter()
         .map(|d| d.value)
@@ -395,7 +395,7 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Reviewed) ->
         target.name
     );
     let tail = text.strip_prefix(&*head).ok_or_else(|| expects(head.clone()))?;
-    let parsed = document::yaml_value(tail).map_err(|e| expects(e.to_string()))?;
+    let parsed = ephor_document::yaml_value(tail).map_err(|e| expects(e.to_string()))?;
     if parsed.json_eq(&Value::Map(block.clone())) { Ok(()) } else { Err(expects(json(&Value::Map(block)))) }
 }
 

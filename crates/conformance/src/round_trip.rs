@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ir::json::{Bundle, JsonError};
 use crate::load::Policies;
+use ephor_ir::json::{Bundle, JsonError};
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 

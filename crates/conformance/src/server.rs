@@ -10,13 +10,13 @@ use std::sync::Arc;
 use crate::admit::incoming::decode;
 use crate::admit::route::Route;
 use crate::admit::{Deadline, Gate};
-use crate::document::json;
 use crate::load::{self, Reader};
-use crate::patch::apply::apply;
-use crate::sources::files::SourceText;
-use crate::sources::objects::Objects;
-use crate::value::print;
-use crate::value::{Map, Value};
+use ephor_document::json;
+use ephor_patch::apply::apply;
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::print;
+use ephor_value::{Map, Value};
 
 use super::{Failure, Report, lines, round_trip};
 
@@ -100,7 +100,7 @@ fn response(gate: &Gate, path: &str, request: &Value) -> Value {
     decided(gate, path, request).map(|(response, _)| response).unwrap_or_default()
 }
 
-fn decided(gate: &Gate, path: &str, request: &Value) -> Option<(Value, Vec<crate::patch::Operation>)> {
+fn decided(gate: &Gate, path: &str, request: &Value) -> Option<(Value, Vec<ephor_patch::Operation>)> {
     let review = Value::map([
         ("apiVersion", "admission.k8s.io/v1".into()),
         ("kind", "AdmissionReview".into()),

@@ -9,13 +9,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::document::{self, Duplicates};
-use crate::sources::files;
 use crate::testing::file::{self, Test};
 use crate::testing::find::find;
 use crate::testing::rows::Verdict;
 use crate::testing::run::{Options, run as run_test};
-use crate::value::Value;
+use ephor_document::{self, Duplicates};
+use ephor_sources::files;
+use ephor_value::Value;
 
 use super::{Failure, Report, data};
 
@@ -55,7 +55,7 @@ pub fn run(dir: &Path, name: &str) -> std::io::Result<Vec<Report>> {
 
 fn counts() -> Value {
     let text = data::repository().and_then(|root| std::fs::read_to_string(root.join(COUNTS)).ok());
-    text.and_then(|text| document::json::parse(&text).ok()).unwrap_or_default()
+    text.and_then(|text| ephor_document::json::parse(&text).ok()).unwrap_or_default()
 }
 
 /// Runs the tests of a folder; whether some of its policies are of other kinds.
@@ -101,9 +101,9 @@ fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Fa
 /// Whether a test has policies with expressions of Kubernetes, or of kinds that exist for them.
 fn has_other_kinds(test: &Test) -> bool {
     let sources = files::policies(&test.policies).sources;
-    let documents = sources
-        .iter()
-        .flat_map(|s| document::parse_stream(&s.name, &s.text, Duplicates::LastWins).unwrap_or_default());
+    let documents = sources.iter().flat_map(|s| {
+        ephor_document::parse_stream(&s.name, &s.text, Duplicates::LastWins).unwrap_or_default()
+    });
     documents.flatten().any(|d| {
         let group = d.value.text_at(&["apiVersion"]).split('/').next().unwrap_or_default().to_owned();
         matches!(&*group, "policies.kyverno.io" | "admissionregistration.k8s.io")

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::document::{self, ResourceOptions};
 use crate::load;
 use crate::policy_set::{Engine, PolicySet};
-use crate::report::policy_report::{PolicyFacts, report_message, report_status};
-use crate::sources::files::SourceText;
-use crate::sources::offline::Offline;
-use crate::value::Value;
+use ephor_document::{self, ResourceOptions};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
+use ephor_report::policy_report::{PolicyFacts, report_message, report_status};
+use ephor_sources::files::SourceText;
+use ephor_sources::offline::Offline;
+use ephor_value::Value;
 
 use super::{Failure, Report, lines, round_trip};
 
@@ -34,8 +34,8 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let recorded = lines(&dir.join("verdicts/kyverno-policies.jsonl"))?;
     let pool = std::fs::read_to_string(dir.join("verdicts/pool.yaml"))?;
     let options = ResourceOptions { float_numbers: true };
-    let pool =
-        document::resources("pool.yaml", &pool, options).map_err(|e| std::io::Error::other(e.to_string()))?;
+    let pool = ephor_document::resources("pool.yaml", &pool, options)
+        .map_err(|e| std::io::Error::other(e.to_string()))?;
     let sources =
         Arc::new(Offline { objects: pool.iter().map(|d| d.value.clone()).collect(), ..Offline::default() });
     let usable = recorded.par_iter().filter(|line| line.get("error").is_none());
@@ -83,7 +83,8 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
 
 /// Whether the file holds kyverno.io policies without CEL rules.
 pub(super) fn is_classic(text: &str) -> bool {
-    let documents = document::parse_stream("-", text, document::Duplicates::LastWins).unwrap_or_default();
+    let documents =
+        ephor_document::parse_stream("-", text, ephor_document::Duplicates::LastWins).unwrap_or_default();
     documents.into_iter().flatten().all(|d| {
         let kyverno = d.value.text_at(&["apiVersion"]).starts_with("kyverno.io/");
         let rules = d.value.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
@@ -95,8 +96,8 @@ pub(super) fn expected(line: &Value) -> Verdicts {
     let mut all = Verdicts::new();
     for rule in line.get("rules").and_then(Value::as_list).unwrap_or_default() {
         let results = rule.get("results").and_then(Value::as_map);
-        for (status, messages) in results.into_iter().flat_map(crate::value::Map::iter) {
-            for (message, places) in messages.as_map().into_iter().flat_map(crate::value::Map::iter) {
+        for (status, messages) in results.into_iter().flat_map(ephor_value::Map::iter) {
+            for (message, places) in messages.as_map().into_iter().flat_map(ephor_value::Map::iter) {
                 for place in places.as_list().unwrap_or_default() {
                     let Value::Int(i) = place else { continue };
                     let key = (
@@ -112,7 +113,7 @@ pub(super) fn expected(line: &Value) -> Verdicts {
     all
 }
 
-fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<Offline>) -> Verdicts {
+fn verdicts(file: &str, text: String, pool: &[ephor_document::Document], sources: Arc<Offline>) -> Verdicts {
     let loaded = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
     let policies: Vec<_> = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let facts: BTreeMap<String, PolicyFacts> =

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
 use crate::webhooks::{Answers, Call, Event, Log, Reply};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 /// What the webhooks of a case answer, by the last part of their address.
 pub(super) struct Replies(pub(super) Value);
@@ -60,7 +60,7 @@ impl Answers for Replies {
 
 /// A patch with the members of its values in their order.
 fn as_sent(patch: &Value) -> String {
-    crate::document::json::to_serde(patch).to_string()
+    ephor_document::json::to_serde(patch).to_string()
 }
 
 /// The calls that were received: mutating ones in their order, then validating ones by name.

@@ -7,23 +7,23 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::api::read::{filters, items, texts};
-use crate::cluster::live::namespaces;
-use crate::cluster::{Cluster, Failure};
-use crate::decide::error::ConditionError;
-use crate::decide::expressions::deletion::Subject;
-use crate::decide::images::Images;
-use crate::decide::request::{NoObjects, Parts};
-use crate::decide::{Request, Status};
-use crate::engine::Engine;
 use crate::in_use::{InUse, PolicyKey, StoredPolicy};
-use crate::kubernetes::{Kinds, Resource};
-use crate::matching::{Target, kinds};
 use crate::queue::Next;
-use crate::value::cron::Cron;
-use crate::value::time::Time;
-use crate::value::{Map, Str, Value, wildcard};
 use crate::webhooks::MANAGER;
+use ephor_api::read::{filters, items, texts};
+use ephor_cluster::live::namespaces;
+use ephor_cluster::{Cluster, Failure};
+use ephor_engine::error::ConditionError;
+use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::images::Images;
+use ephor_engine::request::{NoObjects, Parts};
+use ephor_engine::{Request, Status};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_matching::{Target, kinds};
+use ephor_policies::Engine;
+use ephor_value::cron::Cron;
+use ephor_value::time::Time;
+use ephor_value::{Map, Str, Value, wildcard};
 
 /// The shortest time between two runs.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -160,7 +160,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
 /// Decides about the objects of a run.
 enum Judge<'r> {
     /// By the filters and conditions of a cleanup policy.
-    Sweep(Box<crate::decide::cleanup::Sweep<'r>>, &'r Engine),
+    Sweep(Box<ephor_engine::cleanup::Sweep<'r>>, &'r Engine),
     /// By the expressions of a deleting policy.
     Deletions(PolicyKey, &'r Engine),
     /// The policy is not loaded yet.

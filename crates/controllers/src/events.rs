@@ -3,13 +3,13 @@
 //! In: results of a policy about an object. Out: events of `events.k8s.io/v1` about the policy and about the object. Each occurrence is
 //! an event of its own. Semantics: `docs/cluster.md`, "Reports and events".
 
-use crate::cluster::{Cluster, Failure};
-use crate::decide::{RuleOutcome, Status};
-use crate::ir::rule::RuleKind;
-use crate::ir::{Exception, Policy};
 use crate::reports::{object, text};
 use crate::settings::Settings;
-use crate::value::Value;
+use ephor_cluster::{Cluster, Failure};
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Exception, Policy};
+use ephor_value::Value;
 
 /// The longest text of an event.
 const LONGEST_NOTE: usize = 1024;
@@ -244,8 +244,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::engine::{Engine, PolicySet};
+    use ephor_document::yaml_value;
+    use ephor_policies::{Engine, PolicySet};
 
     #[test]
     fn names_of_events_are_names_of_objects() {

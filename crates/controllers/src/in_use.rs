@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use crate::admit::Gate;
-use crate::engine::Engine;
-use crate::ir::policy::Cleanup;
 use crate::settings::Settings;
-use crate::value::Value;
+use ephor_ir::policy::Cleanup;
+use ephor_policies::Engine;
+use ephor_value::Value;
 
 /// An object of a policy kind that is stored in the cluster.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, Failure};
-use crate::value::Value;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 /// Times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,19 +8,6 @@
 use ephor_admission::{
     admit, background as background_facts, native as convert, redact, registration, settings,
 };
-use ephor_api as api;
-use ephor_cluster as cluster;
-use ephor_document as document;
-use ephor_engine as decide;
-use ephor_external as external;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_lower as lower;
-use ephor_matching as matching;
-use ephor_policies as engine;
-use ephor_report as report;
-use ephor_sources as sources;
-use ephor_value as value;
 
 pub mod background;
 pub mod certificates;

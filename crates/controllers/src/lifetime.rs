@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Cluster, Failure};
-use crate::value::Value;
-use crate::value::time::Time;
-use crate::value::ttl::Ttl;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
+use ephor_value::time::Time;
+use ephor_value::ttl::Ttl;
 
 /// The label.
 const LABEL: &str = "cleanup.kyverno.io/ttl";
@@ -70,7 +70,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[test]
     fn an_object_lives_as_long_as_its_label_says() {

@@ -10,7 +10,6 @@ use std::time::Duration;
 use crate::background::outlet::Outlet;
 use crate::background::{self, Background, Tasks};
 use crate::certificates::{self, Step};
-use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, Place, Times};
 use crate::native::{self, Made, Seen, State};
@@ -19,6 +18,7 @@ use crate::scan::{self, Scans};
 use crate::status::{self, Rights};
 use crate::webhooks::{self, Plan};
 use crate::{cleanup, lifetime};
+use ephor_cluster::{Cluster, Failure};
 
 /// How often everything is compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);
@@ -178,7 +178,7 @@ struct Reconciler {
 /// Which form of a policy this is.
 fn generation(policy: &StoredPolicy) -> i64 {
     let number = policy.document.at(&["metadata", "generation"]);
-    number.and_then(crate::value::Value::as_int).unwrap_or_default()
+    number.and_then(ephor_value::Value::as_int).unwrap_or_default()
 }
 
 impl Reconciler {

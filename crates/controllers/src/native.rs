@@ -7,15 +7,15 @@
 
 use std::time::Duration;
 
-use crate::cluster::cache::Cache;
-use crate::cluster::{Cluster, Failure};
 use crate::convert::{Known, Native, native};
 use crate::in_use::StoredPolicy;
-use crate::kubernetes::Kinds;
 use crate::registration::reference;
-use crate::value::Value;
-use crate::value::time::Time;
 use crate::webhooks::MANAGER;
+use ephor_cluster::cache::Cache;
+use ephor_cluster::{Cluster, Failure};
+use ephor_kubernetes::Kinds;
+use ephor_value::Value;
+use ephor_value::time::Time;
 
 /// Which kinds are generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,8 +202,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::kubernetes::Resource;
+    use ephor_document::yaml_value;
+    use ephor_kubernetes::Resource;
 
     #[test]
     fn owners_of_policies_of_kubernetes_are_named_in_the_version_that_is_stored() {

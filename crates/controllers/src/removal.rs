@@ -6,10 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, Failure};
-use crate::kubernetes::Kinds;
 use crate::registration::{self, Options, is_own};
-use crate::value::Value;
+use ephor_cluster::{Cluster, Failure};
+use ephor_kubernetes::Kinds;
+use ephor_value::Value;
 
 use super::webhooks::MANAGER;
 

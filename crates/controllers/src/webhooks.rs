@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 
-use crate::api::admission::defaulted;
 use crate::certificates::ServerSecret;
-use crate::cluster::{Cluster, Failure};
 use crate::in_use::{InUse, StoredPolicy};
 use crate::registration::{self, Options, is_own};
-use crate::value::Value;
+use ephor_api::admission::defaulted;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 /// Whether policies of a group and kind are served.
 pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;

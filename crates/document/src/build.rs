@@ -16,8 +16,8 @@ use super::intern::Interner;
 use super::scalar::{Scalar, decode_binary};
 use super::yaml::{DuplicateKey, Error, NoJsonKey};
 use super::{Duplicates, MAX_DEPTH};
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value, number, print};
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value, number, print};
 
 /// See the module page.
 pub(super) struct Builder<'s> {

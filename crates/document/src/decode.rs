@@ -4,8 +4,8 @@
 //! space around it; the last of equal keys wins; lone surrogates become U+FFFD. The decoder keeps its
 //! own stack, so depth costs no machine stack.
 
-use crate::value::quote::quote_char;
-use crate::value::{Map, Str, Value};
+use ephor_value::quote::quote_char;
+use ephor_value::{Map, Str, Value};
 
 /// Deepest nesting of lists and objects. The reference reads ten times as much; here every walk over a
 /// value is recursive, and this much fits the smallest stack.
@@ -396,7 +396,7 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::print;
+    use ephor_value::print;
 
     /// What the first value is, as JSON; `-` while it is not complete.
     fn first(stream: &str) -> Result<String, Error> {

@@ -4,7 +4,7 @@
 //! is looked up in a small table before it is allocated. The table has one place per hash: a
 //! collision replaces the former string, which costs sharing and never correctness.
 
-use crate::value::Str;
+use ephor_value::Str;
 
 /// Longer strings are not looked up.
 const LONGEST: usize = 40;

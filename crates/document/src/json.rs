@@ -11,7 +11,7 @@ use serde_json::de::{Deserializer, StrRead};
 use serde_json::{Number, value::Value as Json};
 
 use super::intern::Interner;
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// A text is not JSON, in the words of the parser, which end in line and column.
 #[derive(Debug, thiserror::Error)]

@@ -24,11 +24,10 @@ pub mod split;
 pub mod write;
 pub mod yaml;
 
-use ephor_value as value;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 pub use decode::{check_json, decode_first_json, decode_json};
 pub use resource::{ResourceOptions, resources};

@@ -7,7 +7,7 @@
 
 use super::event::{Event, EventData, Mark, Parser};
 use super::scalar::{Scalar, resolve_plain};
-use crate::value::place::PathPart;
+use ephor_value::place::PathPart;
 
 /// A place in a document's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
 use super::{Document, Duplicates, LoadError, Problem, yaml};
-use crate::value::{Map, Value, parallel};
+use ephor_value::{Map, Value, parallel};
 
 /// Choices of the profile that concern loading.
 #[derive(Clone, Copy, Debug, Default)]

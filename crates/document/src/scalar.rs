@@ -7,8 +7,8 @@
 //! typed and refuses text of another type. Tags that are not of YAML leave the text alone.
 
 use super::yaml::Error;
-use crate::value::bytes::{decode_base64, lossy};
-use crate::value::number::parse_float;
+use ephor_value::bytes::{decode_base64, lossy};
+use ephor_value::number::parse_float;
 
 /// The meaning of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,8 @@
 
 use super::decode::LargeNumber;
 use super::json;
-use crate::value::print::json as print;
-use crate::value::{Map, Str, Value, stack};
+use ephor_value::print::json as print;
+use ephor_value::{Map, Str, Value, stack};
 
 /// The tree of a JSON text; null for what is none.
 pub fn spelling(text: &str) -> Value {

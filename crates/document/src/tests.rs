@@ -6,9 +6,9 @@ use super::locate::{Position, locate, locate_key};
 use super::resource::{ResourceOptions, resources};
 use super::split::{Part, SeparatorError, split, utf8};
 use super::{Duplicates, MAX_DEPTH, json, parse_stream, yaml, yaml_value};
-use crate::value::place::{PathPart, dotted};
-use crate::value::{Map, Value, print};
 use crate::write::{Style, to_string};
+use ephor_value::place::{PathPart, dotted};
+use ephor_value::{Map, Value, print};
 
 fn yaml_json(text: &str) -> String {
     match yaml_value(text) {

@@ -15,7 +15,7 @@
 
 use std::fmt::Write;
 
-use crate::value::{Map, Value, number};
+use ephor_value::{Map, Value, number};
 
 mod natural;
 mod scalar;

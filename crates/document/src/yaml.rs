@@ -9,8 +9,8 @@ use super::event::{EventData, Parser};
 use super::intern::Interner;
 use super::scalar::{Scalar, resolve};
 use super::{Duplicates, MAX_DEPTH};
-use crate::value::quote::quote;
-use crate::value::{Str, Value};
+use ephor_value::quote::quote;
+use ephor_value::{Str, Value};
 
 pub use super::event::{Problem, SyntaxError};
 

@@ -3,11 +3,11 @@
 //! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
 //! which of them block when they fail ([`denies`]; [`effective`] on the command line). Semantics: `docs/serve.md`, "Answers".
 
-use crate::ir::rule::ActionOverride;
-use crate::ir::{Policy, Rule};
-use crate::matching::Target;
-use crate::matching::filter::selects;
-use crate::value::Str;
+use ephor_ir::rule::ActionOverride;
+use ephor_ir::{Policy, Rule};
+use ephor_matching::Target;
+use ephor_matching::filter::selects;
+use ephor_value::Str;
 
 use super::outcome::{RuleOutcome, Status};
 

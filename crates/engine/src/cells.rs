@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::ir::optimise::hoist::MOST_CELLS;
-use crate::value::{Fault, Value, budget};
+use ephor_ir::optimise::hoist::MOST_CELLS;
+use ephor_value::{Fault, Value, budget};
 
 use super::eval::{Env, Evaluated};
 

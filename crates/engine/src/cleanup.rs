@@ -6,10 +6,10 @@
 
 use std::sync::LazyLock;
 
-use crate::ir::policy::Cleanup;
-use crate::matching::Target;
-use crate::matching::filter::{Mode, accepts};
-use crate::value::{Map, Str, Value};
+use ephor_ir::policy::Cleanup;
+use ephor_matching::Target;
+use ephor_matching::filter::{Mode, accepts};
+use ephor_value::{Map, Str, Value};
 
 use super::condition;
 use super::data::{Data, Snapshot, World};

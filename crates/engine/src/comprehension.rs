@@ -1,15 +1,15 @@
 //! Comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and the like).
 //!
 //! In: a comprehension and its environment. Out: its value; cost is added in each iteration. A body is evaluated once
-//! for all items that have none of the keys that it reads ([`crate::ir::item_keys`]). Semantics: `docs/cel.md`, "What is supported" and
+//! for all items that have none of the keys that it reads ([`ephor_ir::item_keys`]). Semantics: `docs/cel.md`, "What is supported" and
 //! "Cost".
 
 use std::borrow::Cow;
 
-use crate::functions::{cel, limits};
-use crate::ir::Expr;
-use crate::ir::expr::{Comprehension, ComprehensionKind};
-use crate::value::{Fault, Object, Str, Value, budget};
+use ephor_functions::{cel, limits};
+use ephor_ir::Expr;
+use ephor_ir::expr::{Comprehension, ComprehensionKind};
+use ephor_value::{Fault, Object, Str, Value, budget};
 
 use super::cells::Cached;
 use super::entries::Entries;

@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use crate::ir::condition::{Operator, Prepared};
-use crate::ir::{Condition, Conditions, operator};
-use crate::value::Value;
+use ephor_ir::condition::{Operator, Prepared};
+use ephor_ir::{Condition, Conditions, operator};
+use ephor_value::Value;
 
 use super::data::Data;
 use super::error::ConditionError;

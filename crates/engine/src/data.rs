@@ -8,15 +8,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::external::{Address, Answer, ApiRequest, ExternalData, Reader, ServiceCall};
-use crate::external::{facts, registry};
-use crate::functions;
-use crate::ir::late::Late;
-use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::template::Needs;
-use crate::ir::{Query, Template};
-use crate::value::print::{display_s, json};
-use crate::value::{Map, Str, Value, budget, stack};
+use ephor_external::{Address, Answer, ApiRequest, ExternalData, Reader, ServiceCall};
+use ephor_external::{facts, registry};
+use ephor_ir::late::Late;
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_ir::template::Needs;
+use ephor_ir::{Query, Template};
+use ephor_value::print::{display_s, json};
+use ephor_value::{Map, Str, Value, budget, stack};
 
 use super::error::{ApiCallError, ConfigMapError, EntryError, EntryQueryError, FillError, QueryError};
 use super::eval::{Env, eval};
@@ -28,7 +27,7 @@ use super::trace::{self, DataError, EventKind};
 #[derive(Clone, Copy)]
 pub struct World<'r> {
     /// What functions may know.
-    pub functions: &'r functions::Context,
+    pub functions: &'r ephor_functions::Context,
     /// Where data comes from.
     pub sources: &'r dyn ExternalData,
     /// Lowers what is put together at run time.
@@ -408,7 +407,7 @@ impl<'r> Data<'r> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
             QuerySource::Dynamic { text, names } => {
-                functions::untracked::note();
+                ephor_functions::untracked::note();
                 let (entry, written) = (|| name.clone(), || raw.text_at(&["jmesPath"]).into());
                 match self.fill(text) {
                     Ok(Value::Str(s)) => Ok(self.world.late.plain_query(&s, names)),
@@ -421,7 +420,7 @@ impl<'r> Data<'r> {
 
     /// Loads the value from its source; `None` = no source has it.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, EntryError> {
-        functions::untracked::note();
+        ephor_functions::untracked::note();
         let name = &b.name;
         let entry = || name.clone();
         let text = |v: Result<Value, FillError>, field: &'static str, raw: &str| match v {

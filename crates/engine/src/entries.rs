@@ -1,12 +1,12 @@
 //! The entries of a map that a comprehension builds one by one.
 //!
 //! In: a key and a value. Out: whether the key is new, and the map. Numbers are found by value, but no whole number
-//! finds a double, as in [`is_found_by`](crate::value::object::is_found_by); looking a key up takes the same time
+//! finds a double, as in [`is_found_by`](ephor_value::object::is_found_by); looking a key up takes the same time
 //! however many entries there are.
 
 use std::collections::HashSet;
 
-use crate::value::{Map, Object, Str, Value};
+use ephor_value::{Map, Object, Str, Value};
 
 /// See the module page.
 #[derive(Default)]
@@ -65,7 +65,7 @@ fn whole(f: f64) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::object::is_found_by;
+    use ephor_value::object::is_found_by;
 
     #[test]
     fn keys_are_found_as_a_walk_over_all_entries_finds_them() {

@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-use crate::value::{Fault, Str};
+use ephor_value::{Fault, Str};
 
 use super::images::ImageError;
 

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::functions::{self, Arg, limits};
-use crate::ir::expr::{Expr, Faults, Missing};
-use crate::ir::ops::{compare, item, slice, truthy, walk};
-use crate::value::{Fault, List, Map, Str, Value, budget};
+use ephor_functions::{self, Arg, limits};
+use ephor_ir::expr::{Expr, Faults, Missing};
+use ephor_ir::ops::{compare, item, slice, truthy, walk};
+use ephor_value::{Fault, List, Map, Str, Value, budget};
 
 use super::cells::{Cells, Used};
 use super::lists::{self, higher};
@@ -36,7 +36,7 @@ pub struct Env<'f, 'a> {
     /// What `request.object` reads, where that is known and there.
     object: Option<&'a Value>,
     /// What functions may know of the world.
-    pub functions: &'a functions::Context,
+    pub functions: &'a ephor_functions::Context,
     /// Where sorted lists are noted; without it only the caller of `sort_by` sees the order.
     sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
@@ -57,7 +57,7 @@ struct Frame<'f, 'a> {
 
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
-    pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
+    pub fn new(root: &'a Value, functions: &'a ephor_functions::Context) -> Self {
         Env {
             root,
             overlay: &[],
@@ -427,17 +427,19 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Call { function, args } => {
             let made = match &**args {
-                [one] => functions::call(function, env.functions, &[argument(one, env)?]),
-                [one, two] if env.sorted.is_none() => {
-                    functions::call(function, env.functions, &[argument(one, env)?, argument(two, env)?])
-                }
-                args => functions::call(function, env.functions, &arguments(args, env)?),
+                [one] => ephor_functions::call(function, env.functions, &[argument(one, env)?]),
+                [one, two] if env.sorted.is_none() => ephor_functions::call(
+                    function,
+                    env.functions,
+                    &[argument(one, env)?, argument(two, env)?],
+                ),
+                args => ephor_functions::call(function, env.functions, &arguments(args, env)?),
             };
             made.map(Cow::Owned)
         }
         Expr::Higher { kind, function, args } => {
             let values = arguments(args, env)?;
-            functions::check(function, &values)?;
+            ephor_functions::check(function, &values)?;
             let body = args.iter().find_map(|e| match e {
                 Expr::Lambda { body, .. } => Some(&**body),
                 _ => None,

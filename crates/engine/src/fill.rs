@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::functions::untracked;
-use crate::ir::late::Late;
-use crate::ir::template::{Hole, Part, Rounds, Text};
-use crate::ir::{Query, Template};
-use crate::value::print::json;
-use crate::value::variables::{expression, find_all_variables, find_variables};
-use crate::value::{Map, Str, Value, budget, stack};
+use ephor_functions::untracked;
+use ephor_ir::late::Late;
+use ephor_ir::template::{Hole, Part, Rounds, Text};
+use ephor_ir::{Query, Template};
+use ephor_value::print::json;
+use ephor_value::variables::{expression, find_all_variables, find_variables};
+use ephor_value::{Map, Str, Value, budget, stack};
 
 use super::data::Data;
 use super::error::{FillError, QueryError, UnresolvedVariable, VariableError};
@@ -482,11 +482,11 @@ fn two_digits(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::late::Late;
-    use crate::ir::matcher::Selector;
-    use crate::ir::mutate::Layer;
-    use crate::ir::shape::Pattern;
-    use crate::ir::template::{Needs, Template};
+    use ephor_ir::late::Late;
+    use ephor_ir::matcher::Selector;
+    use ephor_ir::mutate::Layer;
+    use ephor_ir::shape::Pattern;
+    use ephor_ir::template::{Needs, Template};
 
     /// Takes every text for a query that cannot be parsed.
     #[derive(Debug)]

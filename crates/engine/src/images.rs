@@ -4,12 +4,10 @@
 //! the first reference that is none. Computed when an expression first mentions it. The semantics'
 //! source is `docs/variables.md`.
 
+use ephor_ir::pod_security::pod_spec_path;
+use ephor_value::image::ImageRef;
+use ephor_value::{Map, Str, Value};
 use std::sync::OnceLock;
-
-use crate::functions;
-use crate::ir::pod_security::pod_spec_path;
-use crate::value::image::ImageRef;
-use crate::value::{Map, Str, Value};
 
 /// Why the images of an object cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +36,7 @@ pub struct Images {
 
 impl Images {
     /// The images of `object`.
-    pub fn of(object: Value, functions: &functions::Context) -> Images {
+    pub fn of(object: Value, functions: &ephor_functions::Context) -> Images {
         Images {
             object,
             registry: functions.default_registry.clone(),

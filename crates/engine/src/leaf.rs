@@ -3,8 +3,8 @@
 //! The pattern's kind decides which comparison applies; a missing value counts as null. The
 //! semantics' source is `docs/patterns.md`.
 
-use crate::ir::pattern::Leaf;
-use crate::value::Value;
+use ephor_ir::pattern::Leaf;
+use ephor_value::Value;
 
 /// Whether `value` matches the leaf. Lists are the caller's business: inside of one nothing but
 /// scalars matches.
@@ -16,7 +16,7 @@ pub fn matches(leaf: &Leaf, value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[track_caller]
     fn check(pattern: &str, matched: &[&str], unmatched: &[&str]) {

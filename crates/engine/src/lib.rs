@@ -5,18 +5,7 @@
 //! is match, exclude, data, preconditions, exceptions, body.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_external as external;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_matching as matching;
-use ephor_patch as patch;
-use ephor_pattern as pattern;
 #[cfg(feature = "signatures")]
-use ephor_signatures as signatures;
-use ephor_value as value;
-
 pub mod action;
 pub mod admission;
 mod cells;

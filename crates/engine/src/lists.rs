@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use crate::functions::{Higher, limits};
-use crate::ir::Expr;
-use crate::ir::expr::Over;
-use crate::ir::ops::{flatten, flatten_into, truthy, walk};
-use crate::value::{Fault, List, Map, Value, budget};
+use ephor_functions::{Higher, limits};
+use ephor_ir::Expr;
+use ephor_ir::expr::Over;
+use ephor_ir::ops::{flatten, flatten_into, truthy, walk};
+use ephor_value::{Fault, List, Map, Value, budget};
 
 use super::eval::{Env, Evaluated, NULL, value as eval};
 

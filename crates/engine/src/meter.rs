@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
-use crate::ir::Expr;
-use crate::ir::expressions::Variable;
-use crate::value::{Fault, Value, budget, stack};
+use ephor_ir::Expr;
+use ephor_ir::expressions::Variable;
+use ephor_value::{Fault, Value, budget, stack};
 
 use super::eval::{Env, value as eval};
 use super::shared::SharedResults;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::admission::BindingResult;
-use crate::ir::rule::RuleKind;
-use crate::value::{Str, Value, footprint};
+use ephor_ir::rule::RuleKind;
+use ephor_value::{Str, Value, footprint};
 
 /// The status of a rule's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,12 +1,10 @@
 //! Requests: what the rules decide about.
 
+use ephor_kubernetes::kinds::guessed_plural as plural;
+use ephor_kubernetes::{kind_object, resource_object};
+use ephor_matching::{Target, User};
+use ephor_value::{Map, Str, Value};
 use std::sync::Arc;
-
-use crate::functions;
-use crate::kubernetes::kinds::guessed_plural as plural;
-use crate::kubernetes::{kind_object, resource_object};
-use crate::matching::{Target, User};
-use crate::value::{Map, Str, Value};
 
 use super::Profile;
 use super::data::merge_at;
@@ -43,7 +41,7 @@ pub struct Request {
     /// What rules of many policies compute of the object.
     pub shared: SharedResults,
     /// What functions may know of the world.
-    pub functions: functions::Context,
+    pub functions: ephor_functions::Context,
     /// Whether results carry what only reports show.
     pub details: bool,
     /// Whether variables see every number as a double, also those of a changed object.
@@ -114,7 +112,11 @@ impl Request {
     ///
     /// # Errors
     /// See [`NoObjects`].
-    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, NoObjects> {
+    pub fn new(
+        parts: Parts,
+        profile: Profile,
+        functions: &ephor_functions::Context,
+    ) -> Result<Request, NoObjects> {
         if profile.bare_request && &*parts.operation == "CONNECT" {
             return Err(NoObjects);
         }

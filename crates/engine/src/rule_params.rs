@@ -5,11 +5,11 @@
 //! with eight kinds, none in namespaces, and no objects; [`look_up_offline`] gives the texts that come of it.
 //! Semantics: `docs/validate.md`, "Bodies".
 
-use crate::external::ExternalData;
-use crate::ir::expressions::Params;
-use crate::kubernetes::convert::with_kind;
-use crate::matching::filter::selects;
-use crate::value::{Map, Str, Value};
+use ephor_external::ExternalData;
+use ephor_ir::expressions::Params;
+use ephor_kubernetes::convert::with_kind;
+use ephor_matching::filter::selects;
+use ephor_value::{Map, Str, Value};
 
 use super::Request;
 

@@ -5,16 +5,16 @@
 //! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
 //! expressions, `expressions`. Semantics: `docs/ir.md`.
 
-use crate::external::ExternalData;
-use crate::ir::facts::NamespaceScope;
-use crate::ir::late::Late;
-use crate::ir::mutate::Mutation;
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Exception, Policy, Rule};
-use crate::matching::filter::{Mode, accepts};
-use crate::matching::unknown::{Missing, missing};
-use crate::value::budget::{self, Excess};
-use crate::value::{Str, Value};
+use ephor_external::ExternalData;
+use ephor_ir::facts::NamespaceScope;
+use ephor_ir::late::Late;
+use ephor_ir::mutate::Mutation;
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_ir::{Exception, Policy, Rule};
+use ephor_matching::filter::{Mode, accepts};
+use ephor_matching::unknown::{Missing, missing};
+use ephor_value::budget::{self, Excess};
+use ephor_value::{Str, Value};
 
 use super::condition;
 use super::data::{Data, World};

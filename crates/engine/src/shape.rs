@@ -6,10 +6,10 @@
 
 use std::fmt::Write;
 
-use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape, type_name};
-use crate::value::print::write_display;
-use crate::value::{Map, Value, budget};
+use ephor_ir::pattern::Leaf;
+use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape, type_name};
+use ephor_value::print::write_display;
+use ephor_value::{Map, Value, budget};
 
 use super::leaf;
 
@@ -273,7 +273,7 @@ fn check_map<'a>(
         return fail(place, Kind::Structure { found: type_name(value) });
     };
     if shape.expand {
-        return match crate::pattern::expand_keys(shape, map) {
+        return match ephor_pattern::expand_keys(shape, map) {
             Some(expanded) => check_entries(&expanded, map, place, met).map_err(|f| Box::new(f.owned())),
             None => fail(place, Kind::TooDeep),
         };

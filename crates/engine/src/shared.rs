@@ -1,6 +1,6 @@
 //! Results of expressions that the rules of many policies share, cached for one request.
 //!
-//! In: the key of a program ([`crate::ir::sharing`]) and what evaluates it. Out: its value, at its
+//! In: the key of a program ([`ephor_ir::sharing`]) and what evaluates it. Out: its value, at its
 //! cost: the cost is added to the meter and the rule's memory taken as if it were evaluated. Faults are not cached,
 //! since policies word them differently.
 //! Semantics: `docs/ir.md`, "Evaluated once".
@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::value::{Fault, Value};
+use ephor_value::{Fault, Value};
 
 use super::cells::CachedResult;
 use super::eval::Env;

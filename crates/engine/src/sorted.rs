@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::value::{List, Value, stack};
+use ephor_value::{List, Value, stack};
 
 /// Which list has become which.
 #[derive(Debug, Default)]

@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
-use crate::functions::cel::{self, Call, Charge};
-use crate::functions::registry::Operation;
-use crate::functions::{CelLevel, limits};
-use crate::ir::Expr;
-use crate::ir::expr::{Invoke, Make, Step, Test, Walk};
-use crate::ir::strict::map_of;
-use crate::value::object::is_mutation;
-use crate::value::{Fault, Object, Str, Value};
+use ephor_functions::cel::{self, Call, Charge};
+use ephor_functions::registry::Operation;
+use ephor_functions::{CelLevel, limits};
+use ephor_ir::Expr;
+use ephor_ir::expr::{Invoke, Make, Step, Test, Walk};
+use ephor_ir::strict::map_of;
+use ephor_value::object::is_mutation;
+use ephor_value::{Fault, Object, Str, Value};
 
 use super::comprehension::evaluate;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
@@ -287,7 +287,7 @@ pub(super) fn key_text(key: &Value) -> Str {
         Value::Bool(b) => b.to_string().into(),
         Value::Int(i) => i.to_string().into(),
         Value::UInt(u) => u.to_string().into(),
-        Value::Float(f) => crate::value::number::float_v(*f).into(),
+        Value::Float(f) => ephor_value::number::float_v(*f).into(),
         other => other.cel_type().into(),
     }
 }

@@ -4,19 +4,19 @@
 
 use crate::Request;
 use crate::data::Data;
-use crate::external::registry::Registry;
-use crate::ir::images::ImageCheck;
-use crate::ir::manifests::Manifests;
 use crate::outcome::Status;
-use crate::value::Value;
 use crate::verify::Answer;
+use ephor_external::registry::Registry;
+use ephor_ir::images::ImageCheck;
+use ephor_ir::manifests::Manifests;
+use ephor_value::Value;
 
 /// Why nothing is verified.
 pub const UNVERIFIED: &str =
     "signatures cannot be verified: ephor was built without the feature `signatures`";
 
 /// See `manifests::check`.
-pub fn check(_: &Manifests, _: &Request, _: &crate::ir::Origin) -> (Status, String) {
+pub fn check(_: &Manifests, _: &Request, _: &ephor_ir::Origin) -> (Status, String) {
     (Status::Error, UNVERIFIED.into())
 }
 

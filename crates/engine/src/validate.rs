@@ -5,12 +5,12 @@
 
 use std::cell::OnceCell;
 
-use crate::functions::untracked;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays, TOO_DEEP, doubles, is_open};
-use crate::ir::rule::{Message, Properties};
-use crate::ir::shape::{Pattern, type_name};
-use crate::ir::{Conditions, Origin, Template};
-use crate::value::{Str, Value, budget};
+use ephor_functions::untracked;
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays, TOO_DEEP, doubles, is_open};
+use ephor_ir::rule::{Message, Properties};
+use ephor_ir::shape::{Pattern, type_name};
+use ephor_ir::{Conditions, Origin, Template};
+use ephor_value::{Str, Value, budget};
 
 use super::condition;
 use super::data::Data;
@@ -238,7 +238,7 @@ fn any_pattern(overlays: &Overlays, origin: &Origin, s: Subject<'_>, data: &mut 
                 }
                 None => return Some((Status::Error, TOO_DEEP.into())),
             },
-            Ok(v) => return Some((Status::Error, crate::ir::check::not_a_list(&v).into())),
+            Ok(v) => return Some((Status::Error, ephor_ir::check::not_a_list(&v).into())),
         },
     };
     if !has_object(s) {

@@ -3,11 +3,11 @@
 //! In: a rule that matches a request. Out: its result, none where it has nothing to say. On updates a violation that the
 //! former object had too may be allowed. Texts and order are those of `docs/validate.md`.
 
-use crate::ir::check::Check;
-use crate::ir::expressions::View;
-use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
-use crate::value::Str;
+use ephor_ir::check::Check;
+use ephor_ir::expressions::View;
+use ephor_ir::rule::Body;
+use ephor_ir::{Policy, Rule};
+use ephor_value::Str;
 
 use super::Request;
 use super::data::Data;

@@ -5,7 +5,6 @@
 use ephor_engine::pod_security::{report, rule};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request, RuleOutcome};
-use ephor_functions as functions;
 use ephor_ir::Exception;
 use ephor_ir::check::PodSecurity;
 use ephor_value::Value;
@@ -21,7 +20,7 @@ fn judged_with(level: &str, exclude: &str, object: &str, exceptions: &[Value]) -
     let policy = ephor_lower::policy::policy(&policy);
     let exceptions: Vec<Exception> = exceptions.iter().map(ephor_lower::policy::exception).collect();
     let parts = Parts { object: json(object), details: true, ..Parts::default() };
-    let request = Request::new(parts, Profile::cluster(), &functions::Context::default()).unwrap();
+    let request = Request::new(parts, Profile::cluster(), &ephor_functions::Context::default()).unwrap();
     rule(&check, policy.rules.first().unwrap(), &request, &exceptions.iter().collect::<Vec<_>>())
 }
 

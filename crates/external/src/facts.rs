@@ -3,10 +3,10 @@
 //! In: a reference. Out: the object that expressions see (`getImageData`, `image.getMetadata`), or the one that
 //! context entries of rules see (`imageRegistry`).
 
-use crate::document::decode_json;
 use crate::reference;
 use crate::registry::{Failure, Manifest, Registry, Repository, place};
-use crate::value::{Map, Str, Value};
+use ephor_document::decode_json;
+use ephor_value::{Map, Str, Value};
 
 /// The largest configuration of an image.
 const LARGEST_CONFIG: u64 = 8 * 1024 * 1024;

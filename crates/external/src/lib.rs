@@ -13,14 +13,11 @@ pub mod facts;
 pub mod reference;
 pub mod registry;
 
-use ephor_document as document;
-use ephor_kubernetes as kubernetes;
-use ephor_value as value;
 use std::sync::Arc;
 
-use crate::kubernetes::{Kinds, Types};
-use crate::value::Value;
-use crate::value::object::{Check, Decision};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_value::Value;
+use ephor_value::object::{Check, Decision};
 
 use registry::Registry;
 

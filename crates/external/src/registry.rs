@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::document::decode::{self, decode_json};
 use crate::reference::{self, Reference};
-use crate::value::Value;
+use ephor_document::decode::{self, decode_json};
+use ephor_value::Value;
 
 /// Why something is not known that needs a registry or a transparency log, where there is none.
 pub const OFFLINE: &str = "registries and transparency logs are not queried";

@@ -4,7 +4,7 @@
 //! come; these readers give a neutral value then instead of failing a second time.
 
 use super::Arg;
-use crate::value::{Fault, Map, Value};
+use ephor_value::{Fault, Map, Value};
 
 static NULL: Value = Value::Null;
 

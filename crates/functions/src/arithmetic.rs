@@ -2,12 +2,12 @@
 //!
 //! An operand is a scalar (a double), a quantity (text that reads as one, tried first) or a duration.
 //! Results of quantities and durations are text. Which kinds go together and how quotients round is
-//! the reference's rule; see [`crate::value::quantity`] for the exact decimals.
+//! the reference's rule; see [`ephor_value::quantity`] for the exact decimals.
 
 use super::args::{failure, list, number, value};
 use super::{Arg, Context};
-use crate::value::quantity::Quantity;
-use crate::value::{Fault, Value, duration, number::float_v};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Fault, Value, duration, number::float_v};
 
 type Answer = Result<Value, Fault>;
 

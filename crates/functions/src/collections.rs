@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use super::args::{failure, list, number, object, text, value};
 use super::strings::number_text;
 use super::{Arg, Context, Ty, limits, type_fault};
-use crate::value::{Fault, List, Map, Str, Value, budget, number::float_v, number::parse_float, print};
+use ephor_value::{Fault, List, Map, Str, Value, budget, number::float_v, number::parse_float, print};
 
 type Answer = Result<Value, Fault>;
 

@@ -9,8 +9,8 @@ use std::fmt::Write;
 
 use super::args::text;
 use super::{Arg, Context, limits};
-use crate::value::bytes::{decode_base64, lossy};
-use crate::value::{Fault, Value};
+use ephor_value::bytes::{decode_base64, lossy};
+use ephor_value::{Fault, Value};
 
 type Answer = Result<Value, Fault>;
 

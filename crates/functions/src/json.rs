@@ -4,8 +4,8 @@
 
 use super::args::text;
 use super::{Arg, Context, limits};
-use crate::document::{decode_json, yaml_value};
-use crate::value::{Fault, Value};
+use ephor_document::{decode_json, yaml_value};
+use ephor_value::{Fault, Value};
 
 pub(super) fn parse_json(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     limits::decoded(text(args, 0))?;

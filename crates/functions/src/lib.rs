@@ -23,9 +23,6 @@ mod remarks;
 mod strings;
 mod table;
 mod timefn;
-use ephor_document as document;
-use ephor_external as external;
-use ephor_value as value;
 pub use strings::{lower, upper};
 pub use timefn::now;
 pub mod untracked;
@@ -34,8 +31,8 @@ mod x509;
 
 use std::borrow::Cow;
 
-use crate::external::{Authorizer, ExternalData};
-use crate::value::{Fault, Value, budget, print};
+use ephor_external::{Authorizer, ExternalData};
+use ephor_value::{Fault, Value, budget, print};
 
 pub use limits::BOUNDED;
 pub use regex::go_regex;

@@ -6,7 +6,7 @@
 
 use super::table::row;
 use super::{Arg, Context, Cost, Function, Run, Ty};
-use crate::value::{Fault, Object, Value, budget, stack};
+use ephor_value::{Fault, Object, Value, budget, stack};
 
 /// Bytes that a text may have.
 pub const MAX_TEXT: usize = 64 << 20;

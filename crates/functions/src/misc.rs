@@ -2,9 +2,9 @@
 
 use super::args::{failure, text};
 use super::{Arg, Context};
-use crate::value::image::ImageRef;
-use crate::value::semver::{Range, Version};
-use crate::value::{Fault, Value};
+use ephor_value::image::ImageRef;
+use ephor_value::semver::{Range, Version};
+use ephor_value::{Fault, Value};
 
 type Answer = Result<Value, Fault>;
 

@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::args::text;
 use super::go_syntax::{Dialect, translate};
 use super::{Arg, Context};
-use crate::value::{Fault, Value, budget};
+use ephor_value::{Fault, Value, budget};
 
 /// Repetitions that `*`, `+` and `{n,}` may add.
 const MAX_REPEAT: u32 = 4096;

@@ -13,7 +13,7 @@ use super::args::{failure, text};
 use super::go_syntax::{Dialect, Error, ErrorCode, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
-use crate::value::{Fault, Value, budget};
+use ephor_value::{Fault, Value, budget};
 
 type Answer = Result<Value, Fault>;
 

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use super::cel::{self, Call, CallResult, Charge};
 use super::{Arg, Context, limits};
-use crate::value::Fault;
+use ephor_value::Fault;
 
 /// A language of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -263,7 +263,7 @@ pub enum Dispatch {
 #[derive(Clone, Copy)]
 pub enum Run {
     /// A function of its arguments, whose number and types are checked.
-    Plain(fn(&Context, &[Arg<'_>]) -> Result<crate::value::Value, Fault>),
+    Plain(fn(&Context, &[Arg<'_>]) -> Result<ephor_value::Value, Fault>),
     /// A function that evaluates an expression for each item; the evaluator runs it.
     Higher(Higher),
     /// A function of its arguments, which finds out whether an overload takes them.

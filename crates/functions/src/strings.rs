@@ -5,7 +5,7 @@
 
 use super::args::{cut, failure, list, number, text, value};
 use super::{Arg, Context, limits};
-use crate::value::{Fault, Value, print, wildcard};
+use ephor_value::{Fault, Value, print, wildcard};
 
 type Answer = Result<Value, Fault>;
 

@@ -11,7 +11,7 @@ use super::registry::{
 };
 use super::{Arg, Context};
 use super::{arithmetic, encode, json, misc, random, regex, strings, timefn, url, x509};
-use crate::value::{Fault, Value};
+use ephor_value::{Fault, Value};
 
 type Param = &'static [Ty];
 

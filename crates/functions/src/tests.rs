@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::*;
-use crate::document::decode_json;
-use crate::value::Map;
+use ephor_document::decode_json;
 use ephor_samples::data;
+use ephor_value::Map;
 
 /// Evaluates the small part of the language that the recorded cases of functions mostly use: nested
 /// calls of texts, literals, `@` and top-level fields. `None`: the expression needs more than that.
@@ -266,9 +266,9 @@ fn random_texts_match_their_pattern() {
 #[test]
 fn deep_json_is_refused_and_dropped_without_overflow() {
     let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
-    assert!(decode_json(&deep(crate::document::decode::MAX_DEPTH)).is_ok());
+    assert!(decode_json(&deep(ephor_document::decode::MAX_DEPTH)).is_ok());
     assert_eq!(
-        decode_json(&deep(crate::document::decode::MAX_DEPTH + 1)).unwrap_err().to_string(),
+        decode_json(&deep(ephor_document::decode::MAX_DEPTH + 1)).unwrap_err().to_string(),
         "invalid character '[' exceeded max depth"
     );
 }
@@ -294,9 +294,9 @@ proptest! {
     fn a_url_that_is_written_is_split_into_the_same_parts(
         text in "(http|A\\+b)?:?/{0,4}([a:%@?]{1,3}@)?([a-cü]{0,2}|\\[::1(%25[a%25]{1,2})?\\])(:8)?/?([a-c:/?#%%41%C3 ü!'\\[&=]{0,12})",
     ) {
-        if let Ok(parts) = crate::value::url::split(&text) {
+        if let Ok(parts) = ephor_value::url::split(&text) {
             let written = parts.to_string();
-            let Ok(again) = crate::value::url::split(&written) else { panic!("{text}: {written}") };
+            let Ok(again) = ephor_value::url::split(&written) else { panic!("{text}: {written}") };
             prop_assert_eq!(again.to_string(), &*written, "{}", text);
             prop_assert_eq!(
                 (again.host, again.host_name, again.escaped_path, again.query, again.escaped_fragment),
@@ -322,7 +322,7 @@ proptest! {
             }
         }
         if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-            let _ = (crate::value::url::split(a), crate::value::url::split(b), decode_json(b));
+            let _ = (ephor_value::url::split(a), ephor_value::url::split(b), decode_json(b));
         }
     }
 }

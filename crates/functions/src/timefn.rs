@@ -4,9 +4,9 @@
 
 use super::args::text;
 use super::{Arg, Context};
-use crate::value::number::{parse_int, strconv};
-use crate::value::time::Time;
-use crate::value::{Fault, Value, duration};
+use ephor_value::number::{parse_int, strconv};
+use ephor_value::time::Time;
+use ephor_value::{Fault, Value, duration};
 
 type Answer = Result<Value, Fault>;
 

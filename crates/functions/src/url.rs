@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 
 use super::args::text;
 use super::{Arg, Context};
-use crate::value::quote::quote;
-use crate::value::url::split;
-use crate::value::{Fault, Value};
+use ephor_value::quote::quote;
+use ephor_value::url::split;
+use ephor_value::{Fault, Value};
 
 pub(super) fn is_external_url(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let url = text(args, 0);

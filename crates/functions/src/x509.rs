@@ -5,7 +5,7 @@
 
 use super::args::text;
 use super::{Arg, Context};
-use crate::value::{Fault, Value};
+use ephor_value::{Fault, Value};
 
 pub(super) fn x509_decode(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     decode(text(args, 0)).map_err(|error| Fault::new(error.to_string()))
@@ -18,7 +18,7 @@ pub(super) use ephor_x509::{is_certificate, low_serial};
 
 #[cfg(not(feature = "x509"))]
 mod absent {
-    use crate::value::Value;
+    use ephor_value::Value;
 
     /// The one error of a build without the feature.
     #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub(super) use absent::{is_certificate, low_serial};
 #[cfg(all(test, feature = "x509"))]
 mod tests {
     use super::super::{Arg, Context, call, find};
-    use crate::value::Value;
+    use ephor_value::Value;
     use std::borrow::Cow;
 
     #[test]

@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analysis::print;
-use crate::api::autogen::Selection;
-use crate::document::locate::locate_key;
-use crate::ir::facts::Stage;
-use crate::ir::json::Bundle;
-use crate::ir::{Matcher, Policy, Rule, optimise};
-use crate::kubernetes::Kinds;
 use crate::load::{LoadedPolicy, Policies};
-use crate::lower::LATE;
-use crate::lower::policy::{policy_as_lowered, rules_as_lowered};
-use crate::matching::constraints;
-use crate::value::Str;
-use crate::value::place::{PathPart, dotted, parse};
+use ephor_analysis::print;
+use ephor_api::autogen::Selection;
+use ephor_document::locate::locate_key;
+use ephor_ir::facts::Stage;
+use ephor_ir::json::Bundle;
+use ephor_ir::{Matcher, Policy, Rule, optimise};
+use ephor_kubernetes::Kinds;
+use ephor_lower::LATE;
+use ephor_lower::policy::{policy_as_lowered, rules_as_lowered};
+use ephor_matching::constraints;
+use ephor_value::Str;
+use ephor_value::place::{PathPart, dotted, parse};
 
 pub mod decisions;
 

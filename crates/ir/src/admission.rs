@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::constraints::Constraints;
 use super::matcher::Selector;

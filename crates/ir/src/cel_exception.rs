@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 use super::Policy;
 use super::expressions::Source;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::expressions::Validation;
 use super::late::Late;

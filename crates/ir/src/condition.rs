@@ -8,14 +8,14 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::duration;
-use crate::value::number::parse_float;
-use crate::value::print::display;
-use crate::value::quantity::Quantity;
-use crate::value::range::Range;
-use crate::value::semver::Version;
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_value::duration;
+use ephor_value::number::parse_float;
+use ephor_value::print::display;
+use ephor_value::quantity::Quantity;
+use ephor_value::range::Range;
+use ephor_value::semver::Version;
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 use super::{Origin, Template};
 
@@ -282,7 +282,7 @@ impl Prepared {
                 let any_duration = if membership { None } else { duration::parse_ok(s) };
                 let mut json = false;
                 if membership {
-                    match crate::document::decode_json(s) {
+                    match ephor_document::decode_json(s) {
                         Ok(Value::List(l)) => {
                             json = true;
                             if l.iter().all(|v| matches!(v, Value::Str(_))) {

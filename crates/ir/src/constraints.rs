@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Str;
+use ephor_value::Str;
 
 use super::matcher::Selector;
 

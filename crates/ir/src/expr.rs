@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::functions::{Function, Higher};
-use crate::value::{Str, Value};
+use ephor_functions::{Function, Higher};
+use ephor_value::{Str, Value};
 
 pub use super::strict::{
     Comprehension, ComprehensionKind, Folded, Guard, Invoke, Known, Make, Step, Test, Walk,

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Str;
+use ephor_value::Str;
 
 use super::facts::FailurePolicy;
 use super::matcher::Selector;
@@ -305,7 +305,7 @@ mod wording {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Wording, D::Error> {
-        let name = crate::value::Str::deserialize(from)?;
+        let name = ephor_value::Str::deserialize(from)?;
         let found = super::WORDINGS.iter().find(|w| *w.name == *name).copied();
         found.ok_or_else(|| D::Error::custom(format!("no wording is called `{name}`")))
     }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Str;
+use ephor_value::Str;
 
 /// The API that a policy was written for. It names the policy in reports, events and messages; nothing depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

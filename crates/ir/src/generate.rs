@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::expressions::Program;
 use super::rule::Binding;
 use super::{Conditions, Origin, Query, Template};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// The body of a rule that makes objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

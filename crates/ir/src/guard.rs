@@ -8,7 +8,7 @@
 
 use super::Expr;
 use super::walk::{bottom_up, children};
-use crate::functions::{self, Higher};
+use ephor_functions::{self, Higher};
 
 /// How many times an expression may repeat its input without being watched.
 const UNWATCHED: u64 = 64;
@@ -21,7 +21,9 @@ pub fn guard(expr: Expr) -> Expr {
         return expr;
     }
     bottom_up(expr, &mut |e| match e {
-        Expr::List(_) | Expr::Object(_) => Expr::Call { function: &functions::BOUNDED, args: Box::new([e]) },
+        Expr::List(_) | Expr::Object(_) => {
+            Expr::Call { function: &ephor_functions::BOUNDED, args: Box::new([e]) }
+        }
         other => other,
     })
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use regex::Regex;
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::expressions::{Program, Validation};
 

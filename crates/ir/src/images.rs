@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 use super::{Conditions, Template};
 

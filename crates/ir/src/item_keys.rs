@@ -5,7 +5,7 @@
 //! have (`env.?valueFrom`), so the evaluator evaluates the body for one of those and gives the others the
 //! same (`docs/ir.md`, "Evaluated once").
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::Expr;
 use super::derived::Derived;

@@ -15,7 +15,7 @@ use super::admission::PolicyBinding;
 use super::cel_exception::CelException;
 use super::policy::Cleanup;
 use super::{Exception, Policy};
-use crate::value::Str;
+use ephor_value::Str;
 
 /// The version that is written and read.
 pub const API_VERSION: &str = "ephor.dev/ir/v1";
@@ -193,7 +193,7 @@ macro_rules! node {
     ($node:ty, $most:literal, $finish:expr) => {
         impl serde::Serialize for $node {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                $crate::value::stack::deep(|| <$node>::serialize(self, to))
+                ephor_value::stack::deep(|| <$node>::serialize(self, to))
             }
         }
 
@@ -202,7 +202,7 @@ macro_rules! node {
                 use serde::de::Error;
                 thread_local!(static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
                 let _level = $crate::json::Level::enter(&DEPTH, $most).map_err(D::Error::custom)?;
-                let node = $crate::value::stack::deep(|| <$node>::deserialize(from))?;
+                let node = ephor_value::stack::deep(|| <$node>::deserialize(from))?;
                 $finish(node).map_err(D::Error::custom)
             }
         }
@@ -217,8 +217,8 @@ mod tests {
     use super::*;
     use crate::condition::Prepared;
     use crate::expr::Missing;
-    use crate::value::Value;
     use crate::{Condition, Expr, Operator};
+    use ephor_value::Value;
 
     fn error<T: for<'de> Deserialize<'de> + std::fmt::Debug>(text: &str) -> String {
         read::<T>(text).unwrap_err().to_string()
@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn constants_of_a_run_cannot_be_written() {
-        let check = crate::value::object::Check::default();
-        let expr = Expr::Const(Value::object(crate::value::Object::Check(check)));
+        let check = ephor_value::object::Check::default();
+        let expr = Expr::Const(Value::object(ephor_value::Object::Check(check)));
         let expr = Expr::get(expr, "a".into(), Missing::Null);
         let error = serde_json::to_string(&expr).unwrap_err().to_string();
         assert_eq!(error, "a value of type `kubernetes.authorization.Authorizer` cannot be written");

@@ -8,11 +8,6 @@
 //! printed by `explain` as text or JSON.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_functions as functions;
-use ephor_patch as patch;
-use ephor_value as value;
-
 pub mod admission;
 pub mod cel_exception;
 pub mod check;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Str};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Str};
 
 /// Who must have signed the manifest that an object was created from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Str;
-use crate::value::wildcard::{Wildcard, has_wildcard};
+use ephor_value::Str;
+use ephor_value::wildcard::{Wildcard, has_wildcard};
 
 /// Which requests are accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

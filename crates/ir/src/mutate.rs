@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::patch::JsonPatch;
-use crate::value::{Map, Str, Value};
+use ephor_patch::JsonPatch;
+use ephor_value::{Map, Str, Value};
 
 use super::expressions::{ExpressionPatch, Source};
 use super::rule::Binding;

@@ -7,15 +7,15 @@ use std::borrow::Cow;
 use std::cmp::Ordering as Order;
 
 use crate::condition::{Items, Operator, Ordering, Prepared, TextForms};
-use crate::value::Value;
-use crate::value::budget;
-use crate::value::duration;
-use crate::value::number::{parse_float, parse_int};
-use crate::value::print::display;
-use crate::value::quantity::Quantity;
-use crate::value::range::Range;
-use crate::value::semver::Version;
-use crate::value::wildcard;
+use ephor_value::Value;
+use ephor_value::budget;
+use ephor_value::duration;
+use ephor_value::number::{parse_float, parse_int};
+use ephor_value::print::display;
+use ephor_value::quantity::Quantity;
+use ephor_value::range::Range;
+use ephor_value::semver::Version;
+use ephor_value::wildcard;
 
 /// Whether `key operator right` holds.
 pub fn holds(operator: Operator, key: &Value, right: &Prepared) -> bool {

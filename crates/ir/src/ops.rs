@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::value::{Fault, Str, Value};
+use ephor_value::{Fault, Str, Value};
 
 use super::expr::{Cmp, Missing};
 

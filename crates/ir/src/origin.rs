@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Str;
-use crate::value::place::{Path, PathPart, parse};
+use ephor_value::Str;
+use ephor_value::place::{Path, PathPart, parse};
 
 /// The place of a piece in its policy document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::place::dotted;
+    use ephor_value::place::dotted;
 
     #[test]
     fn inserted_steps_are_left_out_of_paths() {

@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::duration;
-use crate::value::number::{float_e, float_f6, parse_float, parse_int};
-use crate::value::quantity::Quantity;
-use crate::value::range::Range;
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_value::duration;
+use ephor_value::number::{float_e, float_f6, parse_float, parse_int};
+use ephor_value::quantity::Quantity;
+use ephor_value::range::Range;
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 /// A scalar pattern.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 
 mod controls;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 pub use controls::CONTROLS;
 

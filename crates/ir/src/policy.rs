@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::expressions::Source;
 use super::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
-use crate::value::wildcard::Wildcard;
+use ephor_value::wildcard::Wildcard;
 
 /// The annotation of a policy in audit mode that names the one which it may replace, `NAME` or `NAMESPACE/NAME`: servers compare what both decide.
 pub const SHADOW_OF: &str = "ephor.dev/shadow-of";
@@ -29,7 +29,7 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "super::unset")]
     pub namespace: Option<Str>,
     /// Its annotations.
-    pub annotations: crate::value::Map,
+    pub annotations: ephor_value::Map,
     /// Whether its results go into reports of a cluster.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub reported: bool,

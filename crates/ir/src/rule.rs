@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::check::Check;
 use super::expressions::{Expressions, Program};
@@ -160,7 +160,7 @@ pub struct ActionOverride {
     pub action: Str,
     /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list (`ephor_engine::action`).
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub namespaces: Option<Box<[crate::value::wildcard::Wildcard]>>,
+    pub namespaces: Option<Box<[ephor_value::wildcard::Wildcard]>>,
     /// Namespaces by label.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub selector: Option<super::matcher::Selector>,

@@ -7,9 +7,9 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::Serializer;
 
-use crate::functions::Function;
-use crate::functions::registry::{Language, find};
-use crate::value::Str;
+use ephor_functions::Function;
+use ephor_functions::registry::{Language, find};
+use ephor_value::Str;
 
 /// The rows of a language: written by name, looked up when they are read.
 macro_rules! rows {

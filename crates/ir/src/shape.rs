@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::pattern::Leaf;
 

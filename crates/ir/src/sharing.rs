@@ -8,8 +8,8 @@
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
 
-use crate::functions::Function;
-use crate::functions::registry::Operation;
+use ephor_functions::Function;
+use ephor_functions::registry::Operation;
 
 use super::Expr;
 use super::derived::Derived;

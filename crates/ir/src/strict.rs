@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::functions::Function;
-use crate::functions::registry::Dispatch;
-pub use crate::functions::registry::Known;
-use crate::value::{Map, Object, Str, Value};
+use ephor_functions::Function;
+use ephor_functions::registry::Dispatch;
+pub use ephor_functions::registry::Known;
+use ephor_value::{Map, Object, Str, Value};
 
 use super::Expr;
 use super::item_keys::ItemKeys;

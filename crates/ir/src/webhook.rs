@@ -1,6 +1,6 @@
 //! Webhooks of dynamic admission control: for which requests an API server calls a webhook, and how.
 
-use crate::value::Str;
+use ephor_value::Str;
 
 use super::constraints::Constraints;
 use super::expressions::Source;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::value::Value;
-use crate::value::print::{display, go_syntax};
-use crate::value::quote::quote;
+use ephor_value::Value;
+use ephor_value::print::{display, go_syntax};
+use ephor_value::quote::quote;
 
 use super::lexer::Kind;
 

@@ -237,7 +237,7 @@ fn delimited(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, end: ch
 }
 
 fn json_string(at: usize, raw: &str) -> Result<String, SyntaxError> {
-    match crate::document::decode_json(&format!("\"{raw}\"")) {
+    match ephor_document::decode_json(&format!("\"{raw}\"")) {
         Ok(v) => Ok(v.as_str().unwrap_or_default().to_string()),
         Err(error) => Err(SyntaxError::raw(at, error.to_string())),
     }

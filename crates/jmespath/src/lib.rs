@@ -6,11 +6,6 @@
 //! to be printed or lowered to the IR; nothing is evaluated here.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_value as value;
-
 pub mod ast;
 pub mod lexer;
 pub mod lower;

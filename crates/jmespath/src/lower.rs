@@ -4,10 +4,10 @@
 //! projections, pipes and multi-selects. Which nodes take a missing key for null is the table of
 //! `docs/jmespath.md`; it is spelled out here once, by wrapping operands in `Rescue`.
 
-use crate::functions::{self, Run};
-use crate::ir::expr::{Cmp, Expr, Faults, Missing, Over};
-use crate::ir::guard::guard;
-use crate::value::{Str, Value};
+use ephor_functions::{self, Run};
+use ephor_ir::expr::{Cmp, Expr, Faults, Missing, Over};
+use ephor_ir::guard::guard;
+use ephor_value::{Str, Value};
 
 use super::{Ast, Comparator};
 
@@ -149,7 +149,7 @@ fn call(name: Option<&str>, args: &[Ast], current: &Expr) -> Expr {
     let Some(name) = name else {
         return Expr::Fail { args: lowered, text: "invalid node value type".into() };
     };
-    match functions::find(name) {
+    match ephor_functions::find(name) {
         None => Expr::Fail { args: lowered, text: format!("unknown function: {name}").into() },
         Some(function) => match function.run {
             Run::Higher(kind) => Expr::Higher { kind, function, args: lowered },

@@ -3,9 +3,9 @@
 //! Depth is bounded: an expression whose tree is higher than [`MAX_HEIGHT`] is refused, because
 //! everything that walks the tree recurses.
 
-use crate::document::decode_json;
-use crate::value::Value;
-use crate::value::number::strconv;
+use ephor_document::decode_json;
+use ephor_value::Value;
+use ephor_value::number::strconv;
 
 use super::SyntaxError;
 use super::ast::{Ast, Comparator};

@@ -61,7 +61,7 @@ fn of(ast: &Ast) -> String {
         Ast::Empty(_) => return "empty".into(),
         Ast::Field(name, _) => return name.clone(),
         Ast::Index(n) => return n.to_string(),
-        Ast::Literal(v) => return format!("`{}`", crate::value::print::json(v)),
+        Ast::Literal(v) => return format!("`{}`", ephor_value::print::json(v)),
         Ast::Slice(bounds, _) => {
             let shown = bounds.map(|b| b.map(|n| n.to_string()).unwrap_or_default());
             return format!("[{}]", shown.join(":"));

@@ -4,8 +4,8 @@
 //! differ: events and horizontal pod autoscalers.
 
 use super::Types;
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value};
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value};
 
 /// The object as another version of its kind; `None` = it is of that version already, or no object.
 pub fn converted(object: &Value, to: &[Str; 3]) -> Option<Value> {

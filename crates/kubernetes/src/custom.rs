@@ -2,7 +2,7 @@
 
 use super::go::GoNames;
 use super::schema::{Field, Leaf, ListKind, Type, TypeDef, Types, Whole};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// Schemas that nest deeper are not read.
 const MAX_DEPTH: usize = 128;

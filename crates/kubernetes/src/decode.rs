@@ -18,10 +18,10 @@
 use std::borrow::Cow;
 
 use super::schema::{Field, Leaf, Type, TypeDef, Types};
-use crate::value::number::float_json;
-use crate::value::quantity::Quantity;
-use crate::value::time::{self, Time};
-use crate::value::{Map, Str, Value};
+use ephor_value::number::float_json;
+use ephor_value::quantity::Quantity;
+use ephor_value::time::{self, Time};
+use ephor_value::{Map, Str, Value};
 
 /// Objects that nest deeper are not looked at.
 const MAX_DEPTH: usize = 512;

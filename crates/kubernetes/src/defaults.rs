@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use super::prune::inside;
 use super::schema::{Leaf, Type, TypeDef, Types, constant};
-use crate::value::quantity::Quantity;
-use crate::value::{Map, Str, Value};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Map, Str, Value};
 
 const TABLE: &str = include_str!("defaults.txt");
 
@@ -100,7 +100,7 @@ fn quantity(v: &Value) -> Value {
     let text = match v {
         Value::Str(s) => s.to_string(),
         Value::Int(i) => i.to_string(),
-        Value::Float(f) => crate::value::number::float_json(*f),
+        Value::Float(f) => ephor_value::number::float_json(*f),
         other => return other.clone(),
     };
     Quantity::parse(&text).map_or_else(|| v.clone(), |q| Value::from(q.to_string()))

@@ -1,6 +1,6 @@
 //! How requests name kinds and resources: objects with group, version and the name.
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// `{"group": …, "version": …, "kind": …}`.
 pub fn kind_object(parts: [impl Into<Str>; 3]) -> Value {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 const TABLE: &str = include_str!("kinds.txt");
 

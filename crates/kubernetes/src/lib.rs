@@ -19,7 +19,6 @@ pub mod schema;
 pub mod structure;
 
 pub use custom::any_object;
-use ephor_value as value;
 pub use id::{kind_object, resource_object};
 pub use kinds::{Kinds, Resource};
 

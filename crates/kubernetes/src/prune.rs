@@ -1,7 +1,7 @@
 //! What an API server drops of an object when it decodes it: fields that the kind does not have.
 
 use super::schema::{Type, TypeDef, Types};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// Objects that nest deeper are not looked at.
 const MAX_DEPTH: usize = 512;
@@ -16,7 +16,7 @@ pub fn pruned(object: &Value, def: &TypeDef, types: &Types) -> Value {
 
 /// Whether a kind has all fields of an object: then it stays as it is.
 fn has_all(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> bool {
-    let is_known = |(k, v): (&crate::value::Str, &Value)| {
+    let is_known = |(k, v): (&ephor_value::Str, &Value)| {
         def.field(k).is_some_and(|field| has_all_inside(v, &field.ty, types, depth + 1))
     };
     m.iter().all(is_known)
@@ -40,7 +40,7 @@ fn has_all_inside(v: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
 }
 
 fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
-    let known = |(k, v): (&crate::value::Str, &Value)| {
+    let known = |(k, v): (&ephor_value::Str, &Value)| {
         let field = def.field(k)?;
         Some((k.clone(), value(v, &field.ty, types, depth + 1)))
     };

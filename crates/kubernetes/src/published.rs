@@ -5,7 +5,7 @@
 //! fields the second time.
 
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// The schema of a kind; `None` when nothing is published.
 pub fn schema<'v>(kind: &[Str; 3], definitions: impl IntoIterator<Item = &'v Value>) -> Option<Value> {

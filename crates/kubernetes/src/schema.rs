@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::go::{self, GoNames};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
 const TABLE: &str = concat!(include_str!("schema.txt"), include_str!("options.txt"));
@@ -245,7 +245,7 @@ fn field_of(line: &str) -> Option<Field> {
 /// The few defaults that the table has.
 pub(super) fn constant(text: &str) -> Value {
     match text {
-        "{}" => Value::Map(crate::value::Map::new()),
+        "{}" => Value::Map(ephor_value::Map::new()),
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         _ => match (text.parse::<i64>(), text.strip_prefix('"').and_then(|t| t.strip_suffix('"'))) {

@@ -6,8 +6,8 @@
 
 use super::decode::bad_base64;
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
-use crate::value::time::Time;
-use crate::value::{Map, Str, Value};
+use ephor_value::time::Time;
+use ephor_value::{Map, Str, Value};
 
 /// How deep an object may nest before its parts are taken for sound.
 const MAX_DEPTH: usize = 64;

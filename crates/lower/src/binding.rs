@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::{Origin, Template};
-use crate::value::{Str, Value};
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_ir::{Origin, Template};
+use ephor_value::{Str, Value};
 
 use super::query::plain;
 use super::template::document;

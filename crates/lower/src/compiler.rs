@@ -3,15 +3,15 @@
 //! In: texts, with the environment of their API and the variables before them. Out: programs of the IR; a text that does
 //! not compile becomes a program that fails with what is wrong. Semantics: `docs/cel.md`.
 
-use crate::cel::env::{Env, Message};
-use crate::cel::issue::Issue;
-use crate::cel::library::{Admission, admission};
-use crate::cel::types::Type;
-use crate::cel::{self, CompileError, Program as Compiled};
-use crate::functions::{CelLevel, Context};
-use crate::ir::expressions::{Program, Source, Variable};
-use crate::ir::{Expr, Origin};
-use crate::value::Str;
+use ephor_cel::env::{Env, Message};
+use ephor_cel::issue::Issue;
+use ephor_cel::library::{Admission, admission};
+use ephor_cel::types::Type;
+use ephor_cel::{self, CompileError, Program as Compiled};
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::expressions::{Program, Source, Variable};
+use ephor_ir::{Expr, Origin};
+use ephor_value::Str;
 
 /// The type of `variables` in Kubernetes.
 pub(super) const KUBERNETES: &str = "kubernetes.variables";
@@ -74,28 +74,28 @@ impl Compiler {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn expression(&self, text: &str) -> Result<(Expr, Type), CompileError> {
-        let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx)?;
-        Ok((cel::lower::with_variables(expr, &self.names), ty))
+        let Compiled { expr, ty } = ephor_cel::compile(text, &self.env, &self.cx)?;
+        Ok((ephor_cel::lower::with_variables(expr, &self.names), ty))
     }
 
     /// Whether an expression mentions a variable.
     pub(super) fn mentions(&self, text: &str, variable: &str) -> bool {
-        cel::mentions(text, &self.env, variable)
+        ephor_cel::mentions(text, &self.env, variable)
     }
 
     /// The type of an expression, if it has one.
     pub(super) fn type_of(&self, text: &str) -> Option<Type> {
-        cel::checked(text, &self.env).ok()
+        ephor_cel::checked(text, &self.env).ok()
     }
 
     /// What is wrong with an expression, whatever its type.
     pub(super) fn issues(&self, text: &str) -> Option<String> {
-        cel::checked(text, &self.env).err().map(|issues| issues.to_string())
+        ephor_cel::checked(text, &self.env).err().map(|issues| issues.to_string())
     }
 
     /// What is wrong with an expression, one by one.
     pub(super) fn all_issues(&self, text: &str) -> Vec<Issue> {
-        cel::typed(text, &self.env).err().map(|issues| issues.all).unwrap_or_default()
+        ephor_cel::typed(text, &self.env).err().map(|issues| issues.all).unwrap_or_default()
     }
 
     /// For a level of CEL's runtime.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Condition, Conditions, Operator, Origin};
-use crate::value::{Str, Value};
+use ephor_ir::{Condition, Conditions, Operator, Origin};
+use ephor_value::{Str, Value};
 
 use super::template;
 

@@ -3,9 +3,9 @@
 //! In: a `MatchResources` of the Kubernetes API; a block without `matchPolicy` matches exactly
 //! (defaults are `api`'s).
 
-use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
-use crate::ir::matcher::Selector;
-use crate::value::{Str, Value};
+use ephor_ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
+use ephor_ir::matcher::Selector;
+use ephor_value::{Str, Value};
 
 use super::matcher::selector;
 

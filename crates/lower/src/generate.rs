@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::ir::Origin;
-use crate::ir::generate::{Described, Generation, GenerationLoop};
-use crate::value::{Map, Str, Value};
+use ephor_ir::Origin;
+use ephor_ir::generate::{Described, Generation, GenerationLoop};
+use ephor_value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::condition::conditions;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::ir::Origin;
-use crate::ir::images::{Claim, ImageCheck, ImageChecks};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_ir::Origin;
+use ephor_ir::images::{Claim, ImageCheck, ImageChecks};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::condition::conditions;
 use super::template::document;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::ir::late::Late;
-use crate::ir::matcher::Selector;
-use crate::ir::mutate::Layer;
-use crate::ir::shape::Pattern;
-use crate::ir::{Query, Template};
-use crate::pattern;
-use crate::value::{Str, Value};
+use ephor_ir::late::Late;
+use ephor_ir::matcher::Selector;
+use ephor_ir::mutate::Layer;
+use ephor_ir::shape::Pattern;
+use ephor_ir::{Query, Template};
+use ephor_value::{Str, Value};
 
 use super::{matcher, query, template};
 
@@ -37,11 +36,11 @@ impl Late for Lowering {
     }
 
     fn pattern(&self, document: &Value) -> Option<Pattern> {
-        pattern::lower(document)
+        ephor_pattern::lower(document)
     }
 
     fn layer(&self, document: &Value) -> Option<Layer> {
-        pattern::layer::lower(document)
+        ephor_pattern::layer::lower(document)
     }
 
     fn selector(&self, document: &Value) -> Option<Selector> {

@@ -1,9 +1,9 @@
 //! `validate.manifests` → [`Manifests`]. Variables are not filled in here, as in the reference.
 
-use crate::api::lint::attestor_set_problem;
-use crate::ir::manifests::{Attestor, AttestorSet, Ignored, Manifests, Objects, Proof, public_keys};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value, print};
+use ephor_api::lint::attestor_set_problem;
+use ephor_ir::manifests::{Attestor, AttestorSet, Ignored, Manifests, Objects, Proof, public_keys};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value, print};
 
 /// Lowers what a rule wants of the manifest.
 pub fn manifests(m: &Value) -> Manifests {

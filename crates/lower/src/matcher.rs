@@ -1,10 +1,10 @@
 //! `match` and `exclude` blocks → matchers.
 
-use crate::ir::Origin;
-use crate::ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
-use crate::matching::kinds;
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_ir::Origin;
+use ephor_ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
+use ephor_matching::kinds;
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 /// Lowers a block: `any` wins over `all`, `all` over the old inline form.
 pub fn matcher(block: Option<&Value>, origin: &Origin) -> Matcher {

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
-use crate::ir::{Origin, Template};
-use crate::patch::operation;
-use crate::pattern::layer;
-use crate::value::{Map, Str, Value};
+use ephor_ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
+use ephor_ir::{Origin, Template};
+use ephor_patch::operation;
+use ephor_pattern::layer;
+use ephor_value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::condition::conditions;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::api::autogen::{Computed, Selection, computed, controllers, is_controller, written_rules};
-use crate::cel::library::Admission;
-use crate::cel::types::Type;
-use crate::ir::expressions::Source;
-use crate::ir::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::policy::{Cleanup, KindRules};
-use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_api::autogen::{Computed, Selection, computed, controllers, is_controller, written_rules};
+use ephor_cel::library::Admission;
+use ephor_cel::types::Type;
+use ephor_ir::expressions::Source;
+use ephor_ir::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
+use ephor_ir::policy::{Cleanup, KindRules};
+use ephor_ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::compiler::Compiler;

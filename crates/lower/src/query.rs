@@ -1,9 +1,8 @@
 //! Expression texts → queries.
 
-use crate::ir::Query;
-use crate::ir::template::Needs;
-use crate::jmespath;
-use crate::value::Str;
+use ephor_ir::Query;
+use ephor_ir::template::Needs;
+use ephor_value::Str;
 
 /// Makes a query of an expression's text; `names` are the bindings in scope, outermost first.
 ///
@@ -20,12 +19,12 @@ pub fn compile(text: &str, names: &[Str]) -> Query {
 /// As [`compile`] for expressions that read `request.object` also when the object is deleted.
 pub fn plain(text: &str, names: &[Str]) -> Query {
     let text = text.trim();
-    let expr = match jmespath::parse(text) {
+    let expr = match ephor_jmespath::parse(text) {
         _ if text.is_empty() => Err("invalid query (nil)".into()),
-        Ok(ast) => Ok(jmespath::lower::lower(&ast)),
+        Ok(ast) => Ok(ephor_jmespath::lower::lower(&ast)),
         Err(e) => Err(format!("incorrect query {text}: {e}").into()),
     };
-    let sorts = expr.as_ref().is_ok_and(crate::ir::optimise::sorts);
+    let sorts = expr.as_ref().is_ok_and(ephor_ir::optimise::sorts);
     Query { sorts, text: text.into(), expr, needs: needs(text, names), on_delete: None }
 }
 

@@ -1,10 +1,10 @@
 //! References `$(…)`: a string of a document that takes the value of another place of it.
 
-use crate::ir::shape::Anchor;
-use crate::value::number::float_f6;
-use crate::value::print::display;
-use crate::value::variables::find_references;
-use crate::value::{Map, Value};
+use ephor_ir::shape::Anchor;
+use ephor_value::number::float_f6;
+use ephor_value::print::display;
+use ephor_value::variables::find_references;
+use ephor_value::{Map, Value};
 
 const OPERATORS: [&str; 5] = [">=", "<=", ">", "<", "!"];
 

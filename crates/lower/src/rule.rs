@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::api::autogen::Computed;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
-use crate::ir::expressions::Expressions;
-use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
-use crate::ir::{Conditions, Matcher, Origin, Rule};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use ephor_api::autogen::Computed;
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
+use ephor_ir::expressions::Expressions;
+use ephor_ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
+use ephor_ir::{Conditions, Matcher, Origin, Rule};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Str, Value};
 
 use super::LATE;
 use super::binding::bindings;

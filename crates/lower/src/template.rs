@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::ir::Template;
-use crate::ir::template::{Hole, Part, Rounds, Text};
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Map, Str, Value};
+use ephor_ir::Template;
+use ephor_ir::template::{Hole, Part, Rounds, Text};
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Map, Str, Value};
 
 use super::query::compile;
 use super::reference;
@@ -179,7 +179,7 @@ fn is_plain_name(step: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn lowered(text: &str) -> Template {
         document(&yaml_value(text).unwrap(), &Arc::from([]))
@@ -188,7 +188,7 @@ mod tests {
     /// The kind of template of a text, with its parts: literals in quotes, the texts of variables bare.
     fn shape(text: &str) -> String {
         match super::text(&text.into(), &Arc::from([])) {
-            Template::Const(v) => format!("const {}", crate::value::print::json(&v)),
+            Template::Const(v) => format!("const {}", ephor_value::print::json(&v)),
             Template::Whole(hole) => format!("whole {}", hole.query.text),
             Template::Rounds(_) => "rounds".into(),
             Template::Fail(text) => format!("fail {text}"),

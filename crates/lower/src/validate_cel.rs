@@ -3,14 +3,14 @@
 //! In: the section and the rule's preconditions in CEL. Out: compiled expressions, each compiled with the
 //! variables before it. Semantics: `docs/validate.md`, "Bodies".
 
-use crate::analysis::reads;
-use crate::cel::library::Admission;
-use crate::cel::types::Type;
-use crate::functions::CelLevel;
-use crate::ir::Origin;
-use crate::ir::expressions::{Expressions, Params, RULES, Validation, Variable, View};
-use crate::ir::facts::FailurePolicy;
-use crate::value::Value;
+use ephor_analysis::reads;
+use ephor_cel::library::Admission;
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_ir::Origin;
+use ephor_ir::expressions::{Expressions, Params, RULES, Validation, Variable, View};
+use ephor_ir::facts::FailurePolicy;
+use ephor_value::Value;
 
 use super::compiler::Compiler;
 use super::constraints::exact;

@@ -5,10 +5,10 @@
 
 use std::sync::OnceLock;
 
-use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
-use crate::ir::matcher::Selector;
-use crate::kubernetes::{Kinds, Resource};
-use crate::value::{Map, Str, Value};
+use ephor_ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
+use ephor_ir::matcher::Selector;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::{Map, Str, Value};
 
 use super::Target;
 use super::filter::selects;

@@ -2,9 +2,9 @@
 //!
 //! The semantics' source is `docs/policies.md`, "Matching".
 
-use crate::ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
-use crate::value::wildcard::{self, Wildcard};
-use crate::value::{Map, Str, Value};
+use ephor_ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
+use ephor_value::wildcard::{self, Wildcard};
+use ephor_value::{Map, Str, Value};
 
 use super::{Target, User};
 

@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::ir::matcher::{Filter, KindPattern};
-use crate::ir::{Matcher, Policy, Rule};
-use crate::value::Str;
-use crate::value::wildcard::Wildcard;
+use ephor_ir::matcher::{Filter, KindPattern};
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_value::Str;
+use ephor_value::wildcard::Wildcard;
 
 use super::{Target, constraints};
 
@@ -23,7 +23,7 @@ pub type Slot = (u32, u32);
 pub struct Index {
     kinds: HashMap<Str, Bucket>,
     /// Rules with constraints that name resources, by resource. What a request reaches under another group or version
-    /// has the same resource name ([`crate::kubernetes::Kinds::equivalents`]).
+    /// has the same resource name ([`ephor_kubernetes::Kinds::equivalents`]).
     resources: HashMap<Str, Vec<Slot>>,
     /// Rules whose kinds or resources hold wildcards, or that have none.
     wild: Vec<Slot>,

@@ -5,7 +5,7 @@
 //! something else than they seem to (`v10/Pod` is kind `v10` with subresource `Pod`); that is the
 //! reference's behaviour and policies rely on it.
 
-use crate::value::wildcard;
+use ephor_value::wildcard;
 
 /// A `kinds` entry, taken apart. Every part is a wildcard pattern; an empty part matches only the
 /// empty text.

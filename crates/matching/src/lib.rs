@@ -4,10 +4,6 @@
 //! [`index`] the rules that can apply at all. Nothing here knows what a rule does.
 #![forbid(unsafe_code)]
 
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_value as value;
-
 pub mod constraints;
 pub mod filter;
 pub mod index;
@@ -15,8 +11,8 @@ pub mod kinds;
 pub mod mismatch;
 pub mod unknown;
 
-use crate::kubernetes::Kinds;
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::Kinds;
+use ephor_value::{Map, Str, Value};
 
 /// What a request is about, taken from it once.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,10 @@
 //! each filter the first attribute that does not fit, with what the request has and what the policy requires. The
 //! decision itself is that of [`super::filter`] and [`super::constraints`].
 
-use crate::ir::matcher::{Filter, Selector, SetOperator};
-use crate::ir::{Matcher, Origin};
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_ir::matcher::{Filter, Selector, SetOperator};
+use ephor_ir::{Matcher, Origin};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::filter::{Attribute, Mode, accepts, unmet};
 use super::{Target, constraints};
@@ -140,7 +140,7 @@ fn reason(f: &Filter, attribute: Attribute, t: &Target) -> Reason {
 }
 
 /// A kind selector as policies write it.
-fn written(k: &crate::ir::matcher::KindPattern) -> String {
+fn written(k: &ephor_ir::matcher::KindPattern) -> String {
     let part = |w: &Wildcard| match &**w.pattern() {
         "*" | "" => None,
         text => Some(text.to_owned()),
@@ -191,7 +191,7 @@ fn unselected(selector: Option<&Selector>, labels: &Map) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::matcher::Requirement;
+    use ephor_ir::matcher::Requirement;
 
     fn filter(f: Filter) -> Matcher {
         Matcher::Any(

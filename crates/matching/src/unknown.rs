@@ -4,8 +4,8 @@
 //! decides. A rule that matches, or does not match, whatever the missing part may be is evaluated as usual; for
 //! any other the caller reports an error. What is not known never counts as "does not match".
 
-use crate::ir::Matcher;
-use crate::ir::matcher::Selector;
+use ephor_ir::Matcher;
+use ephor_ir::matcher::Selector;
 
 use super::Target;
 use super::filter::{Mode, accepts};
@@ -91,8 +91,8 @@ fn depends(when: &Matcher, unless: &Matcher, target: &Target, unknown: Unknown) 
 mod tests {
     use super::*;
     use crate::User;
-    use crate::ir::matcher::Filter;
-    use crate::value::Str;
+    use ephor_ir::matcher::Filter;
+    use ephor_value::Str;
 
     fn by_roles(role: &str) -> Matcher {
         let roles = vec![Str::from(role)].into();

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use crate::constraints::filters::requirements;
 use crate::constraints::{Condition, Matching, cel};
 use crate::expressions::Refusal;
-use crate::ir::matcher::{Requirement, Selector, SetOperator};
-use crate::ir::rule::ActionOverride;
-use crate::ir::{Origin, Policy, Rule};
 use crate::text::Node;
-use crate::value::wildcard::Wildcard;
+use ephor_ir::matcher::{Requirement, Selector, SetOperator};
+use ephor_ir::rule::ActionOverride;
+use ephor_ir::{Origin, Policy, Rule};
+use ephor_value::wildcard::Wildcard;
 
 /// What follows from a violation; it is reported in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

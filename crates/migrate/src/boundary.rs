@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ephor_compare::{Environment, Judgement, Observer, Side, Surroundings, Verdict};
 
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 /// The first objects of a kind that are looked at: they are small.
 const FIRST: usize = 600;

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::ir::Rule;
-use crate::ir::check::{Check, ForEach};
-use crate::ir::rule::{Binding, BindingSource, Body};
 use crate::original::Original;
 use crate::policy::Note;
-use crate::value::Value;
+use ephor_ir::Rule;
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::rule::{Binding, BindingSource, Body};
+use ephor_value::Value;
 
 /// What a note says.
 const TEXT: &str = "the old rule sends the token of Kyverno's service account to the service, the new policy sends none: a service that needs one needs a header `Authorization`";

@@ -7,14 +7,14 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
 use crate::expressions::{Context, Converted, Refusal, Target, convert_conditions};
-use crate::ir::Origin;
 use crate::original::{Named, Original};
 use crate::parts::{Pair, Says, denial_where, denying_alone, of_object};
 use crate::policy::{Document, Migrated, Note, Options, To};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
-use crate::value::print::json;
-use crate::value::{Map as Fields, Str, Value};
+use ephor_ir::Origin;
+use ephor_value::print::json;
+use ephor_value::{Map as Fields, Str, Value};
 
 /// Objects that exist are compared as new ones.
 const CREATE: &str = "CREATE";
@@ -205,7 +205,7 @@ fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refus
         }
     }
     let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
-    let converted = convert_conditions(&crate::lower::rule::rule(&computed), context);
+    let converted = convert_conditions(&ephor_lower::rule::rule(&computed), context);
     converted.map_err(|refusal| {
         let path = refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions");
         Refusal { place: Origin::new(path.replace("spec.rules[0]", "spec")), ..refusal }

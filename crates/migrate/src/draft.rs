@@ -11,7 +11,7 @@ use crate::mutating::Mutation;
 use crate::mutating::targets::Targets;
 use crate::names::renamed;
 use crate::text::{Item, Node};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, as_conditions, conditions};
 use crate::expressions::{Context, Refusal, Target, convert_conditions};
-use crate::ir::{Exception, Origin};
 use crate::original::{Named, Original};
 use crate::policy::{Document, Migrated, Options, To};
 use crate::text::{Map, Node, write};
-use crate::value::{Map as Fields, Value};
+use ephor_ir::{Exception, Origin};
+use ephor_value::{Map as Fields, Value};
 
 /// An exception names some rules of a policy whose rules are one policy now.
 pub const SOME_RULES: &str = "an exception from some rules of a policy that is one now";
@@ -148,7 +148,7 @@ fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, 
     let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
     let context = Context::new(Target::Kyverno, Vec::new(), options.types.clone());
     let converted =
-        convert_conditions(&crate::lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
+        convert_conditions(&ephor_lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
             place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
             ..refusal
         })?;

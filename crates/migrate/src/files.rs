@@ -26,7 +26,7 @@ use crate::paired::{joined, prove_apart, prove_pairs, together};
 use crate::parts::Pair;
 use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// The separator of documents.
 pub(crate) const SEPARATOR: &str = "---\n";
@@ -478,7 +478,7 @@ impl Compared<'_> {
         }
         let value = ephor_document::yaml_value(self.text).ok();
         let Some(groups) = value.as_ref().and_then(as_groups) else { return own() };
-        let text = crate::value::print::json(&groups);
+        let text = ephor_value::print::json(&groups);
         let loaded = argument_for(&[SourceText { name: self.name.into(), text: text.clone() }], Reader::Scan);
         let other = loaded.policies.first().and_then(|policy| migrate_in(policy, self.options, way).ok());
         let Some(other) = other else { return own() };

@@ -12,13 +12,13 @@ use ephor_api::autogen::Computed;
 use crate::constraints::{Condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
 use crate::expressions::{Context, Refusal, convert_conditions, outer_variables, value};
-use crate::ir::Rule;
-use crate::lower::template::text;
 use crate::original::Named;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::VERSION;
-use crate::value::{Map as Fields, Str, Value};
+use ephor_ir::Rule;
+use ephor_lower::template::text;
+use ephor_value::{Map as Fields, Str, Value};
 
 /// What is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
             }
         }
         let computed = Computed { rule: Value::Map(fields), written: at, generated: None };
-        let converted = convert_conditions(&crate::lower::rule::rule(&computed), context)?;
+        let converted = convert_conditions(&ephor_lower::rule::rule(&computed), context)?;
         draft.conditions = converted
             .conditions
             .into_iter()

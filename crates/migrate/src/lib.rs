@@ -6,10 +6,6 @@
 #![forbid(unsafe_code)]
 
 use ephor_cel::ast as cel_tree;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
-use ephor_lower as lower;
-use ephor_value as value;
 
 mod actions;
 mod boundary;

@@ -6,7 +6,7 @@
 use ephor_document::write::{Style, to_string};
 use ephor_document::{Duplicates, yaml};
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// Lists in lists deeper than this stay as they are.
 const MAX_DEPTH: usize = 8;

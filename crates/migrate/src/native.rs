@@ -4,10 +4,10 @@
 
 use crate::constraints::{conditions, constraints};
 use crate::draft::{Check, Draft, Variable};
-use crate::ir::matcher::{Requirement, SetOperator};
 use crate::original::Named;
 use crate::policy::{Document, Source};
 use crate::text::{Map, Node, write};
+use ephor_ir::matcher::{Requirement, SetOperator};
 
 /// The version of both documents.
 const VERSION: &str = "admissionregistration.k8s.io/v1";

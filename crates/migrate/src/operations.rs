@@ -4,7 +4,7 @@
 //! updates. Deletions are selected where a rule names them and its preconditions do not exclude them; operations that its preconditions exclude,
 //! or on which it cannot deny anything, are not selected.
 
-use crate::value::{Value, wildcard};
+use ephor_value::{Value, wildcard};
 
 /// The operations in their usual order.
 const ALL: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];

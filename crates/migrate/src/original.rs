@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ephor_document::locate;
 
 use crate::text::{Map, Node, write};
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, parse};
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, parse};
 
 /// The annotation that selects pod controllers for ClusterPolicies; policies in CEL have a field for it.
 pub const AUTOGEN: &str = "pod-policies.kyverno.io/autogen-controllers";
@@ -137,7 +137,7 @@ impl Original {
 
     /// The metadata as a value.
     fn expected(&self, named: &Named<'_>) -> Value {
-        let mut out = crate::value::Map::new();
+        let mut out = ephor_value::Map::new();
         out.insert("name", Value::from(named.name));
         if let Some(namespace) = named.namespace.filter(|own| !own.is_empty()) {
             out.insert("namespace", Value::from(namespace));

@@ -11,8 +11,8 @@ use crate::draft::{Check, Draft};
 use crate::files::SEPARATOR;
 use crate::mutating::Mutation;
 use crate::policy::{Source, documents};
-use crate::value::print::json;
-use crate::value::{Map as Fields, Str, Value};
+use ephor_value::print::json;
+use ephor_value::{Map as Fields, Str, Value};
 
 /// Two policies that must say the same of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]

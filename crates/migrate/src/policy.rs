@@ -14,16 +14,16 @@ use crate::actions::{self, Action, Part};
 use crate::constraints::{Condition, Deletions, Matching, add_condition, matching, without_roles};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
-use crate::ir::policy::SHADOW_OF;
-use crate::ir::rule::Body;
-use crate::ir::{Origin, Policy, Rule};
-use crate::kubernetes::{Kinds, Types};
 use crate::names::{Names, dns};
 use crate::original::{Named, Original};
 use crate::parts::{self, Pair};
-use crate::value::print::json;
-use crate::value::{Str, Value};
 use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
+use ephor_ir::policy::SHADOW_OF;
+use ephor_ir::rule::Body;
+use ephor_ir::{Origin, Policy, Rule};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_value::print::json;
+use ephor_value::{Str, Value};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;
 
 use crate::boundary::Seen;
-use crate::ir::rule::Body;
-use crate::value::Value;
+use ephor_ir::rule::Body;
+use ephor_value::Value;
 
 /// What a proof may cost.
 #[derive(Clone, Copy, Debug)]

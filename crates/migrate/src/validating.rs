@@ -3,11 +3,11 @@
 use crate::constraints::{Condition, conditions, constraints};
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::Converted;
-use crate::ir::Rule;
 use crate::original::Named;
 use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};
-use crate::value::Value;
+use ephor_ir::Rule;
+use ephor_value::Value;
 
 /// The version in which policies are written.
 pub const VERSION: &str = "policies.kyverno.io/v1";

@@ -6,10 +6,10 @@
 use crate::constraints::Condition;
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::Refusal;
-use crate::ir::Rule;
 use crate::policy::{Source, To};
 use crate::validating::properties;
-use crate::value::Value;
+use ephor_ir::Rule;
+use ephor_value::Value;
 
 /// The draft of a rule with `validate.cel`.
 ///

@@ -3,12 +3,12 @@
 //! In: the conditions of a rule. Out: a note for each whose operator takes `*` and `?` in values of requests or of other data for wildcards: the new policy compares
 //! these values as texts. Names, labels and operations hold none. Semantics: `docs/conditions.md`, "Equals, NotEquals" and "AnyIn, AllIn, AnyNotIn, AllNotIn".
 
-use crate::ir::check::Check;
-use crate::ir::rule::Body;
-use crate::ir::template::Part;
-use crate::ir::{Condition, Conditions, Operator, Rule, Template};
 use crate::original::Original;
 use crate::policy::Note;
+use ephor_ir::check::Check;
+use ephor_ir::rule::Body;
+use ephor_ir::template::Part;
+use ephor_ir::{Condition, Conditions, Operator, Rule, Template};
 
 /// What a note says.
 const TEXT: &str = "a value with `*` or `?` is a pattern for the old condition, and a text for the new one";

@@ -7,9 +7,9 @@
 
 mod error;
 
-use crate::document::spelling::{read, spelled};
-use crate::value::number::{self, parse_int, strconv};
-use crate::value::{List, Map, Str, Value};
+use ephor_document::spelling::{read, spelled};
+use ephor_value::number::{self, parse_int, strconv};
+use ephor_value::{List, Map, Str, Value};
 
 use super::operation::{Action, Operation, operation};
 

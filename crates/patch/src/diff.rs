@@ -5,7 +5,7 @@
 //! the common positions compared; moved items are not looked for. Numbers differ when they are written
 //! otherwise.
 
-use crate::value::{List, Map, Str, Value, stack};
+use ephor_value::{List, Map, Str, Value, stack};
 
 use super::operation::{Action, Operation};
 
@@ -79,8 +79,8 @@ mod tests {
 
     use super::*;
     use crate::apply::apply;
-    use crate::document::yaml_value;
-    use crate::value::print::json;
+    use ephor_document::yaml_value;
+    use ephor_value::print::json;
 
     fn operations(before: &str, after: &str) -> Vec<String> {
         let (before, after) = (yaml_value(before).unwrap(), yaml_value(after).unwrap());

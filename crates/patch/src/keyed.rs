@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use crate::value::number::float_json;
-use crate::value::{List, Map, Value, budget};
+use ephor_value::number::float_json;
+use ephor_value::{List, Map, Value, budget};
 
 use super::merge::{DIRECTIVE, Directive, Error, Mode, directive, node, settle, wrong_kind};
 use super::schema::Schema;
@@ -287,7 +287,7 @@ impl Keyed<'_> {
 
 /// A text as a scalar without quotes.
 fn plain_scalar(text: &str) -> Value {
-    crate::document::yaml_value(text).unwrap_or_else(|_| Value::from(text))
+    ephor_document::yaml_value(text).unwrap_or_else(|_| Value::from(text))
 }
 
 /// The first object that has every key with a value, and with this text; without any value, every key.

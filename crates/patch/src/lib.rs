@@ -16,9 +16,6 @@ pub mod operation;
 pub mod schema;
 pub mod structured;
 
-use ephor_document as document;
-use ephor_kubernetes as kubernetes;
-use ephor_value as value;
 pub use operation::{JsonPatch, Operation};
 
 /// How deeply patches and what they are merged into may nest: as deep as JSON texts may.

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use crate::value::print::display;
-use crate::value::{Fault, Map, Str, Value, budget, stack};
+use ephor_value::print::display;
+use ephor_value::{Fault, Map, Str, Value, budget, stack};
 
 use super::MAX_DEPTH;
 use super::keyed;
@@ -285,7 +285,7 @@ pub fn flow(v: &Value) -> String {
 
 fn quoted(s: &str) -> String {
     let mut out = String::new();
-    crate::value::print::write_json_string(&mut out, s);
+    ephor_value::print::write_json_string(&mut out, s);
     // Only JSON escapes these.
     out.replace("\\u003c", "<").replace("\\u003e", ">").replace("\\u0026", "&")
 }

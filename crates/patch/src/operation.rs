@@ -3,12 +3,10 @@
 //! A text that begins with `[` is JSON, every other one YAML. All operations are checked before the
 //! first one is run. Texts of errors are the reference's.
 
+use ephor_document::spelling::{read, spelled, spelling};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 use serde::{Deserialize, Serialize};
-
-use crate::document;
-use crate::document::spelling::{read, spelled, spelling};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
 
 /// A list of operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -97,7 +95,7 @@ pub enum Error {
     NoJson,
     /// It is no YAML.
     #[error("failed to convert patchesJSON6902 to JSON: {0}")]
-    NoYaml(#[from] document::yaml::Error),
+    NoYaml(#[from] ephor_document::yaml::Error),
     /// It is no list, but of this JSON type.
     #[error("failed to decode patches: json: cannot unmarshal {0} into Go value of type jsonpatch.Patch")]
     NoList(&'static str),
@@ -153,9 +151,11 @@ pub enum Defect {
 pub fn decode(text: &str) -> Result<JsonPatch, Error> {
     let is_json = text.starts_with('[');
     let parsed = if is_json {
-        document::json::parse(text).or_else(|e| without_large(text).ok_or(e)).map_err(|_| Error::NoJson)?
+        ephor_document::json::parse(text)
+            .or_else(|e| without_large(text).ok_or(e))
+            .map_err(|_| Error::NoJson)?
     } else {
-        document::yaml_value(text)?
+        ephor_document::yaml_value(text)?
     };
     let items: &[Value] = match &parsed {
         Value::List(items) => items,

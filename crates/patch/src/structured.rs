@@ -2,12 +2,12 @@
 //!
 //! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed object, or
 //! why the change does not fit the schema. Nothing is ever removed. The tables are those of
-//! [`crate::kubernetes::decode`]; the walk is another one, because a change is no value and the texts are those of
+//! [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the texts are those of
 //! structured-merge-diff, which collects all errors. Semantics: `docs/admission.md`, "Answers".
 
-use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
-use crate::value::print::{display, go_syntax};
-use crate::value::{List, Map, Str, Value, budget, stack};
+use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
+use ephor_value::print::{display, go_syntax};
+use ephor_value::{List, Map, Str, Value, budget, stack};
 
 /// How deeply changes may nest.
 const MAX_DEPTH: usize = 1_000;
@@ -157,7 +157,7 @@ pub enum NoKey {
 }
 
 fn quoted(keys: &[Str]) -> String {
-    let names: Vec<String> = keys.iter().map(|k| crate::value::quote::quote(k)).collect();
+    let names: Vec<String> = keys.iter().map(|k| ephor_value::quote::quote(k)).collect();
     names.join(" ")
 }
 
@@ -376,7 +376,7 @@ impl PartialEq for Key {
 impl Key {
     fn describe(&self) -> String {
         let parts: Vec<String> =
-            self.0.iter().map(|(k, v)| format!("{k}={}", crate::value::print::json(v))).collect();
+            self.0.iter().map(|(k, v)| format!("{k}={}", ephor_value::print::json(v))).collect();
         format!("[{}]", parts.join(","))
     }
 }

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::ir::mutate::{Layer, Member, Node};
-use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Pattern, Shape};
-use crate::value::{Value, print};
+use ephor_ir::mutate::{Layer, Member, Node};
+use ephor_ir::pattern::Leaf;
+use ephor_ir::shape::{Anchor, Pattern, Shape};
+use ephor_value::{Value, print};
 
 use super::{MAX_DEPTH, strip};
 

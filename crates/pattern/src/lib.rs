@@ -5,17 +5,14 @@
 //! `docs/patterns.md`.
 #![forbid(unsafe_code)]
 
-use ephor_ir as ir;
-use ephor_value as value;
-
 pub mod layer;
 pub mod strip;
 
 use std::collections::HashMap;
 
-use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape};
-use crate::value::{Map, Str, Value, wildcard};
+use ephor_ir::pattern::Leaf;
+use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape};
+use ephor_value::{Map, Str, Value, wildcard};
 
 /// Documents nested deeper than this are refused by everything that recurses.
 pub(crate) const MAX_DEPTH: usize = 256;

@@ -4,8 +4,8 @@
 //! becomes empty without them go. Items are removed at their original position from a list that gets
 //! shorter, so with several of them the wrong ones go: policies depend on the reference's results.
 
-use crate::ir::mutate::{Member, Node};
-use crate::ir::shape::Anchor;
+use ephor_ir::mutate::{Member, Node};
+use ephor_ir::shape::Anchor;
 
 use super::layer::{Which, holds_anchor};
 
@@ -87,15 +87,15 @@ pub fn strip(node: &mut Node, condition: bool) -> Result<bool, TooShort> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::mutate::Layer;
     use crate::layer::lower;
     use ephor_document::yaml_value;
+    use ephor_ir::mutate::Layer;
 
     /// The document without its conditions, as text; or why there is none.
     fn cleaned(text: &str) -> Result<String, TooShort> {
         let Some(Layer::Anchored(mut node)) = lower(&yaml_value(text).unwrap()) else { panic!("{text}") };
         finish(&mut node)?;
-        Ok(crate::value::print::json(&node.to_value()))
+        Ok(ephor_value::print::json(&node.to_value()))
     }
 
     #[test]

@@ -9,22 +9,21 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::api::admission::{check, defaulted};
-use crate::api::{lint, schema};
-use crate::document::{self, Document, Duplicates};
-use crate::ir::admission::PolicyBinding;
-use crate::ir::cel_exception::CelException;
-use crate::ir::expressions::Proxy;
-use crate::ir::facts::Stage;
-use crate::ir::policy::Cleanup;
-use crate::ir::rule::RuleKind;
-use crate::ir::{Exception, Policy, json};
-use crate::kubernetes::{Kinds, groups};
-use crate::lower;
-use crate::lower::admission::{Judge, Place};
-use crate::sources::files::SourceText;
-use crate::value::place::{Path, PathPart};
-use crate::value::{Str, Value, parallel};
+use ephor_api::admission::{check, defaulted};
+use ephor_api::{lint, schema};
+use ephor_document::{self, Document, Duplicates};
+use ephor_ir::admission::PolicyBinding;
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::expressions::Proxy;
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::Cleanup;
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Exception, Policy, json};
+use ephor_kubernetes::{Kinds, groups};
+use ephor_lower::admission::{Judge, Place};
+use ephor_sources::files::SourceText;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::{Str, Value, parallel};
 
 mod foreign;
 mod list;
@@ -59,7 +58,7 @@ pub struct LoadedPolicy {
     /// Why its expressions do not compile; nothing can be evaluated together with it.
     pub uncompiled: Option<String>,
     /// The expressions that do not compile.
-    pub faults: Vec<lower::cel_policy::FieldError>,
+    pub faults: Vec<ephor_lower::cel_policy::FieldError>,
 }
 
 /// Something that was left out.
@@ -144,10 +143,13 @@ impl LoadedPolicy {
 /// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
     condition: |text| {
-        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|text| text.to_string().into())
+        ephor_lower::policy::condition_of_requests(text)
+            .program
+            .map(|_| ())
+            .map_err(|text| text.to_string().into())
     },
-    parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string().into()),
-    parse_yaml: |text| document::yaml_value(text).map_err(Into::into),
+    parse_jmespath: |text| ephor_jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string().into()),
+    parse_yaml: |text| ephor_document::yaml_value(text).map_err(Into::into),
     // Kyverno's commands know no cluster.
     scope: |_, _| lint::Scope::Namespaced,
 };
@@ -184,7 +186,7 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
             PathPart::Index(i),
             PathPart::Key("match".into()),
         ];
-        let line = document::locate::locate_key(&loaded.text, &loaded.path_in_text(&path))
+        let line = ephor_document::locate::locate_key(&loaded.text, &loaded.path_in_text(&path))
             .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
         (line, format!("rule `{name}` of `{}` can never match: {why}", loaded.name))
     });
@@ -198,8 +200,8 @@ pub fn never_matching_rules(loaded: &LoadedPolicy) -> Vec<(usize, Str, String)> 
     rules.filter_map(|(i, rule)| Some((i, rule.name.clone(), why_never(&rule.when)?))).collect()
 }
 
-fn why_never(when: &crate::ir::Matcher) -> Option<String> {
-    if matches!(when, crate::ir::Matcher::Constraints(_)) {
+fn why_never(when: &ephor_ir::Matcher) -> Option<String> {
+    if matches!(when, ephor_ir::Matcher::Constraints(_)) {
         return None;
     }
     let reasons: Vec<Option<String>> = when
@@ -214,7 +216,7 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
                 return Some("its label selector is not well-formed".to_string());
             }
             let first = f.kinds.first()?;
-            let lower = |k: &crate::ir::matcher::KindPattern| {
+            let lower = |k: &ephor_ir::matcher::KindPattern| {
                 !k.kind.is_wild() && k.kind.pattern().chars().next().is_none_or(char::is_lowercase)
             };
             f.kinds.iter().all(lower).then(|| {
@@ -222,7 +224,7 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
             })
         })
         .collect();
-    let any = matches!(when, crate::ir::Matcher::Any(_));
+    let any = matches!(when, ephor_ir::Matcher::Any(_));
     if reasons.is_empty() {
         return Some("it has no filter".into());
     }
@@ -306,7 +308,7 @@ impl Policies {
         let params: Arc<[Value]> = params.into();
         for loaded in &mut self.policies {
             if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
-                *policy = Arc::new(lower::admission::offline::bind(policy, &self.bindings, &params));
+                *policy = Arc::new(ephor_lower::admission::offline::bind(policy, &self.bindings, &params));
             }
         }
     }
@@ -321,7 +323,7 @@ impl Policies {
             if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
                 let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
                 let own = bindings.get(&(mutates, policy.name.clone())).cloned().unwrap_or_default();
-                *policy = Arc::new(lower::admission::offline::bind_as_server(policy, own));
+                *policy = Arc::new(ephor_lower::admission::offline::bind_as_server(policy, own));
             }
         }
     }
@@ -393,7 +395,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
     }
     // Of what is no YAML, as templates of other objects, nothing is known but its words.
     let is_foreign = |text: &str| reader == Reader::Scan && !served::may_be_about_policies(text);
-    match document::parse_stream(&name, text, Duplicates::Error) {
+    match ephor_document::parse_stream(&name, text, Duplicates::Error) {
         Err(e) => vec![Item::Left(Problem {
             source: name,
             line: e.line,
@@ -427,7 +429,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
 
 /// The text of the document that begins on a line; all, where none does.
 fn text_at(whole: &str, line: usize) -> Cow<'_, str> {
-    let parts = document::split::split(whole).unwrap_or_default();
+    let parts = ephor_document::split::split(whole).unwrap_or_default();
     parts.iter().find(|part| part.line == line).map_or(whole, |part| part.text).into()
 }
 
@@ -458,9 +460,9 @@ fn one(d: &Document, reader: Reader) -> Vec<Item> {
 }
 
 /// The line of a document at which the decoder gave up, from 1, as far as it names one.
-fn inner_line(error: &document::LoadError) -> Option<usize> {
+fn inner_line(error: &ephor_document::LoadError) -> Option<usize> {
     match &error.problem {
-        document::Problem::Yaml(document::yaml::Error::Syntax(syntax)) => {
+        ephor_document::Problem::Yaml(ephor_document::yaml::Error::Syntax(syntax)) => {
             syntax.line.map(|line| line.get() as usize)
         }
         _ => None,
@@ -468,10 +470,10 @@ fn inner_line(error: &document::LoadError) -> Option<usize> {
 }
 
 fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
-    left_at(d, document::locate::locate(&d.text, path).filter(|_| !path.is_empty()), text, fatal)
+    left_at(d, ephor_document::locate::locate(&d.text, path).filter(|_| !path.is_empty()), text, fatal)
 }
 
-fn left_at(d: &Document, place: Option<document::locate::Position>, text: String, fatal: bool) -> Item {
+fn left_at(d: &Document, place: Option<ephor_document::locate::Position>, text: String, fatal: bool) -> Item {
     let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
     Item::Left(Problem {
         source: d.source.clone(),
@@ -521,9 +523,9 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
             let path = e.problems().first().map(|p| p.path.clone()).unwrap_or_default();
             // A field that should not be there is wrong itself, whatever its value.
             let place = match &e {
-                schema::SchemaError::UnknownFields(_) => document::locate::locate_key(&d.text, &path),
+                schema::SchemaError::UnknownFields(_) => ephor_document::locate::locate_key(&d.text, &path),
                 _ if path.is_empty() => None,
-                _ => document::locate::locate(&d.text, &path),
+                _ => ephor_document::locate::locate(&d.text, &path),
             };
             return left_at(d, place, e.to_string(), e.is_fatal());
         }
@@ -538,7 +540,7 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
     match kind {
         "ClusterPolicy" | "Policy" => {
             let refused = lint::lint(&doc, reader.checks()).error.map(|e| e.text);
-            let policy = lower::policy::policy(&doc);
+            let policy = ephor_lower::policy::policy(&doc);
             let rule_count = policy.rule_count;
             Item::Policy(
                 Box::new(LoadedPolicy {
@@ -557,8 +559,8 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
                 deprecation,
             )
         }
-        "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
-        _ => Item::Cleanup(Box::new(lower::policy::cleanup(&doc)), deprecation),
+        "PolicyException" => Item::Exception(Box::new(ephor_lower::policy::exception(&doc)), deprecation),
+        _ => Item::Cleanup(Box::new(ephor_lower::policy::cleanup(&doc)), deprecation),
     }
 }
 
@@ -573,13 +575,13 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
             let text = format!("policy type not supported {api_version}, Kind={kind}");
             return Some(if with_schema { left(d, &[], text, true) } else { skipped(d, text) });
         }
-        return Some(match lower::cel_policy::exception(value) {
+        return Some(match ephor_lower::cel_policy::exception(value) {
             Ok(exception) => Item::CelException(Box::new(exception)),
             Err(failed) => left(d, &[], failed.to_string(), false),
         });
     }
-    let (kind, namespaced) = lower::cel_policy::kind_of(kind)?;
-    let lowered = lower::cel_policy::policy(value, kind, namespaced);
+    let (kind, namespaced) = ephor_lower::cel_policy::kind_of(kind)?;
+    let lowered = ephor_lower::cel_policy::policy(value, kind, namespaced);
     let loaded = LoadedPolicy {
         name: value.text_at(&["metadata", "name"]).into(),
         policy: Some(Arc::new(lowered.policy)),
@@ -598,7 +600,7 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reader takes.
 fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
-    let refused = || crate::api::admission::readable(value).err();
+    let refused = || ephor_api::admission::readable(value).err();
     let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
     let kind = value.text_at(&["kind"]);
     let takes = match reader {
@@ -616,9 +618,11 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(match reader {
-                    Reader::Server => lower::admission::offline::policy(&defaulted(value), Place::Server),
+                    Reader::Server => {
+                        ephor_lower::admission::offline::policy(&defaulted(value), Place::Server)
+                    }
                     Reader::Command | Reader::AllExceptions | Reader::Scan => {
-                        lower::admission::offline::policy(value, Place::Kyverno)
+                        ephor_lower::admission::offline::policy(value, Place::Kyverno)
                     }
                 })),
                 document: value.clone(),
@@ -639,11 +643,11 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             }
             let binding = match reader {
                 Reader::Command | Reader::AllExceptions | Reader::Scan => {
-                    lower::admission::offline::binding(value)
+                    ephor_lower::admission::offline::binding(value)
                 }
                 Reader::Server => match refusal(value) {
                     Some(text) => return Some(left(d, &[], text, false)),
-                    None => lower::admission::binding(&defaulted(value)),
+                    None => ephor_lower::admission::binding(&defaulted(value)),
                 },
             };
             Some(Item::Binding(Box::new(binding)))
@@ -698,7 +702,7 @@ fn type_field<'v>(value: &'v Value, name: &'static str) -> Result<Cow<'v, str>, 
         None | Some(Value::Null) => Ok(Cow::Borrowed("")),
         Some(Value::Str(text)) => Ok(Cow::Borrowed(text)),
         Some(v @ (Value::List(_) | Value::Map(_))) => Err(NoText { name, found: v.json_type() }),
-        Some(scalar) => Ok(Cow::Owned(crate::value::print::display(scalar))),
+        Some(scalar) => Ok(Cow::Owned(ephor_value::print::display(scalar))),
     }
 }
 
@@ -710,9 +714,9 @@ pub fn exception(object: &Value) -> Policies {
         return found;
     }
     if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-        found.cel_exceptions.extend(lower::cel_policy::exception(object).ok());
+        found.cel_exceptions.extend(ephor_lower::cel_policy::exception(object).ok());
     } else if let Ok(checked) = schema::check(object) {
-        found.exceptions.push(lower::policy::exception(&checked));
+        found.exceptions.push(ephor_lower::policy::exception(&checked));
     }
     found
 }

@@ -10,15 +10,15 @@ mod outcome;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::analysis::tree::Tree;
-use crate::engine::{Effect, RuleOutcome, Status};
-use crate::ir::mutate::{Change, Merge, Patch};
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Exception, Policy, Rule};
 use crate::policy_set::PolicyOutcome;
-use crate::value::Value;
+use ephor_analysis::tree::Tree;
+use ephor_engine::{Effect, RuleOutcome, Status};
+use ephor_ir::mutate::{Change, Merge, Patch};
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_ir::{Exception, Policy, Rule};
+use ephor_value::Value;
 
-pub use crate::functions::Remarks;
+pub use ephor_functions::Remarks;
 pub use outcome::{OfOutcome, mutation_of, of_outcome};
 
 /// A list deeper than this is taken for unchanged.
@@ -216,7 +216,7 @@ pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> 
     let own = policy.namespace.as_deref()?;
     let other = object.text_at(&["metadata", "namespace"]);
     let is_reported = outcome.rules.iter().any(|rule| rule.status != Status::Skip);
-    (own != other && policy.stage == crate::ir::facts::Stage::Expressions && is_reported).then(|| {
+    (own != other && policy.stage == ephor_ir::facts::Stage::Expressions && is_reported).then(|| {
         let text = format!(
             "policy {} is of namespace {own}; a cluster applies it there only, and --as-cluster does so here",
             policy.key()
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     fn lost(before: &str, after: &str) -> Vec<(String, Vec<String>)> {
-        let of = |text: &str| crate::document::yaml_value(text).unwrap();
+        let of = |text: &str| ephor_document::yaml_value(text).unwrap();
         let mut out = Vec::new();
         lost_items(&of(before), &of(after), "", 0, &mut out);
         out

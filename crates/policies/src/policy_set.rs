@@ -1,6 +1,6 @@
 //! Policy sets and the engine that runs them: the library's front door.
 //!
-//! In: policy documents. Out: for a [`Request`](crate::engine::Request), the results of every rule that matches. A set (`set`) is
+//! In: policy documents. Out: for a [`Request`](ephor_engine::Request), the results of every rule that matches. A set (`set`) is
 //! immutable; `engine` evaluates it on requests, [`phases`] in the order of Kyverno's phases, [`verdicts`] as a server does.
 
 mod background;

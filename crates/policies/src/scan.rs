@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::engine::Request;
 use crate::policy_set::{Engine, Outcome};
-use crate::value::parallel;
+use ephor_engine::Request;
+use ephor_value::parallel;
 
 /// How many resources are in work at a time.
 const BLOCK: usize = 256;

@@ -3,10 +3,10 @@
 //! In: rules, and the resources that a cluster serves. Out: whether objects of a resource may match. Subresources are no
 //! objects of their own here.
 
-use crate::ir::constraints::ResourceRule;
-use crate::ir::matcher::Filter;
-use crate::ir::{Matcher, Rule};
-use crate::kubernetes::Resource;
+use ephor_ir::constraints::ResourceRule;
+use ephor_ir::matcher::Filter;
+use ephor_ir::{Matcher, Rule};
+use ephor_kubernetes::Resource;
 
 /// Whether a rule may match objects of a resource.
 pub fn is_about(rule: &Rule, resource: &Resource) -> bool {

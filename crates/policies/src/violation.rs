@@ -1,15 +1,15 @@
 //! Where in an object a rule is violated.
 //!
 //! In: a request on which rules of a policy fail. Out: for each of these rules the path of the field that decided. The rules are
-//! evaluated once more while their decisions are recorded ([`crate::engine::trace`]); what an evaluation without violations
+//! evaluated once more while their decisions are recorded ([`ephor_engine::trace`]); what an evaluation without violations
 //! costs does not change.
 
-use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
-use crate::engine::{Request, RuleOutcome};
-use crate::ir::{self, Expr};
 use crate::policy_set::Engine;
-use crate::value::place::{Path, PathPart, follow, parse};
-use crate::value::{Fault, Str, Value};
+use ephor_engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
+use ephor_engine::{Request, RuleOutcome};
+use ephor_ir::{self, Expr};
+use ephor_value::place::{Path, PathPart, follow, parse};
+use ephor_value::{Fault, Str, Value};
 
 mod reads;
 
@@ -170,7 +170,7 @@ fn equal_parts(value: &Value, wanted: &Value, path: &mut Path, found: &mut Vec<P
     if !matches!(wanted, Value::Map(_)) {
         return;
     }
-    crate::value::stack::deep(|| {
+    ephor_value::stack::deep(|| {
         if value.strict_eq(wanted) {
             return found.push(path.clone());
         }
@@ -189,7 +189,7 @@ fn equal_parts(value: &Value, wanted: &Value, path: &mut Path, found: &mut Vec<P
     });
 }
 
-fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
+fn is_true(value: &Result<TracedValue, ephor_value::Fault>) -> bool {
     value.as_ref().is_ok_and(|seen| seen.value.as_bool() == Some(true))
 }
 
@@ -255,7 +255,7 @@ fn of_missing(step: &Step, object: &Value) -> Option<Path> {
     let mut path = address.and_then(|address| trace::path_of(object, address)).or_else(of_object)?;
     for step in &walk.steps {
         let part = match step {
-            ir::expr::Step::Key { key, .. } => match key {
+            ephor_ir::expr::Step::Key { key, .. } => match key {
                 Value::Str(key) => PathPart::Key(key.clone()),
                 Value::Int(index) => PathPart::Index(usize::try_from(*index).ok()?),
                 _ => return None,
@@ -289,7 +289,7 @@ fn path_of_read(object: &Value, parts: &[Path], text: &str) -> Option<Path> {
 
 /// The path of the first text in a value that is equal to one; metadata aside, where names repeat what stands elsewhere.
 fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
-    crate::value::stack::deep(|| {
+    ephor_value::stack::deep(|| {
         let mut below = |part: PathPart, value: &Value| {
             path.push(part);
             let found = path_of_text(value, wanted, path);

@@ -16,7 +16,7 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::document::locate::Position;
+use ephor_document::locate::Position;
 
 /// The widest source line that is shown whole, in characters.
 const WIDEST: usize = 160;
@@ -166,9 +166,9 @@ fn excerpt(line: &str, place: Position) -> (String, usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::Diagnostic;
-    use crate::document::locate::{Position, locate};
-    use crate::value::place::PathPart;
-    use crate::value::suggest::did_you_mean;
+    use ephor_document::locate::{Position, locate};
+    use ephor_value::place::PathPart;
+    use ephor_value::suggest::did_you_mean;
 
     #[test]
     fn an_error_shows_its_place_and_what_to_write_instead() {

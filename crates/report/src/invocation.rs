@@ -71,8 +71,8 @@ mod tests {
 
     use std::sync::Arc;
 
-    use crate::engine::Status;
     use crate::run::{Place, PolicyInfo};
+    use ephor_engine::Status;
 
     use super::*;
 

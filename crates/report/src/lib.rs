@@ -7,11 +7,6 @@
 //! - [`table`]: the result table.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_engine as engine;
-use ephor_ir as ir;
-use ephor_value as value;
-
 pub mod diagnostic;
 pub mod diff;
 pub mod formats;

@@ -4,12 +4,12 @@
 //! streamed: an entry is built where it is evaluated, the report's head and summary around them.
 //! Semantics: `docs/cli.md`, "Results".
 
-use crate::engine::{RuleOutcome, Status};
-use crate::ir::Policy;
-use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value};
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_value::print::write_json_string;
+use ephor_value::{Map, Str, Value};
 
-use crate::document::write::{self as yaml, Style};
+use ephor_document::write::{self as yaml, Style};
 
 /// What the report says about a policy, taken from it once.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub struct Entry<'r> {
 impl Entry<'_> {
     fn properties(&self) -> Vec<(Str, Str)> {
         let mut all: Vec<(Str, Str)> = self.result.properties.clone();
-        all.extend(crate::engine::pod_security::report::properties(self.result));
+        all.extend(ephor_engine::pod_security::report::properties(self.result));
         if !self.facts.process.is_empty() || all.is_empty() {
             all.push(("process".into(), self.facts.process.into()));
         }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::value::file_path::normal;
+use ephor_value::file_path::normal;
 
 /// The folders that names of files begin in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

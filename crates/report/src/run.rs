@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::Status;
 pub use crate::invocation::Invocation;
-pub use crate::ir::facts::Severity;
 use crate::roots::Roots;
-use crate::value::Value;
+use ephor_engine::Status;
+pub use ephor_ir::facts::Severity;
+use ephor_value::Value;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -272,7 +272,7 @@ mod tests {
     fn an_object_without_a_name_is_shown_with_what_its_name_begins_with() {
         let of = |metadata: &str| {
             let text = format!("{{apiVersion: v1, kind: Pod, metadata: {metadata}}}");
-            ResourceName::of(&crate::document::yaml_value(&text).unwrap_or_default())
+            ResourceName::of(&ephor_document::yaml_value(&text).unwrap_or_default())
         };
         assert_eq!(of("{generateName: gg-, namespace: a}").display(), "Pod a/gg-…");
         assert_eq!(of("{generateName: gg-, name: b}").display(), "Pod b");

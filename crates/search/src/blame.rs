@@ -4,11 +4,11 @@
 //! the tree is walked again, evaluating part by part, down to the innermost part that fails. In: the tree,
 //! the document on which evaluating it failed. Out: the byte of the expression at which that part stands.
 
-use crate::engine::eval::{Env, eval};
-use crate::functions::Context;
-use crate::ir::ops::truthy;
-use crate::jmespath::{Ast, lower};
-use crate::value::{Fault, Value};
+use ephor_engine::eval::{Env, eval};
+use ephor_functions::Context;
+use ephor_ir::ops::truthy;
+use ephor_jmespath::{Ast, lower};
+use ephor_value::{Fault, Value};
 
 /// The place in `ast` at which evaluating it on `current` fails; `None` when it does not, or when the place is unknown.
 pub fn blame(ast: &Ast, current: &Value, cx: &Context) -> Option<usize> {

@@ -12,20 +12,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::engine::eval::{Env, eval};
-use crate::engine::expressions::scope::PER_CALL;
-use crate::engine::meter::Meter;
-use crate::engine::view::admission::{self, Variables};
-use crate::functions::{CelLevel, Context};
-use crate::ir::Expr;
-use crate::value::{Fault, Map, Object, Str, Value};
-use ephor_cel as cel;
 use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
 use ephor_cel::lower::Impossible;
 use ephor_cel::spans::Spans;
 use ephor_cel::{
     CompileError, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type,
 };
+use ephor_engine::eval::{Env, eval};
+use ephor_engine::expressions::scope::PER_CALL;
+use ephor_engine::meter::Meter;
+use ephor_engine::view::admission::{self, Variables};
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::Expr;
+use ephor_value::{Fault, Map, Object, Str, Value};
 
 use super::notation::to_text;
 
@@ -89,7 +88,7 @@ impl Environment {
         admission::root(&admission::request(&request), seen, &request)
     }
 
-    fn env(self, data: &Value) -> cel::env::Env {
+    fn env(self, data: &Value) -> ephor_cel::env::Env {
         let choice = Admission {
             params: true,
             backticks: true,
@@ -116,7 +115,7 @@ impl Environment {
 pub struct Expression {
     source: String,
     typed: Typed,
-    env: cel::env::Env,
+    env: ephor_cel::env::Env,
     program: Program,
     context: Context,
 }
@@ -169,8 +168,8 @@ impl Expression {
     /// The issues, each with its line and a caret.
     pub fn compile(source: &str, environment: Environment, data: &Value) -> Result<Expression, CompileError> {
         let (env, context) = (environment.env(data), environment.context());
-        let program = cel::compile(source, &env, &context)?;
-        let typed = cel::typed(source, &env).map_err(CompileError::Invalid)?;
+        let program = ephor_cel::compile(source, &env, &context)?;
+        let typed = ephor_cel::typed(source, &env).map_err(CompileError::Invalid)?;
         Ok(Expression { source: source.into(), typed, env, program, context })
     }
 
@@ -182,7 +181,7 @@ impl Expression {
     /// What it will cost, as far as that is known.
     #[cfg(feature = "estimates")]
     pub fn estimate(&self) -> Range {
-        cel::estimated(&self.typed, &self.env)
+        ephor_cel::estimated(&self.typed, &self.env)
     }
 
     /// Evaluates it.
@@ -205,7 +204,7 @@ impl Expression {
 
 struct Tracer<'t> {
     data: &'t Value,
-    env: &'t cel::env::Env,
+    env: &'t ephor_cel::env::Env,
     context: &'t Context,
     spans: Spans<'t>,
     /// Names of loops and their values, the innermost last.
@@ -216,7 +215,7 @@ struct Tracer<'t> {
 impl Tracer<'_> {
     fn value(&self, part: &Typed) -> Result<Value, EvaluationError> {
         let names: Vec<Str> = self.bound.iter().map(|(name, _)| name.clone()).collect();
-        let mut expr = cel::lower::lower_in(part, self.env, self.context, &names)
+        let mut expr = ephor_cel::lower::lower_in(part, self.env, self.context, &names)
             .map_err(EvaluationError::Impossible)?;
         for (_, value) in self.bound.iter().rev() {
             expr = Expr::Bind(Box::new([Expr::Const(value.clone()), expr]));
@@ -325,7 +324,7 @@ fn bodies(fold: &TypedFold) -> Vec<&Typed> {
 
 fn written<'t>(part: &'t Typed, into: &mut Vec<&'t Typed>) {
     match &part.kind {
-        TypedKind::Variable(name) if &**name == cel::ast::ACCUMULATOR => {}
+        TypedKind::Variable(name) if &**name == ephor_cel::ast::ACCUMULATOR => {}
         TypedKind::Call { args, .. } if mentions_accumulator(part) => {
             args.iter().for_each(|a| written(a, into));
         }
@@ -339,7 +338,7 @@ fn written<'t>(part: &'t Typed, into: &mut Vec<&'t Typed>) {
 
 fn mentions_accumulator(t: &Typed) -> bool {
     match &t.kind {
-        TypedKind::Variable(name) => &**name == cel::ast::ACCUMULATOR,
+        TypedKind::Variable(name) => &**name == ephor_cel::ast::ACCUMULATOR,
         TypedKind::Call { args, .. } => args.iter().any(mentions_accumulator),
         _ => false,
     }

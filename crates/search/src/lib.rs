@@ -15,13 +15,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
-use ephor_engine as engine;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_jmespath as jmespath;
-use ephor_value as value;
-
 mod blame;
 pub mod cel;
 pub mod notation;
@@ -29,14 +22,14 @@ pub mod notation;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::engine::eval::{Env, Evaluated, eval};
-use crate::engine::sorted::Sorted;
-use crate::functions::Context;
-use crate::ir::{Expr, optimise};
-use crate::jmespath::{Ast, SyntaxError};
-use crate::value::number::float_v;
-use crate::value::suggest::did_you_mean;
-use crate::value::{Fault, Value, print};
+use ephor_engine::eval::{Env, Evaluated, eval};
+use ephor_engine::sorted::Sorted;
+use ephor_functions::Context;
+use ephor_ir::{Expr, optimise};
+use ephor_jmespath::{Ast, SyntaxError};
+use ephor_value::number::float_v;
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Fault, Value, print};
 
 static CONTEXT: LazyLock<Context> = LazyLock::new(Context::default);
 
@@ -77,8 +70,8 @@ impl Expression {
     /// # Errors
     /// It is none; the text begins with `SyntaxError: ` where the grammar is at fault.
     pub fn compile(text: &str) -> Result<Expression, Problem> {
-        let ast = jmespath::parse(text).map_err(|e| syntax_problem(text, e))?;
-        let expr = optimise::expression(jmespath::lower::lower(&ast));
+        let ast = ephor_jmespath::parse(text).map_err(|e| syntax_problem(text, e))?;
+        let expr = optimise::expression(ephor_jmespath::lower::lower(&ast));
         Ok(Expression { text: text.into(), sorts: optimise::sorts(&expr), ast, expr })
     }
 
@@ -94,7 +87,7 @@ impl Expression {
 
     /// What it is for the evaluator, before the optimiser.
     pub fn lowered(&self) -> Expr {
-        jmespath::lower::lower(&self.ast)
+        ephor_jmespath::lower::lower(&self.ast)
     }
 
     /// What the evaluator runs.
@@ -151,7 +144,7 @@ impl Expression {
         let part = (!fault.ends()).then(|| blame::blame(&self.ast, document, &CONTEXT));
         let offset = Some(part.flatten().unwrap_or(0));
         let hint = text.strip_prefix("unknown function: ").and_then(|name| {
-            let names: Vec<&str> = functions::all().iter().map(|f| f.name).collect();
+            let names: Vec<&str> = ephor_functions::all().iter().map(|f| f.name).collect();
             did_you_mean(name, &names).map(|close| format!("did you mean `{close}`?"))
         });
         Problem { text, offset, hint, caret: None }
@@ -178,7 +171,7 @@ pub struct NoJson(pub f64);
 /// # Errors
 /// See [`ReadError`].
 pub fn read(text: &str) -> Result<Value, ReadError> {
-    document::yaml_value(text).map(|v| v.with_float_numbers()).map_err(|e| ReadError(e.into()))
+    ephor_document::yaml_value(text).map(|v| v.with_float_numbers()).map_err(|e| ReadError(e.into()))
 }
 
 /// Reads a YAML or JSON document; whole numbers stay whole.
@@ -186,7 +179,7 @@ pub fn read(text: &str) -> Result<Value, ReadError> {
 /// # Errors
 /// It is neither.
 pub fn document(text: &str) -> Result<Value, ReadError> {
-    document::yaml_value(text).map_err(|e| ReadError(e.into()))
+    ephor_document::yaml_value(text).map_err(|e| ReadError(e.into()))
 }
 
 /// A result as JSON on one line with sorted keys.

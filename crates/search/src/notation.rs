@@ -1,6 +1,6 @@
 //! Values in CEL's notation.
 
-use crate::value::{Object, Value, duration};
+use ephor_value::{Object, Value, duration};
 
 /// A value as the language writes it; what has no literal is shown as the call that makes it.
 pub fn to_text(value: &Value) -> String {
@@ -22,7 +22,7 @@ fn write(value: &Value, out: &mut String) {
                 out.push_str(".0");
             }
         }
-        Value::Str(s) => out.push_str(&crate::value::quote::quote(s)),
+        Value::Str(s) => out.push_str(&ephor_value::quote::quote(s)),
         Value::Bytes(b) => {
             out.push_str("b\"");
             b.iter().for_each(|b| out.push_str(&b.escape_ascii().to_string()));
@@ -32,7 +32,7 @@ fn write(value: &Value, out: &mut String) {
         Value::Timestamp(t) => out.push_str(&format!("timestamp(\"{}\")", t.utc().rfc3339_nano())),
         Value::List(items) => sequence(out, ('[', ']'), items.iter(), write),
         Value::Map(m) => sequence(out, ('{', '}'), m.iter(), |(k, v), out| {
-            out.push_str(&crate::value::quote::quote(k));
+            out.push_str(&ephor_value::quote::quote(k));
             out.push_str(": ");
             write(v, out);
         }),

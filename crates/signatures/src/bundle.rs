@@ -6,8 +6,8 @@
 //! 0.1 to 0.3); texts are Kyverno's (`docs/images.md`, "Bundles").
 
 use crate::public_key::{Hash, PublicKey};
-use crate::value::bytes::decode_base64;
-use crate::value::{Map, Value};
+use ephor_value::bytes::decode_base64;
+use ephor_value::{Map, Value};
 
 use crate::content;
 use crate::cosign::{self, Subject, VerificationError};

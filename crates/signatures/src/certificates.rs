@@ -10,9 +10,9 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::public_key::{self, PublicKey};
-use crate::value::time::Time;
-use crate::x509::der::{Reader, UTF8_STRING};
-use crate::x509::{self, check_certificate, pem_blocks};
+use ephor_value::time::Time;
+use ephor_x509::der::{Reader, UTF8_STRING};
+use ephor_x509::{self, check_certificate, pem_blocks};
 
 use crate::chain::Link;
 use crate::path::{self, NoPath, Purpose};
@@ -30,7 +30,7 @@ pub enum Error {
     NotPem,
     /// A certificate that is not encoded as Go reads it.
     #[error(transparent)]
-    Encoding(#[from] x509::Error),
+    Encoding(#[from] ephor_x509::Error),
     /// A certificate whose key cannot be read.
     #[error(transparent)]
     Key(#[from] public_key::Error),
@@ -43,7 +43,7 @@ pub enum Error {
 }
 
 /// What Go reads of a certificate is well-formed, and something else in it is not.
-pub const MALFORMED: Error = Error::Encoding(x509::Error::Malformed("certificate"));
+pub const MALFORMED: Error = Error::Encoding(ephor_x509::Error::Malformed("certificate"));
 
 /// A certificate.
 #[derive(Clone, Debug)]
@@ -184,7 +184,7 @@ fn text_of(value: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::text_of;
-    use crate::x509::der::{UTF8_STRING, element};
+    use ephor_x509::der::{UTF8_STRING, element};
 
     #[test]
     fn a_fact_is_a_bare_text_or_one_in_der_of_any_length() {

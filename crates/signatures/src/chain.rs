@@ -14,9 +14,9 @@ use x509_parser::public_key::PublicKey as Parsed;
 
 use crate::certificates::{self, MALFORMED};
 use crate::public_key::{self, Hash, PublicKey};
-use crate::value::quote::quote;
-use crate::value::time::Time;
-use crate::x509::{self, check_certificate};
+use ephor_value::quote::quote;
+use ephor_value::time::Time;
+use ephor_x509::{self, check_certificate};
 
 use crate::path::{self, NoPath, Purpose};
 use crate::print::{self, mail_date};
@@ -106,7 +106,7 @@ impl Link {
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         if parsed.signature_value.unused_bits != 0 {
-            return Err(x509::Error::Malformed("signature").into());
+            return Err(ephor_x509::Error::Malformed("signature").into());
         }
         let key = PublicKey::of_der(parsed.public_key().raw);
         // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.

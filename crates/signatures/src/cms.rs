@@ -5,7 +5,7 @@
 //! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
 
 use crate::public_key::{self, Hash, PublicKey};
-use crate::x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
+use ephor_x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
 
 use crate::chain::{self, Link};
 

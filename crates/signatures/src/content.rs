@@ -1,8 +1,8 @@
 //! Base64 and JSON in what signers send, with Go's words for what is wrong.
 
-use crate::document::decode_json;
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
+use ephor_document::decode_json;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
 
 /// Why a text holds no content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

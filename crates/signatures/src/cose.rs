@@ -7,8 +7,8 @@ mod headers;
 
 use ciborium::Value as Cbor;
 
-use crate::value::quote::quote;
-use crate::value::time::Time;
+use ephor_value::quote::quote;
+use ephor_value::time::Time;
 
 use self::headers::{ALGORITHM, CONTENT_TYPE, CRITICAL, Fields, labelled, named};
 use crate::chain::{self, Link};

@@ -6,11 +6,11 @@
 
 mod error;
 
-use crate::external::registry::{Cause, Failure, Registry, Repository};
 use crate::public_key::{Hash, PublicKey};
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
-use crate::value::time::Time;
+use ephor_external::registry::{Cause, Failure, Registry, Repository};
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
+use ephor_value::time::Time;
 
 use crate::certificates::Certificate;
 use crate::content;
@@ -371,9 +371,9 @@ impl Identity {
     /// # Errors
     /// It names another, or a pattern is none.
     pub fn fits(&self, certificate: &Certificate) -> Result<(), Mismatch> {
-        let wild = |pattern: &str, text: &str| crate::value::wildcard::Wildcard::new(pattern).matches(text);
+        let wild = |pattern: &str, text: &str| ephor_value::wildcard::Wildcard::new(pattern).matches(text);
         let regex = |pattern: &str, what: &'static str| {
-            crate::functions::go_regex(pattern).map_err(|cause| Mismatch::Pattern {
+            ephor_functions::go_regex(pattern).map_err(|cause| Mismatch::Pattern {
                 what,
                 pattern: pattern.into(),
                 cause,
@@ -427,11 +427,11 @@ const FACTS: [(&str, &str); 6] = [
 /// # Errors
 /// The first that differs.
 pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), Mismatch> {
-    for (key, wanted) in required.as_map().into_iter().flat_map(crate::value::Map::iter) {
+    for (key, wanted) in required.as_map().into_iter().flat_map(ephor_value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
         let Some((_, oid)) = known else { return Err(Mismatch::UnknownFact(key.to_string().into())) };
         let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
-        if !crate::value::wildcard::Wildcard::new(wanted).matches(found) {
+        if !ephor_value::wildcard::Wildcard::new(wanted).matches(found) {
             let key = key.to_string().into();
             return Err(Mismatch::Fact { key, expected: wanted.into(), found: found.into() });
         }

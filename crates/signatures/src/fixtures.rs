@@ -7,8 +7,8 @@ use rcgen::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::value::time::Time;
-use crate::x509::der::{OCTET_STRING as OCTETS, OID, Reader, SEQUENCE, element};
+use ephor_value::time::Time;
+use ephor_x509::der::{OCTET_STRING as OCTETS, OID, Reader, SEQUENCE, element};
 
 use crate::chain::Link;
 

@@ -1,10 +1,10 @@
 //! Entry points of fuzz targets into the readers of signatures, with the feature `fuzzing` only: what others sign and send. Reading must
 //! end, without a panic.
 
-use crate::document::decode_json;
 use crate::message;
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
+use ephor_document::decode_json;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
 
 use crate::certificates::Certificate;
 use crate::chain::{self, Leaf, Link};

@@ -6,9 +6,9 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
-use crate::value::quote::quote;
-use crate::value::time::Time;
-use crate::value::{Map, Value};
+use ephor_value::quote::quote;
+use ephor_value::time::Time;
+use ephor_value::{Map, Value};
 
 use crate::chain::{self, Link};
 use crate::content;

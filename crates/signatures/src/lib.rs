@@ -2,14 +2,8 @@
 //!
 //! In: keys, certificates, envelopes and log entries as policies and registries give them. Out: the digest that was signed and
 //! what was stated about it, or why an attestor does not verify it, in the words of Kyverno 1.19.1, cosign and notation. Nothing
-//! here opens a connection: registries come as [`crate::external::registry::Registry`]. Semantics: `docs/images.md`.
+//! here opens a connection: registries come as [`ephor_external::registry::Registry`]. Semantics: `docs/images.md`.
 #![forbid(unsafe_code)]
-
-use ephor_document as document;
-use ephor_external as external;
-use ephor_functions as functions;
-use ephor_value as value;
-use ephor_x509 as x509;
 
 pub mod bundle;
 mod certificates;

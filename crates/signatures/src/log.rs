@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::content;
 use crate::public_key::{self, Hash, PublicKey};
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
 
 /// The key of a log.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Res
         return Err(Error::UnknownLog);
     };
     // The canonical form: keys in order, no space.
-    let quoted = |text: &str| crate::value::print::json(&Value::from(text));
+    let quoted = |text: &str| ephor_value::print::json(&Value::from(text));
     let signed = format!(
         "{{\"body\":{},\"integratedTime\":{time},\"logID\":{},\"logIndex\":{index}}}",
         quoted(body),
@@ -159,7 +159,7 @@ fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), RecordErr
 
 /// The key in PEM, or of a certificate in PEM.
 fn key_of(pem: &str) -> Option<PublicKey> {
-    if let Some(der) = crate::x509::pem_block(pem, "PUBLIC KEY") {
+    if let Some(der) = ephor_x509::pem_block(pem, "PUBLIC KEY") {
         return PublicKey::of_der(&der).ok();
     }
     super::certificates::Certificate::all(pem).ok()?.into_iter().next().map(|c| c.key)

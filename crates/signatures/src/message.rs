@@ -5,9 +5,9 @@ use std::io::{ErrorKind, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::document::{Duplicates, parse_stream};
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
+use ephor_document::{Duplicates, parse_stream};
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
 
 /// What a message may unpack to; objects themselves are no larger than a tenth of it.
 const LIMIT: u64 = 16 << 20;
@@ -103,7 +103,7 @@ fn files(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Unread> {
 #[cfg(test)]
 mod tests {
     use super::{Unread, blob, manifest};
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[test]
     fn no_part_of_a_message_makes_it_panic() {

@@ -6,12 +6,12 @@
 //! a chain that names some has an unknown status, as in Kyverno without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
-use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository};
 use crate::public_key::Hash;
-use crate::value::Value;
-use crate::value::quote::quote;
-use crate::value::time::Time;
-use crate::x509::pem_all;
+use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository};
+use ephor_value::Value;
+use ephor_value::quote::quote;
+use ephor_value::time::Time;
+use ephor_x509::pem_all;
 
 use crate::certificates;
 use crate::chain::{self, Leaf, Link, NotCovered};

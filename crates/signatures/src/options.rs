@@ -3,19 +3,19 @@
 
 mod error;
 
-use crate::external::registry::place;
 use crate::public_key::{Hash, PublicKey};
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
-use crate::x509::{pem_block, pem_holds};
+use ephor_external::registry::place;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
+use ephor_x509::{pem_block, pem_holds};
 
 use crate::certificates::{self, Certificate};
 use crate::cosign::{CheckOptions, Identity, RequiredSigner, VerificationError};
-use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
 use crate::notary::{Store, StoreError};
 use crate::sct;
 use crate::timestamp::TsaTrust;
+use ephor_external::registry::OFFLINE;
 
 pub use error::{ChainError, Error, KeyError};
 

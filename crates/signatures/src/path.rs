@@ -20,7 +20,7 @@ use webpki::{
 };
 
 use crate::public_key::{Hash, PublicKey};
-use crate::value::time::Time;
+use ephor_value::time::Time;
 
 use crate::chain::Link;
 

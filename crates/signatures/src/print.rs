@@ -4,7 +4,7 @@
 
 use x509_parser::prelude::X509Certificate;
 
-use crate::value::time::{Civil, Time};
+use ephor_value::time::{Civil, Time};
 
 /// The subject as RFC 2253 writes it: the last part first.
 pub fn subject(parsed: &X509Certificate<'_>) -> String {

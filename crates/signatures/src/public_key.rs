@@ -10,8 +10,8 @@ use ring::signature::{
 };
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use crate::x509::der::{INTEGER, Reader, SEQUENCE, element, unsigned};
-use crate::x509::pem_block;
+use ephor_x509::der::{INTEGER, Reader, SEQUENCE, element, unsigned};
+use ephor_x509::pem_block;
 
 /// What is signed instead of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

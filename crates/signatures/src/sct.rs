@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::certificates::{self, MALFORMED};
 use crate::public_key::{self, Hash, PublicKey};
-use crate::x509::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE, element};
+use ephor_x509::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE, element};
 
 use crate::chain::Link;
 use crate::log::LogKey;

@@ -11,9 +11,9 @@ mod error;
 use sha1::Digest;
 
 use crate::public_key::Hash;
-use crate::value::time::Time;
-use crate::x509::der::{BIT_STRING, BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, flag, small};
-use crate::x509::pem_all;
+use ephor_value::time::Time;
+use ephor_x509::der::{BIT_STRING, BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, flag, small};
+use ephor_x509::pem_all;
 
 use crate::chain::{self, Leaf, Link};
 use crate::cms::{self, SignedData, Signer};

@@ -4,20 +4,20 @@
 //! Kyverno would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
 //! verifies nothing.
 
-use crate::external::registry::place;
 use crate::public_key::{self, Hash, PublicKey};
-use crate::value::{Map, Value};
-use crate::x509::pem_block;
+use ephor_external::registry::place;
+use ephor_value::{Map, Value};
+use ephor_x509::pem_block;
 
 use crate::bundle::{self, Bundle};
 use crate::certificates::{self, Certificate};
 use crate::cosign::{
     self, CheckOptions, Identity, RequiredSigner, SignedPayload, Subject, VerificationError,
 };
-use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
 use crate::options::certificate;
 use crate::timestamp::{TrustError, TsaTrust};
+use ephor_external::registry::OFFLINE;
 
 /// Why an attestor cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

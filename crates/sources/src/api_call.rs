@@ -6,12 +6,12 @@
 use super::http::guard::Refusal;
 use super::http::{Client, Failure, RequestError, Unread};
 use super::service;
-use crate::document::json;
-use crate::external::ServiceCall;
-use crate::value::Value;
-use crate::value::bytes::lossy;
-use crate::value::quote::quote;
-use crate::value::url::split;
+use ephor_document::json;
+use ephor_external::ServiceCall;
+use ephor_value::Value;
+use ephor_value::bytes::lossy;
+use ephor_value::quote::quote;
+use ephor_value::url::split;
 
 /// Why a call has no answer, in Kyverno's words.
 #[derive(Debug, thiserror::Error)]
@@ -110,8 +110,8 @@ fn undisclosed(failed: &RequestError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::external::{Answer, Reader};
     use crate::http::Settings;
+    use ephor_external::{Answer, Reader};
 
     fn error(url: &str, ca_bundle: &str) -> String {
         let answer = Answer::Json(Reader::Entry("x"));

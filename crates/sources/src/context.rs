@@ -2,12 +2,10 @@
 //!
 //! In: a `Context` document. Out: objects, found by exactly what is looked up; labels are ignored, as in Kyverno 1.19.1.
 //! Semantics: `docs/cel-policies.md`, "Context files".
-
-use crate::document;
-use crate::external::Place;
-use crate::kubernetes::Kinds;
-use crate::kubernetes::kinds::guessed_plural;
-use crate::value::{Map, Str, Value};
+use ephor_external::Place;
+use ephor_kubernetes::Kinds;
+use ephor_kubernetes::kinds::guessed_plural;
+use ephor_value::{Map, Str, Value};
 
 /// See the module page.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +43,8 @@ pub enum Error {
 /// It cannot be read, or is no `Context` document.
 pub fn read(path: &str) -> Result<Context, Error> {
     let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
-    let document = document::yaml_value(&text).map_err(|error| Error::Yaml(error.to_string().into()))?;
+    let document =
+        ephor_document::yaml_value(&text).map_err(|error| Error::Yaml(error.to_string().into()))?;
     Context::of(&document)
 }
 

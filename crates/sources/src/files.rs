@@ -20,8 +20,8 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::download::{fetch, is_url};
-use crate::document::split;
-use crate::ir::json;
+use ephor_document::split;
+use ephor_ir::json;
 
 pub mod served;
 

@@ -4,14 +4,12 @@
 //! kustomization names files relative to its folder (`patches[].path`, `patchesStrategicMerge`, `patchesJson6902[].path`);
 //! the kustomizations in the folders of the files and in the folders above them are read.
 
+use crate::files::SourceText;
+use ephor_value::Value;
+use ephor_value::file_path::normal;
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use crate::document;
-use crate::files::SourceText;
-use crate::value::Value;
-use crate::value::file_path::normal;
 
 /// The names that kustomize looks for in a folder.
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -43,7 +41,7 @@ impl Patches {
 
     /// Adds what a kustomization in a folder lists.
     pub fn add(&mut self, folder: &Path, text: &str) {
-        let Ok(kustomization) = document::yaml_value(text) else { return };
+        let Ok(kustomization) = ephor_document::yaml_value(text) else { return };
         let items = |key: &str| kustomization.get(key).and_then(Value::as_list).unwrap_or_default();
         for key in ["patches", "patchesStrategicMerge", "patchesJson6902"] {
             // A text with several lines is a patch itself.

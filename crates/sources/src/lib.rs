@@ -4,17 +4,8 @@
 //! `external`, who reads it in `engine` and `functions`.
 #![forbid(unsafe_code)]
 
-use ephor_document as document;
 #[cfg(feature = "network")]
-use ephor_engine as engine;
-use ephor_external as external;
-use ephor_functions as functions;
-use ephor_ir as ir;
-use ephor_kubernetes as kubernetes;
 #[cfg(feature = "network")]
-use ephor_lower as lower;
-use ephor_value as value;
-
 #[cfg(feature = "network")]
 mod api_call;
 pub mod context;

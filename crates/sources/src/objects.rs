@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::external::{
+use ephor_external::{
     Address, ApiError, ApiRequest, Authorizer, ExternalData, Found, LookupError, Offers, Place, Reader, Roles,
 };
-use crate::kubernetes::defaults::completed;
-use crate::kubernetes::{Kinds, Types};
-use crate::value::{Str, Value};
+use ephor_kubernetes::defaults::completed;
+use ephor_kubernetes::{Kinds, Types};
+use ephor_value::{Str, Value};
 
 use super::context::Context;
 use super::offline::Offline;
@@ -236,7 +236,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn data(text: &str) -> Objects {
         Objects::new(yaml_value(text).unwrap().as_list().unwrap().to_vec())

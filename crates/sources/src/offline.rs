@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use crate::external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
-use crate::kubernetes::Types;
-use crate::kubernetes::kinds::guessed_plural as plural;
-use crate::value::{Fault, Map, Str, Value};
+use ephor_external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::kinds::guessed_plural as plural;
+use ephor_value::{Fault, Map, Str, Value};
 
 use super::context::Context;
 use super::http::client;
 use super::registry::Registry;
 use super::service;
-use crate::external::facts;
+use ephor_external::facts;
 
 /// See the module page.
 #[derive(Default)]
@@ -302,12 +302,12 @@ pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, 
     let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
         return Err(ProjectionError::Absent);
     };
-    let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
+    let query = ephor_lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
     let expr = query.expr.as_ref().map_err(|error| ProjectionError::Query(error.to_string().into()))?;
     let data = data.with_float_numbers();
-    let context = crate::functions::Context::default();
-    let env = crate::engine::eval::Env::new(&data, &context);
-    Ok(crate::engine::eval::eval(expr, env)?.into_owned())
+    let context = ephor_functions::Context::default();
+    let env = ephor_engine::eval::Env::new(&data, &context);
+    Ok(ephor_engine::eval::eval(expr, env)?.into_owned())
 }
 
 #[cfg(test)]
@@ -320,7 +320,7 @@ mod tests {
     const RECORDED: &str = include_str!("api-paths.txt");
 
     fn of(path: &str, objects: &[&str]) -> Result<Value, String> {
-        let objects = objects.iter().map(|text| crate::document::yaml_value(text).unwrap()).collect();
+        let objects = objects.iter().map(|text| ephor_document::yaml_value(text).unwrap()).collect();
         let found = Offline { objects, ..Offline::default() }.answer(path);
         found.map_err(|error| {
             let text = error.to_string();
@@ -366,7 +366,7 @@ mod tests {
         }
         assert!(of("/api/v1/namespaces", &[namespace]).is_ok());
         // A server that was given the objects of a cluster answers as a cluster.
-        let objects = vec![crate::document::yaml_value(namespace).unwrap()];
+        let objects = vec![ephor_document::yaml_value(namespace).unwrap()];
         let server = Offline { objects, strict: true, ..Offline::default() };
         assert!(server.answer("/api/v1/namespaces/shop").is_ok());
     }

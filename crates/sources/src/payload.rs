@@ -8,14 +8,13 @@ use std::io;
 use std::path::Path;
 
 use super::files::reason;
-use crate::document;
-use crate::document::decode_json;
-use crate::document::locate::locate_key;
-use crate::functions::cel::proxy_types;
-use crate::ir::expressions::Proxy;
-use crate::value::place::PathPart;
-use crate::value::quote::quote;
-use crate::value::{Str, Value};
+use ephor_document::decode_json;
+use ephor_document::locate::locate_key;
+use ephor_functions::cel::proxy_types;
+use ephor_ir::expressions::Proxy;
+use ephor_value::place::PathPart;
+use ephor_value::quote::quote;
+use ephor_value::{Str, Value};
 
 /// A payload that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -164,8 +163,9 @@ fn object(path: &str) -> Result<Value, Cause> {
 }
 
 fn yaml(text: &str) -> Result<Value, Cause> {
-    let malformed = |error: document::LoadError| Cause::Yaml(error.problem.to_string().into());
-    let documents = document::parse_stream("-", text, document::Duplicates::Error).map_err(malformed)?;
+    let malformed = |error: ephor_document::LoadError| Cause::Yaml(error.problem.to_string().into());
+    let documents =
+        ephor_document::parse_stream("-", text, ephor_document::Duplicates::Error).map_err(malformed)?;
     let mut documents = documents.into_iter();
     match (documents.next(), documents.next()) {
         (Some(Ok(one)), None) => Ok(one.value),
@@ -233,7 +233,7 @@ fn envoy(text: &str) -> Result<Value, CheckCause> {
         match unfit.wanted {
             None => CheckCause::ProtoUnknown { line, column, name: quote(field).into() },
             Some(wanted) => {
-                let found = crate::value::print::json(part(&value, &unfit.path)).into();
+                let found = ephor_value::print::json(part(&value, &unfit.path)).into();
                 CheckCause::ProtoField { line, column, wanted, name: field.into(), found }
             }
         }
@@ -242,6 +242,6 @@ fn envoy(text: &str) -> Result<Value, CheckCause> {
 
 fn read(path: &str) -> Result<String, FileError> {
     let bytes = std::fs::read(path).map_err(|cause| FileError::Open { path: path.into(), cause })?;
-    let text = document::split::utf8(&bytes).map(str::to_owned);
+    let text = ephor_document::split::utf8(&bytes).map(str::to_owned);
     text.map_err(|error| FileError::NotUtf8(error.to_string().into()))
 }

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::external::{Authorizer, Roles};
-use crate::value::object::{About, Check, Decision};
-use crate::value::{Str, Value};
+use ephor_external::{Authorizer, Roles};
+use ephor_value::object::{About, Check, Decision};
+use ephor_value::{Str, Value};
 
 /// The roles and bindings of a cluster.
 #[derive(Clone, Debug, Default)]

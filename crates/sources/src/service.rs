@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::api_call;
 use super::http::guard::Refusal;
 use super::http::{Caller, Client, Failure, LATE_BODY, Request, RequestError, Unread, is_timeout};
-use crate::document::{decode_first_json, decode_json};
-use crate::external::{Answer, Reader, ServiceCall};
-use crate::value::bytes::lossy;
-use crate::value::quote::quote;
-use crate::value::url::split;
-use crate::value::{Map, Str, Value, print};
+use ephor_document::{decode_first_json, decode_json};
+use ephor_external::{Answer, Reader, ServiceCall};
+use ephor_value::bytes::lossy;
+use ephor_value::quote::quote;
+use ephor_value::url::split;
+use ephor_value::{Map, Str, Value, print};
 
 /// The largest answer.
 const LARGEST: usize = 10_000_000;

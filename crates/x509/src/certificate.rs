@@ -3,7 +3,7 @@
 use super::der::{self, Reader};
 use super::extensions::{self, Extension};
 use super::{Error, Parsed, bytes, keys, names, number};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// The tag of the version.
 const VERSION: u8 = 0xa0;

@@ -1,7 +1,7 @@
 //! What is wrong with a certificate or a request, in the words of Go's `crypto/x509` and `encoding/asn1`.
 
 use super::der;
-use crate::value::quote::quote;
+use ephor_value::quote::quote;
 
 /// See the module page. Parts are named as Go names them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::der::{self, Element, Reader};
 use super::{Error, Parsed, bytes, list_or_null, number, oid_value};
-use crate::value::bytes::lossy;
-use crate::value::url::{self, Parts};
-use crate::value::{Map, Str, Value};
+use ephor_value::bytes::lossy;
+use ephor_value::url::{self, Parts};
+use ephor_value::{Map, Str, Value};
 
 /// An extension as written.
 pub(super) struct Extension<'a> {

@@ -4,7 +4,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::der::{self, Element, Reader};
 use super::{Error, Parsed};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// The identifier of RSA keys.
 pub(super) const RSA: [u64; 7] = [1, 2, 840, 113549, 1, 1, 1];

@@ -18,9 +18,7 @@ mod request;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use ephor_value as value;
-
-use crate::value::Value;
+use ephor_value::Value;
 
 pub use error::{Error, TagMismatch};
 

@@ -2,8 +2,8 @@
 
 use super::der::{self, Element, Reader};
 use super::{Error, Parsed, list_or_null, oid_value};
-use crate::value::time::Time;
-use crate::value::{Map, Str, Value};
+use ephor_value::time::Time;
+use ephor_value::{Map, Str, Value};
 
 /// Types and values of a distinguished name.
 pub(super) type SeveralNames = Vec<(Vec<u64>, Value)>;
@@ -71,7 +71,7 @@ pub(super) fn string(e: Element<'_>) -> Parsed<String> {
         }
         0x13 => Err(Error::Text("PrintableString")),
         // T61String, taken as it is
-        0x14 => Ok(crate::value::bytes::lossy(e.body)),
+        0x14 => Ok(ephor_value::bytes::lossy(e.body)),
         // IA5String
         0x16 if e.body.is_ascii() => utf8("IA5String"),
         0x16 => Err(Error::Text("IA5String")),

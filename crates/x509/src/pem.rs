@@ -1,6 +1,6 @@
 //! PEM: the text armour of certificates.
 
-use crate::value::bytes::decode_base64;
+use ephor_value::bytes::decode_base64;
 
 /// A decoded block.
 pub(super) struct Block<'a> {

@@ -5,7 +5,7 @@ use super::der::{self, Element, Reader};
 use super::extensions::{self, Extension};
 use super::names::{self, SeveralNames};
 use super::{Error, Parsed, bytes, keys, list_or_null, number, oid_value};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// The attribute that holds the requested extensions.
 const EXTENSION_REQUEST: [u64; 7] = [1, 2, 840, 113549, 1, 9, 14];

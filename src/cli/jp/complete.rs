@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use ephor_functions as functions;
 use ephor_search::Expression;
 use ephor_value::Value;
 
@@ -38,7 +37,7 @@ pub fn candidates(text: &str, document: &Value) -> (usize, Vec<String>) {
     }
     let mut out: Vec<String> = found.into_iter().map(written).collect();
     if !before.ends_with('.') && !word.is_empty() {
-        let names = functions::all().iter().map(|f| f.name).filter(|name| name.starts_with(word));
+        let names = ephor_functions::all().iter().map(|f| f.name).filter(|name| name.starts_with(word));
         out.extend(names.map(|name| format!("{name}(")));
     }
     out.truncate(MOST);

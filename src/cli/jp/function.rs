@@ -3,7 +3,6 @@
 //! Without names the list holds Kyverno's own functions, as in `kyverno jp function`. An unknown function is
 //! reported on standard error; the exit code stays 0.
 
-use ephor_functions as functions;
 use ephor_functions::{Function, page};
 use ephor_value::suggest::did_you_mean;
 
@@ -53,11 +52,11 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     let chosen: Vec<&'static Function> = if !word.is_empty() {
         page::search(word)
     } else if names.is_empty() {
-        functions::all().iter().filter(|f| f.kyverno || args.all).collect()
+        ephor_functions::all().iter().filter(|f| f.kyverno || args.all).collect()
     } else {
-        functions::all().iter().filter(|f| names.iter().any(|n| n == f.name)).collect()
+        ephor_functions::all().iter().filter(|f| names.iter().any(|n| n == f.name)).collect()
     };
-    for name in names.iter().filter(|n| functions::find(n).is_none()) {
+    for name in names.iter().filter(|n| ephor_functions::find(n).is_none()) {
         super::super::warn(&unknown(name));
     }
     if !word.is_empty() && chosen.is_empty() {
@@ -70,7 +69,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
 
 /// That there is no function of this name, and which one was meant.
 pub(super) fn unknown(name: &str) -> String {
-    let all: Vec<&str> = functions::all().iter().map(|f| f.name).collect();
+    let all: Vec<&str> = ephor_functions::all().iter().map(|f| f.name).collect();
     match did_you_mean(name, &all) {
         Some(close) => format!("no function `{name}`; did you mean `{close}`?"),
         None => format!("no function `{name}`"),

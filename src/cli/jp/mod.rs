@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use ephor_document::split;
-use ephor_search as search;
 use ephor_search::Problem;
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
@@ -71,8 +70,8 @@ pub fn run(args: Args) -> Result<i32, Error> {
 fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, Error> {
     match value {
         Value::Str(s) if unquoted => Ok(s.to_string()),
-        other if compact => search::json(other).map_err(|error| Error::Marshal(error.into())),
-        other => search::json_pretty(other).map_err(|error| Error::Marshal(error.into())),
+        other if compact => ephor_search::json(other).map_err(|error| Error::Marshal(error.into())),
+        other => ephor_search::json_pretty(other).map_err(|error| Error::Marshal(error.into())),
     }
 }
 
@@ -92,7 +91,7 @@ fn file(path: &str) -> Result<String, Error> {
 /// # Errors
 /// Kyverno's text.
 fn document(text: &str) -> Result<Value, Error> {
-    let value = search::read(text).map_err(|error| Error::Document(error.into()))?;
+    let value = ephor_search::read(text).map_err(|error| Error::Document(error.into()))?;
     let count = split::split(text).map_or(1, |parts| parts.len());
     if count > 1 {
         super::warn(&format!("the input has {count} documents, expressions are evaluated on the first"));

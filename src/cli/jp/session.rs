@@ -2,7 +2,6 @@
 //!
 //! In: lines. Out: what to show for each. Nothing here knows of terminals.
 
-use ephor_functions as functions;
 use ephor_functions::page;
 use ephor_search::Expression;
 use ephor_value::Value;
@@ -77,7 +76,7 @@ impl prompt::Session for Session {
             ("unquoted", _) => toggled("unquoted", &mut self.unquoted),
             ("parse", text) => compiled(text, |e| e.ast().tree()),
             ("ir", text) => compiled(text, super::parse::ir),
-            ("function" | "f", name) => match functions::find(name) {
+            ("function" | "f", name) => match ephor_functions::find(name) {
                 Some(f) => Answer::Out(page::entry(f, true)),
                 None => Answer::Err(format!("{}\n", super::function::unknown(name))),
             },
@@ -106,10 +105,9 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 mod tests {
     use super::*;
     use crate::cli::prompt::Session as _;
-    use ephor_search as search;
 
     fn session() -> Session {
-        Session::new(search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)
+        Session::new(ephor_search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)
     }
 
     fn out(answer: Answer) -> String {

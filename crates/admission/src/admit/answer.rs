@@ -5,11 +5,11 @@
 
 use base64::Engine;
 
-use crate::engine::admission::Denial;
-use crate::engine::admission::warnings::Warnings;
-use crate::patch::Operation;
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_engine::admission::Denial;
+use ephor_engine::admission::warnings::Warnings;
+use ephor_patch::Operation;
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 

@@ -3,16 +3,16 @@
 //! Each policy sees what those before it left. A policy that fails denies the request when it fails closed;
 //! else its mutations are dropped. The patch is that of all policies, one after another.
 
-use crate::engine::admission::Review;
-use crate::engine::{RuleOutcome, Status, action};
-use crate::ir::facts::ActionModel;
-use crate::ir::rule::RuleKind;
-use crate::ir::{Policy, Rule};
-use crate::patch::Operation;
-use crate::patch::diff::diff;
 use crate::policy_set::PolicyOutcome;
 use crate::policy_set::verdicts::{Limits, PreparedRequest};
-use crate::value::Value;
+use ephor_engine::admission::Review;
+use ephor_engine::{RuleOutcome, Status, action};
+use ephor_ir::facts::ActionModel;
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Policy, Rule};
+use ephor_patch::Operation;
+use ephor_patch::diff::diff;
+use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};
 use super::decision::{Deadline, Decision};
@@ -98,8 +98,8 @@ pub(super) fn decide(
 }
 
 /// Whether changes that failed refuse the request.
-fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &crate::matching::Target) -> bool {
-    let verifies = rules.iter().any(|r| r.kind == crate::ir::rule::RuleKind::ImageVerification);
+fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &ephor_matching::Target) -> bool {
+    let verifies = rules.iter().any(|r| r.kind == ephor_ir::rule::RuleKind::ImageVerification);
     if verifies { action::blocks(policy, rules, target, true) } else { policy.failure_policy.is_fail() }
 }
 

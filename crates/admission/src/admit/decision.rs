@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::PreparedRequest;
-use crate::value::budget;
+use ephor_ir::Policy;
+use ephor_value::budget;
 
 use super::answer::{Answer, Refusal};
 

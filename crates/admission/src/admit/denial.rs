@@ -1,9 +1,9 @@
 //! Texts of refusals and warnings, as Kyverno words them.
 
-use crate::document::write::{self as yaml, Style};
-use crate::engine::{RuleOutcome, Status};
-use crate::ir::Policy;
-use crate::value::{Map, Str, Value};
+use ephor_document::write::{self as yaml, Style};
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 
@@ -77,7 +77,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::ir::rule::RuleKind;
+    use ephor_ir::rule::RuleKind;
 
     fn failed(rule: &str, message: &str) -> RuleOutcome {
         RuleOutcome::new(&rule.into(), RuleKind::Validation, Status::Fail, message)

@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::background::{self, Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
-use crate::engine::request::NoObjects;
-use crate::engine::{Profile, Request, RuleOutcome};
-use crate::external::ExternalData;
-use crate::ir::facts::Stage;
-use crate::ir::{Matcher, Policy, Rule};
 use crate::load::{LoadedPolicy, Policies, Problem};
-use crate::matching::Target;
 use crate::pitfalls::Remarks;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Requester, Settings};
+use ephor_engine::request::NoObjects;
+use ephor_engine::{Profile, Request, RuleOutcome};
+use ephor_external::ExternalData;
+use ephor_ir::facts::Stage;
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_matching::Target;
 
 use super::answer::Answer;
 use super::decision::{Deadline, Decision, NAMED};
@@ -24,7 +24,7 @@ use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::shadow::{self, Pair};
 use super::{needs, subject};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// The kind of a policy with work for controllers, and its key.
 type PolicyId = (Class, String);

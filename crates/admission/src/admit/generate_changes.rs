@@ -3,8 +3,8 @@
 //! In: a policy as it was and as it is to be. Out: why it is refused, or a warning. What a rule generates is found by where it was
 //! written to be, so that may not change together with the rest of the rule. Semantics: `docs/generate.md`, "Changes of rules".
 
-use crate::api::read::items;
-use crate::value::Value;
+use ephor_api::read::items;
+use ephor_value::Value;
 
 /// What a change means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ const FREE: [&str; 5] =
     ["synchronize", "orphanDownstreamOnPolicyDelete", "data", "foreach", "generateExisting"];
 
 fn without(value: &Value, gone: &[&str]) -> Value {
-    let members = value.as_map().into_iter().flat_map(crate::value::Map::iter);
+    let members = value.as_map().into_iter().flat_map(ephor_value::Map::iter);
     let members = members.filter(|(key, _)| !gone.contains(&&***key));
     Value::Map(members.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
@@ -62,7 +62,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn policy(name: &str, kinds: &str, generate: &str) -> Value {
         let text = format!(

@@ -3,9 +3,9 @@
 //! In: the body of a request and its content type. Out: the `request` of the review, or the status and text
 //! of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
 
-use crate::document::json;
-use crate::kubernetes::groups::Names;
-use crate::value::{Map, Str, Value};
+use ephor_document::json;
+use ephor_kubernetes::groups::Names;
+use ephor_value::{Map, Str, Value};
 
 /// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has them below others.
 /// A thread that decodes and evaluates reviews needs a stack that is large enough for that.
@@ -187,7 +187,7 @@ mod tests {
             let review = decode("application/json", text.as_bytes()).unwrap();
             let object = review.object("object");
             assert!(object.json_eq(&object.with_float_numbers()));
-            assert!(crate::value::print::json(&object).len() > 30_000);
+            assert!(ephor_value::print::json(&object).len() > 30_000);
             drop((review, object));
             let refusal = decode("application/json", deep(20_000).as_bytes()).unwrap_err();
             assert_eq!((refusal.status, refusal.text.starts_with("exceeded max depth")), (417, true));

@@ -7,12 +7,12 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::reach::{self, Reach};
-use crate::external::Offers;
-use crate::ir::matcher::{Filter, KindPattern};
-use crate::ir::{Matcher, Policy, Rule};
-use crate::matching::Target;
-use crate::matching::filter::kind_accepts;
+use ephor_analysis::reach::{self, Reach};
+use ephor_external::Offers;
+use ephor_ir::matcher::{Filter, KindPattern};
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_matching::Target;
+use ephor_matching::filter::kind_accepts;
 
 /// Whether it is met, what it is, which policies have it, and what to give.
 type Need = (bool, &'static str, fn(&Policy, &Reach) -> bool, &'static str);

@@ -4,12 +4,12 @@
 //! warnings of kinds that the cluster does not serve: their definitions may come later, so the policy is taken.
 //! Semantics: sections 5.2, 5.6 and 5.7 of the policy object specification ("online").
 
-use crate::api::autogen::{Selection, computed_rules};
-use crate::api::read::{Body, filters, has_body, kinds_of, listed, member};
-use crate::kubernetes::{Kinds, Resource};
-use crate::matching::kinds::{KindSelector, parse};
-use crate::value::Value;
-use crate::value::wildcard::matches;
+use ephor_api::autogen::{Selection, computed_rules};
+use ephor_api::read::{Body, filters, has_body, kinds_of, listed, member};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_matching::kinds::{KindSelector, parse};
+use ephor_value::Value;
+use ephor_value::wildcard::matches;
 
 /// What the checks found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn served<'k>(wanted: &'k KindSelector, kinds: &'k Kinds) -> impl Iterator<Item 
 
 /// Whether a selector names what is sent to subresources alone, such as `Scale`.
 fn is_kind_of_subresource(wanted: &KindSelector, kinds: &Kinds) -> bool {
-    let fits = |[group, version, kind]: &[crate::value::Str; 3]| {
+    let fits = |[group, version, kind]: &[ephor_value::Str; 3]| {
         matches(&wanted.group, group) && matches(&wanted.version, version) && matches(&wanted.kind, kind)
     };
     served(wanted, kinds).next().is_none()
@@ -118,7 +118,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn checked(kind: &str, selected: &str, more: &str) -> Online {
         let text = format!(

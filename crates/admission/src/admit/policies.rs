@@ -6,14 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::lint::{self, Findings, cleanup, exception};
-use crate::api::schema::{self, deprecation};
-use crate::kubernetes::Kinds;
 use crate::load::{self, LoadedPolicy, Reader};
-use crate::sources::files::SourceText;
-use crate::value::time::Time;
-use crate::value::ttl::Ttl;
-use crate::value::{Value, print};
+use ephor_api::lint::{self, Findings, cleanup, exception};
+use ephor_api::schema::{self, deprecation};
+use ephor_kubernetes::Kinds;
+use ephor_sources::files::SourceText;
+use ephor_value::time::Time;
+use ephor_value::ttl::Ttl;
+use ephor_value::{Value, print};
 
 use super::answer::Answer;
 use super::generate_changes::{Change, change};
@@ -318,10 +318,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn reviewed(about: About, object: &str) -> Answer {
-        let mut request = crate::value::Map::new();
+        let mut request = ephor_value::Map::new();
         request.insert("object", yaml_value(object).unwrap());
         let incoming = Incoming {
             api_version: "admission.k8s.io/v1".into(),

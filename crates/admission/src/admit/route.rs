@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
 
 /// What policies are evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::Status;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::policy::SHADOW_OF;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::{Limits, PreparedRequest};
-use crate::value::Value;
+use ephor_engine::Status;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::SHADOW_OF;
+use ephor_value::Value;
 
 use super::decision::Deadline;
 use super::gate::Gate;
@@ -134,7 +134,7 @@ impl Gate {
 /// What is violated.
 fn violated(outcomes: &Outcomes) -> Vec<String> {
     let results = outcomes.results().filter(|(_, rule)| matches!(rule.status, Status::Fail | Status::Error));
-    let named = |(policy, rule): (&Policy, &crate::engine::RuleOutcome)| match policy.stage {
+    let named = |(policy, rule): (&Policy, &ephor_engine::RuleOutcome)| match policy.stage {
         Stage::Rules => format!("{}/{}", policy.key(), rule.rule),
         _ => policy.key(),
     };

@@ -3,14 +3,14 @@
 //! Objects are taken as they came, with the group, version and kind of the request and its namespace. Rules
 //! match the kind of the resource, also where what was sent to a subresource is of another kind.
 
-use crate::engine::request::{NoObjects, Parts, UserParts};
-use crate::engine::{Profile, Request};
-use crate::external::ExternalData;
-use crate::functions::Context;
-use crate::kubernetes::Kinds;
-use crate::matching::unknown::Unknown;
 use crate::settings::Subject;
-use crate::value::{Map, Str, Value};
+use ephor_engine::request::{NoObjects, Parts, UserParts};
+use ephor_engine::{Profile, Request};
+use ephor_external::ExternalData;
+use ephor_functions::Context;
+use ephor_kubernetes::Kinds;
+use ephor_matching::unknown::Unknown;
+use ephor_value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 
@@ -161,9 +161,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::sources::objects::Objects;
-    use crate::value::object::{About, Check};
+    use ephor_document::yaml_value;
+    use ephor_sources::objects::Objects;
+    use ephor_value::object::{About, Check};
 
     #[test]
     fn expressions_of_rules_look_up_the_rights_of_the_user() {

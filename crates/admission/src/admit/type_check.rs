@@ -4,10 +4,10 @@
 //! words that a ValidatingAdmissionPolicy with the same expressions has in its status. As in Kyverno only policies are checked that
 //! can become one. Semantics: `docs/admission.md`, "Warnings about types".
 
-use crate::lower::admission::warnings as of_native;
 use crate::native::{Known, native};
-use crate::value::Value;
-use crate::value::time::Time;
+use ephor_lower::admission::warnings as of_native;
+use ephor_value::Value;
+use ephor_value::time::Time;
 
 use super::policies::Served;
 

@@ -3,14 +3,14 @@
 //! Rules that enforce, or that warn, are evaluated before the answer; all others after it ([`later`]). A failed rule
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
-use crate::engine::action;
-use crate::engine::admission::Review;
-use crate::engine::{RuleOutcome, Status};
-use crate::ir::{Policy, Rule};
-use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::{Limits, PreparedRequest};
-use crate::value::Value;
+use ephor_engine::action;
+use ephor_engine::admission::Review;
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::{Policy, Rule};
+use ephor_matching::Target;
+use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};
 use super::decision::{Deadline, Decision};

@@ -1,8 +1,8 @@
 //! ClusterPolicies with one rule in CEL.
 
-use crate::api::read::{listed, member, texts as texts_of};
-use crate::value::wildcard::matches;
-use crate::value::{Map, Value};
+use ephor_api::read::{listed, member, texts as texts_of};
+use ephor_value::wildcard::matches;
+use ephor_value::{Map, Value};
 
 use super::resources::UnknownKind;
 use super::{Known, Native, NativeError, copy, map, named, refusals, resources, texts};

@@ -13,11 +13,11 @@ mod reviews;
 pub use refusals::Refusal;
 pub use resources::UnknownKind;
 
-use crate::kubernetes::Kinds;
-use crate::lower::cel_policy::Failed;
-use crate::lower::policy::NO_REPORTS;
-use crate::value::time::Time;
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::Kinds;
+use ephor_lower::cel_policy::Failed;
+use ephor_lower::policy::NO_REPORTS;
+use ephor_value::time::Time;
+use ephor_value::{Map, Str, Value};
 
 /// What is known besides the policy.
 #[derive(Clone, Copy)]

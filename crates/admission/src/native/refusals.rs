@@ -1,8 +1,8 @@
 //! Why a ClusterPolicy cannot be handed over: what Kubernetes' policies cannot say.
 
-use crate::api::read::{Body, has_body, is_unwritten, listed, member, texts};
-use crate::value::Value;
-use crate::value::wildcard::has_wildcard;
+use ephor_api::read::{Body, has_body, is_unwritten, listed, member, texts};
+use ephor_value::Value;
+use ephor_value::wildcard::has_wildcard;
 
 /// What Kubernetes' policies cannot say; the texts are Kyverno's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

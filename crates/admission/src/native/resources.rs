@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use crate::api::read::{listed, texts as texts_of};
-use crate::kubernetes::{Kinds, Resource};
-use crate::matching::kinds::parse;
-use crate::value::wildcard::matches;
-use crate::value::{Map, Value};
+use ephor_api::read::{listed, texts as texts_of};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_matching::kinds::parse;
+use ephor_value::wildcard::matches;
+use ephor_value::{Map, Value};
 
 use super::{map, texts};
 

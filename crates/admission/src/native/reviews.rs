@@ -1,9 +1,9 @@
 //! ValidatingPolicies and MutatingPolicies.
 
-use crate::api::read::listed;
-use crate::lower::cel_policy::{check_match_conditions, has_variants};
-use crate::value::time::Time;
-use crate::value::{Map, Value};
+use ephor_api::read::listed;
+use ephor_lower::cel_policy::{check_match_conditions, has_variants};
+use ephor_value::time::Time;
+use ephor_value::{Map, Value};
 
 use super::{Known, Native, NativeError, SkipReason, copy, map, named, texts};
 

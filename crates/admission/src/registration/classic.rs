@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::autogen::{Selection, computed_rules};
-use crate::api::read::{Body, filters, has_body, items, listed, member, texts};
-use crate::kubernetes::Kinds;
-use crate::value::Value;
+use ephor_api::autogen::{Selection, computed_rules};
+use ephor_api::read::{Body, filters, has_body, items, listed, member, texts};
+use ephor_kubernetes::Kinds;
+use ephor_value::Value;
 
 use super::resources::{Entry, entries, is_known, rules};
 use super::{Draft, Options, blocks, mode};

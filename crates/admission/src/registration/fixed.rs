@@ -5,7 +5,7 @@
 //! (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks, which change nothing, are there under Kyverno's names
 //! alone: tools that look for all that a Kyverno installation has find them.
 
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 use super::{Names, OWNER, Options, client, texts};
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(webhook.text_at(&["failurePolicy"]), "Ignore");
         assert_eq!(webhook.text_at(&["objectSelector", "matchLabels", "app.kubernetes.io/name"]), "kyverno");
         assert_eq!(
-            crate::value::print::json(webhook.get("rules").unwrap()),
+            ephor_value::print::json(webhook.get("rules").unwrap()),
             r#"[{"apiGroups":["coordination.k8s.io"],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["leases"],"scope":"*"}]"#
         );
     }

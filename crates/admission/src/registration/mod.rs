@@ -11,8 +11,8 @@ mod reviews;
 
 use std::collections::BTreeSet;
 
-use crate::kubernetes::Kinds;
-use crate::value::{Map, Value};
+use ephor_kubernetes::Kinds;
+use ephor_value::{Map, Value};
 
 pub use fixed::fixed;
 pub use resources::{Entry, rules};

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kubernetes::Kinds;
-use crate::kubernetes::kinds::guessed_plural;
-use crate::matching::kinds::{KindSelector, parse};
-use crate::value::Value;
-use crate::value::wildcard::matches;
+use ephor_kubernetes::Kinds;
+use ephor_kubernetes::kinds::guessed_plural;
+use ephor_matching::kinds::{KindSelector, parse};
+use ephor_value::Value;
+use ephor_value::wildcard::matches;
 
 use super::texts;
 
@@ -109,7 +109,7 @@ pub(super) fn is_known(kind: &str, kinds: &Kinds) -> bool {
 fn known<'k>(
     wanted: &'k KindSelector,
     kinds: &'k Kinds,
-) -> impl Iterator<Item = &'k crate::kubernetes::Resource> {
+) -> impl Iterator<Item = &'k ephor_kubernetes::Resource> {
     kinds.all().iter().filter(|r| {
         matches(&wanted.kind, &r.kind)
             && matches(&wanted.group, &r.group)

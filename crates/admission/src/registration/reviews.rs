@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use crate::api::admission::{Expressions, Wanted};
-use crate::api::read::{items, listed, texts as texts_of};
-use crate::lower::admission::Judge;
-use crate::lower::cel_policy::{is_about_pods, variants_of};
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_api::admission::{Expressions, Wanted};
+use ephor_api::read::{items, listed, texts as texts_of};
+use ephor_lower::admission::Judge;
+use ephor_lower::cel_policy::{is_about_pods, variants_of};
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::resources::{Listed, in_order};
 use super::{Draft, Options, blocks, condition, mode, texts};
@@ -299,7 +299,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     const POLICY: &str = "{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {name: a}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [UPDATE, CREATE], resources: [pods]}]}, matchConditions: [{name: c, expression: 'object.metadata.name != \"b\"'}], validations: [{expression: 'object.spec.hostNetwork == false'}]}}";
 
@@ -349,7 +349,7 @@ mod tests {
         };
         let written = |policies: &[&str]| -> Vec<(String, String)> {
             let policies: Vec<Value> = policies.iter().map(|text| yaml_value(text).unwrap()).collect();
-            let kinds = crate::kubernetes::Kinds::built_in();
+            let kinds = ephor_kubernetes::Kinds::built_in();
             let needs = super::super::needs(&policies, kinds, &options);
             let webhooks =
                 |c: &Value| c.get("webhooks").and_then(Value::as_list).unwrap_or_default().to_vec();

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::document::json;
-use crate::value::{Value, duration};
+use ephor_document::json;
+use ephor_value::{Value, duration};
 
 use super::keys::{self, Key};
 
@@ -153,7 +153,7 @@ impl Exposure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn exposure(data: &str) -> Exposure {
         let document = yaml_value(&format!("{{kind: ConfigMap, data: {data}}}")).unwrap_or_default();

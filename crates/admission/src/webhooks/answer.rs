@@ -2,16 +2,16 @@
 //!
 //! An answer is decoded first, then checked; what is wrong is a failed call with the server's text.
 
-use crate::document::check_json;
-use crate::document::spelling::spelling;
-use crate::document::{Duplicates, json, yaml};
-use crate::engine::admission::converted;
-use crate::engine::admission::{Review, seen_request};
-use crate::ir::webhook::Webhook;
-use crate::matching::constraints::Accepted;
-use crate::value::bytes::{decode_base64, lossy};
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value};
+use ephor_document::check_json;
+use ephor_document::spelling::spelling;
+use ephor_document::{Duplicates, json, yaml};
+use ephor_engine::admission::converted;
+use ephor_engine::admission::{Review, seen_request};
+use ephor_ir::webhook::Webhook;
+use ephor_matching::constraints::Accepted;
+use ephor_value::bytes::{decode_base64, lossy};
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value};
 
 use super::failure::Failure;
 use super::response::wrong_type;

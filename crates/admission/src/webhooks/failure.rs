@@ -1,9 +1,9 @@
 //! What follows when a call does not end with a yes.
 
-use crate::engine::admission::{Cause, Denial};
-use crate::ir::webhook::Webhook;
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value};
+use ephor_engine::admission::{Cause, Denial};
+use ephor_ir::webhook::Webhook;
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value};
 
 /// What the details of an answer may have in addition to causes.
 const DETAILS: [&str; 5] = ["name", "group", "kind", "uid", "retryAfterSeconds"];

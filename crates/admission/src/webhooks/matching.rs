@@ -3,13 +3,13 @@
 use std::cell::OnceCell;
 use std::fmt;
 
-use crate::engine::admission::{ClusterView, Denial, Review, conditions};
-use crate::engine::expressions::ConditionsError;
-use crate::functions::Context;
-use crate::ir::expressions::Source;
-use crate::ir::webhook::Webhook;
-use crate::matching::constraints::{Accepted, Mismatch, accepts, mismatch};
-use crate::value::{Map, Str, Value};
+use ephor_engine::admission::{ClusterView, Denial, Review, conditions};
+use ephor_engine::expressions::ConditionsError;
+use ephor_functions::Context;
+use ephor_ir::expressions::Source;
+use ephor_ir::webhook::Webhook;
+use ephor_matching::constraints::{Accepted, Mismatch, accepts, mismatch};
+use ephor_value::{Map, Str, Value};
 
 /// What becomes of a webhook for a request.
 #[derive(Clone, Debug)]
@@ -121,7 +121,7 @@ fn forbidden(review: &Review, why: &str) -> Denial {
     }
     let name = match &*a.name {
         "" => String::new(),
-        name => format!(" {}", crate::value::quote::quote(name)),
+        name => format!(" {}", ephor_value::quote::quote(name)),
     };
     Denial {
         code: 403,

@@ -17,12 +17,12 @@ mod validating;
 
 use std::sync::Arc;
 
-use crate::engine::admission::warnings::Warnings;
-use crate::engine::admission::{BoundPolicy, ClusterView, Denial, Passes, Review, validate};
-use crate::ir::Policy;
-use crate::ir::webhook::Webhook;
-use crate::value::names::key_problems_of_server;
-use crate::value::{Map, Str, Value};
+use ephor_engine::admission::warnings::Warnings;
+use ephor_engine::admission::{BoundPolicy, ClusterView, Denial, Passes, Review, validate};
+use ephor_ir::Policy;
+use ephor_ir::webhook::Webhook;
+use ephor_value::names::key_problems_of_server;
+use ephor_value::{Map, Str, Value};
 
 pub use matching::{Decision, Why, decide};
 
@@ -92,7 +92,7 @@ impl Answers for Allowing {
         review.insert("apiVersion", Value::from(format!("admission.k8s.io/{}", call.version)));
         review.insert("kind", "AdmissionReview".into());
         review.insert("response", Value::Map(response));
-        Reply::Http { code: 200, body: crate::value::print::json(&Value::Map(review)) }
+        Reply::Http { code: 200, body: ephor_value::print::json(&Value::Map(review)) }
     }
 }
 

@@ -1,17 +1,17 @@
 //! Mutating webhooks: one after the other, each on the object that those before it have left.
 
-use crate::engine::admission::converted;
-use crate::engine::admission::{Denial, Review};
-use crate::functions::Context;
-use crate::ir::webhook::Webhook;
-use crate::kubernetes::convert::{changed_kind, with_kind};
-use crate::kubernetes::decode::problems;
-use crate::kubernetes::defaults::completed;
-use crate::kubernetes::prune::pruned;
-use crate::matching::constraints::Accepted;
-use crate::patch::apply::apply_in_order;
-use crate::value::print::write_json_string;
-use crate::value::{Str, Value};
+use ephor_engine::admission::converted;
+use ephor_engine::admission::{Denial, Review};
+use ephor_functions::Context;
+use ephor_ir::webhook::Webhook;
+use ephor_kubernetes::convert::{changed_kind, with_kind};
+use ephor_kubernetes::decode::problems;
+use ephor_kubernetes::defaults::completed;
+use ephor_kubernetes::prune::pruned;
+use ephor_matching::constraints::Accepted;
+use ephor_patch::apply::apply_in_order;
+use ephor_value::print::write_json_string;
+use ephor_value::{Str, Value};
 
 use super::answer::{self, Response};
 use super::failure::Failure;
@@ -138,11 +138,11 @@ impl<'s> Hooks<'s> {
         if review.object().is_null() {
             return Err(Failure::internal(&format!(
                 "admission webhook {} attempted to modify the object, which is not supported for this operation",
-                crate::value::quote::quote(&webhook.name)
+                ephor_value::quote::quote(&webhook.name)
             )));
         }
         if &*patch_type != "JSONPatch" {
-            let name = crate::value::quote::quote(&patch_type);
+            let name = ephor_value::quote::quote(&patch_type);
             return Err(Failure::Call(format!("unsupported patch type {name}")));
         }
         let before = converted(review.object(), &accepted.kind);
@@ -218,7 +218,7 @@ fn as_written(tree: &Value) -> String {
             };
             format!("{{{}}}", list(m.iter().map(entry).collect()))
         }
-        other => crate::value::print::json(other),
+        other => ephor_value::print::json(other),
     }
 }
 

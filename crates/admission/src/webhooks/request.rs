@@ -1,8 +1,8 @@
 //! Requests from what users write: reviews, their `request`, or plain objects.
 
-use crate::engine::admission::Review;
-use crate::kubernetes::{Kinds, kind_object, resource_object};
-use crate::value::{Map, Str, Value};
+use ephor_engine::admission::Review;
+use ephor_kubernetes::{Kinds, kind_object, resource_object};
+use ephor_value::{Map, Str, Value};
 
 /// Why a document is no request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_name_is_generated_where_there_is_none() {
         let name = |text: &str| {
-            let object = generated(crate::document::yaml_value(text).unwrap());
+            let object = generated(ephor_document::yaml_value(text).unwrap());
             object.text_at(&["metadata", "name"]).to_string()
         };
         assert_eq!(name("{metadata: {generateName: made-}}"), "made-xxxxx");

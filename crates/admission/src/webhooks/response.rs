@@ -3,9 +3,9 @@
 //! In: a review that came back. Out: the decoder's text on the first value of a wrong type. Source: answers of kube-apiserver
 //! 1.36.3, recorded in `conformance/admission/webhook-answers`.
 
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
-use crate::value::print::json;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
+use ephor_value::print::json;
 
 /// What a field takes. Null is nothing, whatever is wanted.
 #[derive(Clone, Copy)]
@@ -160,10 +160,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::spelling::spelling;
+    use ephor_document::spelling::spelling;
 
     fn found(text: &str) -> Option<String> {
-        wrong_type(&crate::document::json::parse(text).unwrap(), &spelling(text))
+        wrong_type(&ephor_document::json::parse(text).unwrap(), &spelling(text))
     }
 
     #[test]

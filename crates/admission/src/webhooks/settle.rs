@@ -3,8 +3,8 @@
 //! In: the object as policies and webhooks left it, or the request for the validating phase. Out: both as the server stores or
 //! sends them. Source: answers of kube-apiserver 1.36.3, recorded in `conformance/admission/identity` and `names`.
 
-use crate::engine::admission::{ClusterView, Denial, Review};
-use crate::value::Value;
+use ephor_engine::admission::{ClusterView, Denial, Review};
+use ephor_value::Value;
 
 /// The object in the namespace of the request: filled in where it is empty; objects without namespaces lose theirs.
 ///
@@ -60,10 +60,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::external::NoData;
+    use ephor_external::NoData;
 
     fn review(text: &str) -> Review {
-        Review::new(crate::document::yaml_value(text).unwrap())
+        Review::new(ephor_document::yaml_value(text).unwrap())
     }
 
     fn settled(kind: &str, namespace: &str) -> Result<String, u16> {
@@ -71,7 +71,7 @@ mod tests {
             "{{operation: CREATE, namespace: shop, kind: {{group: '', version: v1, kind: {kind}}}}}"
         ));
         let object = format!("{{metadata: {{name: a, namespace: '{namespace}'}}}}");
-        let object = crate::document::yaml_value(&object).unwrap();
+        let object = ephor_document::yaml_value(&object).unwrap();
         let settled =
             super::namespace(object, &review, &ClusterView::of(&NoData)).map_err(|denial| denial.code)?;
         Ok(settled.text_at(&["metadata", "namespace"]).to_string())

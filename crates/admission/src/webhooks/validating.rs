@@ -1,8 +1,8 @@
 //! Validating webhooks: all that are called are called at once; the first no in their order is the answer.
 
-use crate::engine::admission::{Denial, Review};
+use ephor_engine::admission::{Denial, Review};
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::answer::call;
 use super::matching::{Decision, decide};

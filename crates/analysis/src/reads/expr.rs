@@ -1,13 +1,13 @@
 //! What expressions read.
 
-use crate::functions::Higher;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::expr::Over;
-use crate::ir::expressions::{Program, Variable};
-use crate::ir::rule::INPUTS;
-use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
-use crate::value::{Map, Object, Str, Value};
+use ephor_functions::Higher;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::expr::Over;
+use ephor_ir::expressions::{Program, Variable};
+use ephor_ir::rule::INPUTS;
+use ephor_ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
+use ephor_value::{Map, Object, Str, Value};
 
 use super::looked::LookedFor;
 use super::seen::{AbstractValue, Reader, ValueSet, composed, either};

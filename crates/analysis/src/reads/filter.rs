@@ -1,9 +1,9 @@
 //! What matchers read.
 
-use crate::ir::Matcher;
-use crate::ir::constraints::Constraints;
-use crate::ir::matcher::{Filter, Selector};
-use crate::value::{Str, Value};
+use ephor_ir::Matcher;
+use ephor_ir::constraints::Constraints;
+use ephor_ir::matcher::{Filter, Selector};
+use ephor_value::{Str, Value};
 
 use super::Step;
 use super::seen::Reader;

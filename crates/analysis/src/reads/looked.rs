@@ -7,8 +7,8 @@
 
 use std::borrow::Cow;
 
-use crate::value::quantity::Quantity;
-use crate::value::{Value, duration};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Value, duration};
 
 use super::Step;
 use super::seen::{AbstractValue, Reader, ValueSet};

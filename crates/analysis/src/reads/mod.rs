@@ -23,7 +23,7 @@ pub mod texts;
 pub use rule::{of_policy, reads_namespace, tested_by_policy};
 pub use seen::{GIVEN, NAME_OF_NAMESPACE};
 
-use crate::value::{Str, footprint};
+use ephor_value::{Str, footprint};
 
 /// Results of these rules have dependencies that static analysis cannot see: they are not cacheable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,8 +299,8 @@ impl Reads {
 /// # Errors
 /// It depends on more.
 pub fn of_expression(
-    expr: &crate::ir::Expr,
-    late: &'static dyn crate::ir::late::Late,
+    expr: &ephor_ir::Expr,
+    late: &'static dyn ephor_ir::late::Late,
 ) -> Result<Tree, Untracked> {
     let mut reader = seen::Reader::new(late);
     let root = vec![seen::AbstractValue::At(seen::Part::Object, Vec::new())];

@@ -3,9 +3,9 @@
 //! In: a check, the kind of the objects. Out: the fields that the rows of its controls name (`ir::pod_security`), and what these
 //! may hold. Objects are of their type: whether one decodes depends on all of it, which is not counted here.
 
-use crate::ir::check::{PodSecurity, Whose};
-use crate::ir::pod_security::{Condition, Field, LISTS, Of, Requirement, annotations_path, pod_spec_path};
-use crate::value::Value;
+use ephor_ir::check::{PodSecurity, Whose};
+use ephor_ir::pod_security::{Condition, Field, LISTS, Of, Requirement, annotations_path, pod_spec_path};
+use ephor_value::Value;
 
 use super::Step;
 use super::seen::Reader;

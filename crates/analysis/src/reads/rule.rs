@@ -1,12 +1,12 @@
 //! What policies read.
 
-use crate::ir::cel_exception::CelException;
-use crate::ir::check::{Check, ForEach};
-use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
-use crate::ir::late::Late;
-use crate::ir::rule::{Body, Message};
-use crate::ir::{Exception, Policy, Rule};
-use crate::value::Str;
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::expressions::{Expressions, Source, Validation, Variable, View};
+use ephor_ir::late::Late;
+use ephor_ir::rule::{Body, Message};
+use ephor_ir::{Exception, Policy, Rule};
+use ephor_value::Str;
 
 use super::expr::AbstractEnv;
 use super::looked::{LookedFor, itself};

@@ -4,9 +4,9 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::ir::late::Late;
-use crate::ir::rule::hole_of;
-use crate::value::{Str, Value};
+use ephor_ir::late::Late;
+use ephor_ir::rule::hole_of;
+use ephor_value::{Str, Value};
 
 use super::looked::{LookedFor, itself, plain};
 use super::tests::{By, Tests};

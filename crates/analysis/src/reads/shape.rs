@@ -1,11 +1,11 @@
 //! What patterns read.
 
-use crate::ir::Template;
-use crate::ir::check::{Overlay, Overlays};
-use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
-use crate::ir::template::Part;
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Str, Value};
+use ephor_ir::Template;
+use ephor_ir::check::{Overlay, Overlays};
+use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
+use ephor_ir::template::Part;
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Str, Value};
 
 use super::Untracked;
 use super::looked::LookedFor;

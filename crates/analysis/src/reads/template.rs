@@ -1,11 +1,11 @@
 //! What templates, conditions and bindings read.
 
-use crate::ir::condition::Operator;
-use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::template::{Part, Rounds};
-use crate::ir::{Conditions, Query, Template};
-use crate::value::variables::{expression, find_all_variables, find_variables};
-use crate::value::{Str, Value};
+use ephor_ir::condition::Operator;
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_ir::template::{Part, Rounds};
+use ephor_ir::{Conditions, Query, Template};
+use ephor_value::variables::{expression, find_all_variables, find_variables};
+use ephor_value::{Str, Value};
 
 use super::Untracked;
 use super::expr::AbstractEnv;

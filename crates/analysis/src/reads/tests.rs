@@ -5,8 +5,8 @@
 //! whose way is not followed, which may be compared with any value. Texts, numbers and lists that no test
 //! distinguishes get the same results.
 
-use crate::value::print::json;
-use crate::value::{Str, Value};
+use ephor_value::print::json;
+use ephor_value::{Str, Value};
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::Step;
 use super::looked::{LookedFor, plain};
 use super::seen::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
 use super::texts::{TextStep, Way};
-use crate::ir::Expr;
-use crate::ir::shape::Anchor;
-use crate::value::duration;
-use crate::value::quantity::Quantity;
+use ephor_ir::Expr;
+use ephor_ir::shape::Anchor;
+use ephor_value::duration;
+use ephor_value::quantity::Quantity;
 
 /// Longer lists of places are given up.
 const MOST: usize = 512;

@@ -4,8 +4,8 @@
 //! once, with as many states as its constants have characters; so the texts for which what it makes is in a regular language are one,
 //! too, and classes of texts describe them (`ephor_compare::words`). Other functions make texts in ways that are not described.
 
-use crate::functions::{lower, upper};
-use crate::value::Str;
+use ephor_functions::{lower, upper};
+use ephor_value::Str;
 
 /// A step from one text to another one, or to none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

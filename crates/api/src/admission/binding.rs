@@ -4,8 +4,8 @@ use super::errors::{Errors, Field};
 use super::matching::{label_selector, match_resources, path_segment_problems};
 use super::policy::mutating_operations;
 use super::read::{list, part, text, texts};
-use crate::value::Value;
-use crate::value::names::subdomain_problems;
+use ephor_value::Value;
+use ephor_value::names::subdomain_problems;
 
 /// Checks a binding.
 pub fn binding(document: &Value, errors: &mut Errors) {

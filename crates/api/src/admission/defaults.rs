@@ -1,6 +1,6 @@
 //! Defaults. Semantics: `docs/admission.md`, "Defaults".
 
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// The object with its defaults; objects of other kinds stay as they are.
 pub fn defaulted(object: &Value) -> Value {

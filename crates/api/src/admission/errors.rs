@@ -1,8 +1,8 @@
 //! What is wrong with an object, field by field, in the API's words.
 
-use crate::value::print::json;
-use crate::value::quote::quote;
-use crate::value::{Map, Str, Value};
+use ephor_value::print::json;
+use ephor_value::quote::quote;
+use ephor_value::{Map, Str, Value};
 
 /// Why the API refuses an object.
 #[derive(Clone, Debug, Default)]

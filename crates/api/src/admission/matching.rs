@@ -2,8 +2,8 @@
 
 use super::errors::{Errors, Field};
 use super::read::{blank, list, text, texts};
-use crate::value::Value;
-use crate::value::names::{key_problems_of_server, value_problems};
+use ephor_value::Value;
+use ephor_value::names::{key_problems_of_server, value_problems};
 
 /// Checks the rules of a policy or binding.
 pub fn match_resources(block: &Value, at: &Field, errors: &mut Errors) {

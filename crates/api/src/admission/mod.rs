@@ -16,10 +16,10 @@ mod webhook;
 pub use defaults::defaulted;
 pub use errors::Refusal;
 
-use crate::kubernetes::Types;
-use crate::kubernetes::decode::problems;
-use crate::value::Value;
-use crate::value::names::subdomain_problems;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::decode::problems;
+use ephor_value::Value;
+use ephor_value::names::subdomain_problems;
 use errors::{Errors, Field};
 
 /// What an expression must give.

@@ -4,10 +4,10 @@ use super::errors::{Errors, Field};
 use super::matching::match_resources;
 use super::read::{list, part, text, texts};
 use super::{ExpressionProblem, Expressions, Wanted};
-use crate::value::names::{
+use ephor_value::names::{
     is_word_of_expressions, key_problems_of_server, old_label_problems, subdomain_problems,
 };
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 const MAX_CONDITIONS: usize = 64;
 const MAX_ANNOTATIONS: usize = 20;

@@ -1,6 +1,6 @@
 //! Reading parts of documents.
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// The items of a list; none when it is not there.
 pub fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {

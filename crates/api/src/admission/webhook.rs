@@ -5,10 +5,10 @@ use super::errors::{Errors, Field};
 use super::matching::{label_selector, resource_rule};
 use super::policy::conditions;
 use super::read::{list, part, text, texts};
-use crate::value::Value;
-use crate::value::names::{old_label_problems, subdomain_problems};
-use crate::value::quote::quote;
-use crate::value::url;
+use ephor_value::Value;
+use ephor_value::names::{old_label_problems, subdomain_problems};
+use ephor_value::quote::quote;
+use ephor_value::url;
 
 const FORM: &str = "; desired format: https://host[/path]";
 

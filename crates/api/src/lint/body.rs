@@ -5,8 +5,8 @@
 use super::generate::is_loop;
 use super::{Finding, Outcome, Rule};
 use crate::read::{Body, entries, is_unwritten, listed, member};
-use crate::value::place::{self, Path, PathPart};
-use crate::value::{Value, wildcard};
+use ephor_value::place::{self, Path, PathPart};
+use ephor_value::{Value, wildcard};
 
 /// Where below the body something is wrong in the words of messages, what, and the place.
 type Problem = (String, String, Path);

@@ -5,8 +5,8 @@ use super::structure::{Fields, match_block, no_users};
 use super::{Finding, Findings};
 use crate::read::{items, listed};
 use crate::schema;
-use crate::value::cron::Cron;
-use crate::value::{Value, print};
+use ephor_value::cron::Cron;
+use ephor_value::{Value, print};
 
 /// The longest name in bytes.
 const LONGEST_NAME: usize = 63;
@@ -49,7 +49,7 @@ pub fn lint(policy: &Value) -> Findings {
 fn is_schedule(text: &str) -> bool {
     let text = text.trim();
     if let Some(every) = text.strip_prefix("@every ") {
-        return crate::value::duration::parse_ok(every.trim()).is_some();
+        return ephor_value::duration::parse_ok(every.trim()).is_some();
     }
     (text.starts_with('@') || text.split_whitespace().count() == 5) && Cron::parse(text).is_some()
 }

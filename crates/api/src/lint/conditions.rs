@@ -5,7 +5,7 @@
 
 use super::{Finding, Outcome, Rule};
 use crate::read::{listed, member};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// All operators, in the order in which messages list them here (Kyverno 1.19.1's order varies).
 pub const OPERATORS: [&str; 18] = [

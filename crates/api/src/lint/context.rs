@@ -3,8 +3,8 @@
 
 use super::{Cause, Finding, Outcome, Rule, Subject};
 use crate::read::{listed, member};
-use crate::value::Value;
-use crate::value::variables::is_variable;
+use ephor_value::Value;
+use ephor_value::variables::is_variable;
 
 /// Names that an entry may not take.
 const RESERVED: [&str; 6] =
@@ -54,7 +54,7 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     let refuse = |index: Option<usize>, detail: EntryProblem| {
         let mut finding = Finding::path(&rule.place(), detail.to_string()).in_written(rule);
         if let Some(index) = index {
-            finding.path.extend(crate::value::place::parse(&format!("context[{index}]")));
+            finding.path.extend(ephor_value::place::parse(&format!("context[{index}]")));
         }
         Err(finding)
     };

@@ -2,8 +2,8 @@
 
 use super::substitute::{each_text, slashed};
 use super::{Finding, Outcome, Rule};
-use crate::value::place;
-use crate::value::variables::{expression, find_all_variables};
+use ephor_value::place;
+use ephor_value::variables::{expression, find_all_variables};
 
 /// Checks that a rule uses loop variables only below a `foreach`.
 pub fn check(rule: &Rule<'_>) -> Outcome {

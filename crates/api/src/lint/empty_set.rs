@@ -5,7 +5,7 @@
 //! mixing the two forms may be refused although something would be left.
 
 use crate::read::{entries, is_unwritten, listed, member, texts};
-use crate::value::{Map, Value, wildcard};
+use ephor_value::{Map, Value, wildcard};
 
 /// Whether the rule is refused because it seems to match nothing.
 pub fn is_empty(rule: &Value) -> bool {

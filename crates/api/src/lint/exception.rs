@@ -5,7 +5,7 @@ use super::structure::{Fields, match_block, no_users, pod_security};
 use super::{Finding, Findings};
 use crate::read::items;
 use crate::schema;
-use crate::value::Value;
+use ephor_value::Value;
 
 /// Checks an exception that fits its schema.
 pub fn lint(exception: &Value) -> Findings {

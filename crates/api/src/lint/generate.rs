@@ -6,8 +6,8 @@
 use super::structure::Fields;
 use super::{Finding, Scope, Subject};
 use crate::read::{Body, has_body, is_unwritten, listed, member};
-use crate::value::variables;
-use crate::value::{Value, print};
+use ephor_value::variables;
+use ephor_value::{Value, print};
 
 /// Checks the generate body of a written rule.
 pub fn fields(

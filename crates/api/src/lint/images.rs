@@ -6,7 +6,7 @@ use crate::read::{listed, member};
 use crate::schema::common::ATTESTORS;
 use crate::schema::print::typed_json;
 use crate::schema::shape::Kind;
-use crate::value::{Value, print};
+use ephor_value::{Value, print};
 
 /// Checks the entries of a computed rule.
 pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {

@@ -5,7 +5,7 @@
 use super::patches::patch_operations;
 use super::{Finding, Outcome, Rule, Subject};
 use crate::read::{Body, entries, filters, kinds_of, listed, member};
-use crate::value::{Value, print};
+use ephor_value::{Value, print};
 
 /// What a rule that selects no kind, or every kind, may not do.
 pub const METADATA_ONLY: &str =

@@ -34,8 +34,8 @@ mod whole;
 use super::autogen::{Selection, computed_rules, written_rules};
 use super::schema::is_deeper;
 use super::{MAX_DEPTH, read};
-use crate::value::Value;
-use crate::value::place::{self, Path, PathPart};
+use ephor_value::Value;
+use ephor_value::place::{self, Path, PathPart};
 
 /// One thing to say about a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Outcome, Subject};
 use crate::read::{listed, texts};
-use crate::value::{Value, wildcard};
+use ephor_value::{Value, wildcard};
 
 /// Checks the overrides of each validate rule, then those of the policy.
 pub fn check(subject: &Subject<'_>) -> Outcome {

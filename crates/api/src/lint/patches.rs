@@ -3,9 +3,9 @@
 //! Semantics: section 5.7, step 1 of the policy object specification; RFC 6902.
 
 use super::{Finding, Outcome, Rule, Subject};
-use crate::patch::operation;
-use crate::value::Value;
-use crate::value::variables::find_all_variables;
+use ephor_patch::operation;
+use ephor_value::Value;
+use ephor_value::variables::find_all_variables;
 
 /// Stands for a variable while a patch is decoded.
 const PLACEHOLDER: &str = "placeholderValue";

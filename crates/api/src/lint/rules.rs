@@ -5,7 +5,7 @@ use super::{Finding, Outcome, Rule, Subject};
 use super::{body, conditions, context, elements, images, patches, targets_metadata, variables};
 use crate::autogen::ANNOTATION;
 use crate::read::{filters, kinds_of, listed, member};
-use crate::value::{Map, Value, print};
+use ephor_value::{Map, Value, print};
 
 /// Checks all computed rules.
 pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {

@@ -2,7 +2,7 @@
 
 use crate::labels::{key_problems, value_problems};
 use crate::read::{entries, listed, texts};
-use crate::value::{Value, print, wildcard};
+use ephor_value::{Value, print, wildcard};
 
 /// What is wrong with a selector in a match or exclude block, if anything.
 ///

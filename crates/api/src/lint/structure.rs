@@ -8,7 +8,7 @@ use crate::read::{Body, filters, has_body, listed, member, texts};
 use crate::schema::common::{FILTER, MATCH, SELECTOR};
 use crate::schema::policy::RULE;
 use crate::schema::print::typed_json;
-use crate::value::{Value, print};
+use ephor_value::{Value, print};
 
 /// Collects findings of single fields.
 #[derive(Default)]

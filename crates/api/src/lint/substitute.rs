@@ -4,9 +4,9 @@
 //! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and 4.4 of
 //! the specification of conditions and variables.
 
-use crate::value::place::{Path, PathPart};
-use crate::value::variables::{expression, find_references, find_variables};
-use crate::value::{Value, wildcard};
+use ephor_value::place::{Path, PathPart};
+use ephor_value::variables::{expression, find_references, find_variables};
+use ephor_value::{Value, wildcard};
 
 use super::Cause;
 

@@ -3,7 +3,7 @@
 
 use super::{Finding, Outcome, Rule};
 use crate::read::{listed, member};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// Refuses values of labels and annotations that are no texts. Of a list of loops only the first
 /// pattern or patch is looked at.

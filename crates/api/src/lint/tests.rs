@@ -28,10 +28,10 @@ fn parse_yaml(text: &str) -> Result<Value, Cause> {
     let lines: Vec<&str> = lines.into_iter().filter(|line| !line.starts_with('#')).collect();
     let text = &lines.join("\n");
     let is_list = text.trim_start().starts_with("- ");
-    let mut items: Vec<crate::value::Map> = Vec::new();
+    let mut items: Vec<ephor_value::Map> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         if items.is_empty() || line.starts_with("- ") {
-            items.push(crate::value::Map::new());
+            items.push(ephor_value::Map::new());
         }
         if let Some((key, value)) = line.trim_start_matches(['-', ' ']).split_once(':') {
             let value = value.trim().trim_matches(['"', '\'']);

@@ -8,9 +8,9 @@ use super::{Finding, Outcome, Rule, Subject};
 use crate::read::{filters, listed, member};
 use crate::schema::policy::SPEC;
 use crate::schema::print::typed_json;
-use crate::value::place;
-use crate::value::variables::{find_variables, is_variable};
-use crate::value::{List, Map, Value, print};
+use ephor_value::place;
+use ephor_value::variables::{find_variables, is_variable};
+use ephor_value::{List, Map, Value, print};
 
 const BACKGROUND: &str = "only select variables are allowed in background mode. Set spec.background=false to disable \
                           background mode for this policy rule: ";

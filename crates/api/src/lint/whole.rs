@@ -2,7 +2,7 @@
 
 use super::{Finding, Outcome, Subject};
 use crate::read::{Body, has_body, listed};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// A ClusterPolicy has no namespace.
 pub fn namespace(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {

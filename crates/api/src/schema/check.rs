@@ -8,9 +8,9 @@ use regex::Regex;
 use super::Problem;
 use super::decode;
 use super::shape::{Field, Kind, Literal, Object, Rule, Shape};
-use crate::value::place::{Path, PathPart, dotted};
-use crate::value::time::Time;
-use crate::value::{List, Map, Str, Value, print};
+use ephor_value::place::{Path, PathPart, dotted};
+use ephor_value::time::Time;
+use ephor_value::{List, Map, Str, Value, print};
 
 /// The state of one walk.
 #[derive(Default)]

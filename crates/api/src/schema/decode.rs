@@ -7,7 +7,7 @@
 use super::check::{Walk, type_name};
 use super::policy::{MUTATE_FOREACH, VALIDATE_FOREACH};
 use super::shape::{Kind, Object, Rule};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// Decodes conditions; names are given their proper case.
 pub fn conditions(walk: &mut Walk, value: &Value) -> Value {

@@ -8,8 +8,8 @@ use super::records;
 use super::reports;
 use super::shape::Object;
 use super::{deprecation, openapi};
-use crate::kubernetes::groups::Names;
-use crate::value::{Map, Value};
+use ephor_kubernetes::groups::Names;
+use ephor_value::{Map, Value};
 
 /// A kind of objects in a cluster.
 struct Definition {

@@ -8,7 +8,7 @@
 use super::meta::META;
 use super::openapi;
 use super::shape::Kind;
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// The file of the schema that selects among all.
 pub const ALL: &str = "all.json";

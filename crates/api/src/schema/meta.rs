@@ -8,8 +8,8 @@ use super::check::Walk;
 use super::shape::Kind::{self, *};
 use super::shape::{Object, field, object, text, texts};
 use crate::labels;
-use crate::value::time::Time;
-use crate::value::{Map, Value, print, quote};
+use ephor_value::time::Time;
+use ephor_value::{Map, Value, print, quote};
 
 /// The fields of `metadata`.
 pub(super) static META: Object = object(&[
@@ -62,7 +62,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
         let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", meta.json_type());
-        return Some(Problem { path: crate::value::place::parse("metadata"), text, is_type: false });
+        return Some(Problem { path: ephor_value::place::parse("metadata"), text, is_type: false });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
     walk.problems.into_iter().next()

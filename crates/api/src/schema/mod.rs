@@ -28,9 +28,9 @@ pub mod shape;
 use std::fmt;
 
 use super::MAX_DEPTH;
-use crate::value::place::{Path, PathPart};
-use crate::value::{Map, Value};
 use check::Walk;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::{Map, Value};
 use others::SERVED;
 
 /// One thing that is wrong with a document, and where.

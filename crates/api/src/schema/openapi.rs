@@ -4,7 +4,7 @@
 //! documentation of CustomResourceDefinitions. Descriptions are left out: they would be nine tenths of the text.
 
 use super::shape::{Field, Kind, Object, Rule};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 /// The parts of a schema, in the order in which they are printed.
 type Parts = Vec<(Str, Value)>;

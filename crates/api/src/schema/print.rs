@@ -5,7 +5,7 @@
 //! prints with sorted keys.
 
 use super::shape::{Kind, Object};
-use crate::value::{Map, Value, print};
+use ephor_value::{Map, Value, print};
 
 /// `value` as compact JSON, read along `table`.
 pub fn typed_json(table: &Object, value: &Value) -> String {

@@ -3,7 +3,7 @@
 //! A table is data: one line a field, in the order in which Kyverno 1.19.1 prints the fields of its
 //! typed objects. The order and the `always` marks serve messages that quote a decoded rule.
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// A field of an object.
 #[derive(Clone, Copy)]

@@ -57,7 +57,7 @@ fn an_unknown_field_is_named_with_its_place() {
         "failed to parse document (spec.rules[0].bogus: Invalid value: value provided for unknown field\n\
          spec.rules[0].validate.Deny: Invalid value: value provided for unknown field)"
     );
-    assert_eq!(crate::value::place::dotted(&error.problems()[1].path), "spec.rules[0].validate.Deny");
+    assert_eq!(ephor_value::place::dotted(&error.problems()[1].path), "spec.rules[0].validate.Deny");
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn conditions_keep_only_the_fields_that_they_have() {
         r#"{{"name":"r","match":{{}},"preconditions":{{"any":[{odd}],"foo":"{{{{nope}}}}"}},"validate":{{"foreach":[{{"list":"x","foreach":[{inner}]}}]}}}}"#
     );
     let checked = check(&policy(&rule)).unwrap();
-    assert!(!crate::value::print::json(&checked).contains("foo"));
+    assert!(!ephor_value::print::json(&checked).contains("foo"));
     let known = r#"{"all":[{"key":"a","operator":"Equals","value":"b"}]}"#;
-    assert!(crate::value::print::json(&checked).contains(known), "also in nested loops");
+    assert!(ephor_value::print::json(&checked).contains(known), "also in nested loops");
 }
 
 #[test]

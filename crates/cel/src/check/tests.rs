@@ -1,9 +1,9 @@
 //! Which type an expression has, or what is wrong with it.
 
 use super::*;
-use crate::functions::CelLevel;
 use crate::library::{self, Admission};
 use crate::types;
+use ephor_functions::CelLevel;
 
 fn environment() -> Env {
     let mut env = library::admission(Admission { mutation: true, backticks: true, ..Admission::default() });

@@ -4,7 +4,7 @@ use super::size::times;
 use super::{Estimator, Part, Range, Typed, TypedKind, below};
 use crate::env::Overload;
 use crate::types::Type;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// A tenth of a text's size is what walking it costs.
 const WALK: f64 = 0.1;

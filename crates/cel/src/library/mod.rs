@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use super::env::{Env, Functions, Message, Messages};
 use super::syntax::Options;
 use super::types::{self, Type};
-use crate::functions::CelLevel;
-use crate::functions::cel::overload::{self, Library};
-use crate::value::Str;
+use ephor_functions::CelLevel;
+use ephor_functions::cel::overload::{self, Library};
+use ephor_value::Str;
 
 /// The functions of Kubernetes' environments; those of mutations have [`overload::MUTATION`] too.
 static KUBERNETES: [&Library; 7] = [

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{Admission, admission, message, without_rights};
 use crate::env::Env;
-use crate::functions::cel::overload;
-use crate::functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
-use crate::ir::expressions::Proxy;
 use crate::types::{self, Type};
+use ephor_functions::cel::overload;
+use ephor_functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
+use ephor_ir::expressions::Proxy;
 
 /// The environment of expressions on check requests.
 pub fn proxy(of: Proxy) -> Env {

@@ -1,7 +1,7 @@
 //! Names of properties as expressions write them.
 
-use crate::value::Str;
-use crate::value::names::is_word_of_expressions;
+use ephor_value::Str;
+use ephor_value::names::is_word_of_expressions;
 
 /// The name of a property in expressions; `None` when it has none.
 pub fn escape(property: &str) -> Option<Str> {

@@ -4,11 +4,11 @@
 //! when it is read. Objects have the declared names of their fields.
 
 use super::{Declared, Kind, ListKind, Scalar};
-use crate::functions::cel::native_type;
-use crate::value::bytes::decode_base64;
-use crate::value::list::{Order, Reader};
-use crate::value::time::Time;
-use crate::value::{List, Map, Object, Str, Value, duration};
+use ephor_functions::cel::native_type;
+use ephor_value::bytes::decode_base64;
+use ephor_value::list::{Order, Reader};
+use ephor_value::time::Time;
+use ephor_value::{List, Map, Object, Str, Value, duration};
 
 /// The value of data.
 pub fn typed(declared: &Declared, data: &Value) -> Value {

@@ -4,7 +4,7 @@
 
 use crate::ast::{Kind, Node, Place};
 use crate::issue::Issue;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::options::Options;
 

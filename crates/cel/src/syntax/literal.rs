@@ -3,8 +3,8 @@
 //! In: the text of a token. Out: its value, or cel-go's message.
 
 use crate::syntax::lexer::Tok;
-use crate::value::Value;
-use crate::value::number::parse_float;
+use ephor_value::Value;
+use ephor_value::number::parse_float;
 
 /// The value of a literal token; `negative` is a sign before a number.
 ///

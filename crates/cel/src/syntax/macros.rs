@@ -4,7 +4,7 @@
 
 use crate::ast::{ACCUMULATOR, Fold, Kind, Node, Place, Shape};
 use crate::issue::Issue;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::builder::Builder;
 

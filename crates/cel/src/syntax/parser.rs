@@ -6,8 +6,8 @@
 
 use crate::ast::{Entry, Kind, Node, Place};
 use crate::issue::{Issue, NOWHERE};
-use crate::value::names::RESERVED_WORDS;
-use crate::value::{Str, Value};
+use ephor_value::names::RESERVED_WORDS;
+use ephor_value::{Str, Value};
 
 use super::builder::Builder;
 use super::lexer::{Tok, Token, tokenize};

@@ -5,7 +5,7 @@ mod written;
 use super::*;
 use crate::ast::{Entry, Kind, Node, Shape};
 use crate::issue::{self, Issue, NOWHERE};
-use crate::value::Value;
+use ephor_value::Value;
 
 const ALL: Options = Options {
     optional: true,

@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::functions::registry::Operation;
-use crate::ir::check::{Check, Overlay, Overlays};
-use crate::ir::constraints::Constraints;
-use crate::ir::expressions::{Source, Validation, Variable};
-use crate::ir::matcher::{Filter, Matcher, Selector};
-use crate::ir::rule::Body;
-use crate::ir::shape::{Anchor, Pattern};
-use crate::ir::sharing::Sharing;
-use crate::ir::{Conditions, Expr, Origin, Policy, Rule};
-use crate::lower::LATE;
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Map, Value};
+use ephor_functions::registry::Operation;
+use ephor_ir::check::{Check, Overlay, Overlays};
+use ephor_ir::constraints::Constraints;
+use ephor_ir::expressions::{Source, Validation, Variable};
+use ephor_ir::matcher::{Filter, Matcher, Selector};
+use ephor_ir::rule::Body;
+use ephor_ir::shape::{Anchor, Pattern};
+use ephor_ir::sharing::Sharing;
+use ephor_ir::{Conditions, Expr, Origin, Policy, Rule};
+use ephor_lower::LATE;
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Map, Value};
 
 use super::super::loops::{Isolated, isolated};
 use super::super::units::{has_deciding_anchor, leaves};

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::Step;
-use crate::ir::check::{Check, Overlay};
-use crate::ir::expressions::{Source, Validation};
-use crate::ir::rule::{Body, Message};
-use crate::ir::template::{Hole, Template};
-use crate::ir::{Conditions, Rule};
-use crate::lower::LATE;
-use crate::value::Value;
+use ephor_analysis::reads::Step;
+use ephor_ir::check::{Check, Overlay};
+use ephor_ir::expressions::{Source, Validation};
+use ephor_ir::rule::{Body, Message};
+use ephor_ir::template::{Hole, Template};
+use ephor_ir::{Conditions, Rule};
+use ephor_lower::LATE;
+use ephor_value::Value;
 
 use super::super::environment::Environment;
 use super::super::units::selects;

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::ir::rule::Body;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::Leaf;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_ir::rule::Body;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::Leaf;
+use ephor_value::{Str, Value};
 
 use super::super::copied::Copied;
 use super::super::cover::MOST_ITEMS;

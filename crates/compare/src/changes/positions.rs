@@ -11,11 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Step, Tree};
-use crate::kubernetes::admitted::has_nameless;
-use crate::value::Value;
-use crate::value::place::PathPart;
-use crate::value::print::json;
+use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_kubernetes::admitted::has_nameless;
+use ephor_value::Value;
+use ephor_value::place::PathPart;
+use ephor_value::print::json;
 
 use super::super::copied::within;
 use super::super::cover::Run;

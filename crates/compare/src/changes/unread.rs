@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::analysis::tree::{Node, Tree};
-use crate::ir::rule::{Binding, BindingSource};
-use crate::ir::{Rule, Template};
-use crate::value::Value;
+use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::rule::{Binding, BindingSource};
+use ephor_ir::{Rule, Template};
+use ephor_value::Value;
 
 /// A rule with a constant for each entry that nothing else in it reads: their positions stay.
 pub(super) fn without_unread(rule: Arc<Rule>) -> Arc<Rule> {

@@ -5,12 +5,12 @@
 //! the field would be one that no server admits, and nothing would be said of those that have another.
 
 use super::{Choice, Domain};
-use crate::analysis::reads::Tree;
-use crate::kubernetes::admitted::{
+use ephor_analysis::reads::Tree;
+use ephor_kubernetes::admitted::{
     Alternative, Together, alternatives, companions, further, is_in_group, listed, unfilled,
 };
-use crate::kubernetes::schema::TypeDef;
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::schema::TypeDef;
+use ephor_value::{Map, Str, Value};
 
 /// What an object has to have some of.
 #[derive(Default)]

@@ -5,12 +5,12 @@
 use super::super::combine::pairs;
 use super::super::inputs::INPUTS;
 use super::{ABSENT, Choice, DEEPEST, Domain, plain};
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::admitted::{
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::admitted::{
     alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of, refuses_wildcards,
 };
-use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
+use ephor_value::{Map, Str, Value};
 
 /// More fields of which an API server takes one are not tried all together.
 const FEW_SOURCES: usize = 4;

@@ -5,10 +5,10 @@
 use super::super::classes::{Classes, LIKE_NAMES};
 use super::super::combine::{as_key, filled, named, pairs};
 use super::{Choice, Domain, Values, plain};
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::admitted::required_item;
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::admitted::required_item;
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::{Map, Str, Value};
 
 /// Of more loops lists of one item are looked at instead, where that is enough.
 const FEW_LOOPS: usize = 8;

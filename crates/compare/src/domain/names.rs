@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Domain;
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::schema::{Field, Leaf, Type, TypeDef};
-use crate::value::Str;
-use crate::value::wildcard::Wildcard;
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
+use ephor_value::Str;
+use ephor_value::wildcard::Wildcard;
 
 /// More names of fields are not tried together.
 const MOST_NAMES: usize = 8;

@@ -12,10 +12,10 @@ use super::super::answers::of_image;
 use super::super::computed::{Computed, computed};
 use super::super::inputs::INPUTS;
 use super::{Choice, Domain, plain};
-use crate::analysis::reads::looked::LookedFor;
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::looked::LookedFor;
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::{Map, Str, Value};
 
 /// Which types are tried.
 #[derive(Clone, Copy)]

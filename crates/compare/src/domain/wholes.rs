@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::reads::{Step, Tree};
-use crate::kubernetes::schema::{Leaf, Type, TypeDef};
+use ephor_analysis::reads::{Step, Tree};
+use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::{Choice, Domain, plain};
 

@@ -7,7 +7,7 @@ use super::super::predicates::list;
 use super::grown::{expression, makes_list};
 use super::lengths::operator;
 use super::{Count, Items, Need, is_operation};
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::tree::{Node, Tree};
 
 /// One side of a condition.
 enum Side {

@@ -8,7 +8,7 @@ use super::conditions::called;
 use super::grown::expression;
 use super::lengths::operator;
 use super::{Count, Items, Need};
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::tree::{Node, Tree};
 
 impl Items {
     /// What a condition needs for it to be true that compares two such counts.

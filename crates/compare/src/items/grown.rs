@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::predicates::list;
 use super::{Items, comprehension};
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::tree::{Node, Tree};
 
 /// The names under which such lists are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! In: a comparison. Out: how many items a list needs so that it stays as it is.
 
 use super::Items;
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::tree::{Node, Tree};
 
 /// Longer lists are not tried.
 const LONGEST: usize = 8;

@@ -4,10 +4,10 @@
 //! the value of the inner variable. Where an inner variable is more of an expression than a text, nothing is known. Semantics: `docs/variables.md`.
 
 use super::super::predicates::list;
-use crate::analysis::tree::{Node, Tree};
-use crate::lower::LATE;
-use crate::value::Str;
-use crate::value::variables::{expression, find_variables};
+use ephor_analysis::tree::{Node, Tree};
+use ephor_lower::LATE;
+use ephor_value::Str;
+use ephor_value::variables::{expression, find_variables};
 
 /// Variables nest no deeper.
 const DEEPEST: usize = 8;
@@ -104,7 +104,7 @@ fn template(variant: &'static str, value: Tree) -> Tree {
 /// An expression with the values of inner variables.
 fn query(text: &str, names: &[Str], values: &[Tree]) -> Option<Tree> {
     let query = LATE.plain_query(text, names);
-    let expr = crate::ir::optimise::expression(query.expr.ok()?);
+    let expr = ephor_ir::optimise::expression(query.expr.ok()?);
     let tree = with_values(Tree::of(&expr)?, values);
     let query = |expr: Tree| Tree::Node(Node { kind: "Query", variant: "", fields: vec![("expr", expr)] });
     (!has_place(&tree)).then(|| query(tree))

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use super::super::predicates::list;
 use super::super::writes::type_at;
-use crate::analysis::reads::{Step, Tree as Reads};
-use crate::analysis::tree::{Node, Tree};
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{Leaf, Type, TypeDef};
-use crate::value::Str;
+use ephor_analysis::reads::{Step, Tree as Reads};
+use ephor_analysis::tree::{Node, Tree};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
+use ephor_value::Str;
 
 /// The kind of the objects, and what is known of what is read of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::policies::policy_set::PolicySet;
+use ephor_policies::policy_set::PolicySet;
 
 fn of(validate: &str) -> (usize, usize) {
     let policy = format!(

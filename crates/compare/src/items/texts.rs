@@ -3,7 +3,7 @@
 //! In: an expression. Out: whether it reads a label or an annotation of the metadata of an object or an item.
 
 use super::Items;
-use crate::analysis::tree::Tree;
+use ephor_analysis::tree::Tree;
 
 impl Items {
     /// Whether a value is a label or an annotation.

@@ -6,7 +6,7 @@
 use super::super::predicates::list;
 use super::conditions::called;
 use super::grown::makes_list;
-use crate::analysis::tree::{Node, Tree};
+use ephor_analysis::tree::{Node, Tree};
 
 /// What a walk knows of the values with names.
 #[derive(Clone, Default)]

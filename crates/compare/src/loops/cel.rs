@@ -4,13 +4,13 @@
 
 use super::super::range::{Range, is_closed, is_local, is_of_entry, range};
 use super::{Cutter, LONGEST, Outer};
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::check::Check;
-use crate::ir::expressions::{Source, Validation, Variable};
-use crate::ir::strict::{Comprehension, ComprehensionKind};
-use crate::ir::walk::{holds, map_children};
-use crate::value::Value;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{Source, Validation, Variable};
+use ephor_ir::strict::{Comprehension, ComprehensionKind};
+use ephor_ir::walk::{holds, map_children};
+use ephor_value::Value;
 
 impl Cutter<'_> {
     pub(super) fn source(&mut self, source: &Source) -> Source {

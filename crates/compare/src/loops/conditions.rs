@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::super::range::{Range, is_closed, range};
 use super::{Cutter, LONGEST};
-use crate::functions::registry::{Language, Operation, find};
-use crate::ir::check::Check;
-use crate::ir::condition::{Operator, Ordering};
-use crate::ir::expr::Missing;
-use crate::ir::template::{Hole, Needs, Query};
-use crate::ir::walk::{map_children, shift};
-use crate::ir::{Condition, Conditions, Expr, Template};
-use crate::value::Value;
+use ephor_functions::registry::{Language, Operation, find};
+use ephor_ir::check::Check;
+use ephor_ir::condition::{Operator, Ordering};
+use ephor_ir::expr::Missing;
+use ephor_ir::template::{Hole, Needs, Query};
+use ephor_ir::walk::{map_children, shift};
+use ephor_ir::{Condition, Conditions, Expr, Template};
+use ephor_value::Value;
 
 impl Cutter<'_> {
     pub(super) fn conditions(&mut self, conditions: &Conditions) -> Conditions {
@@ -177,7 +177,7 @@ pub(super) fn query(query: &Query, is_deletion: bool) -> Option<&Expr> {
 
 fn whole(expr: Expr, of: &Query) -> Template {
     let query = Query { expr: Ok(expr), needs: Needs::default(), on_delete: None, ..of.clone() };
-    let rounds = crate::ir::template::Rounds {
+    let rounds = ephor_ir::template::Rounds {
         source: format!("{{{{ {} }}}}", of.text).into(),
         path: "".into(),
         names: Arc::new([]),

@@ -5,10 +5,10 @@
 
 use super::super::range::List;
 use super::{Cutter, Found};
-use crate::analysis::reads::Step;
-use crate::ir::check::{Check, ControlPart, FieldPart, PodSecurity, Whose};
-use crate::ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, pod_spec_path};
-use crate::value::Value;
+use ephor_analysis::reads::Step;
+use ephor_ir::check::{Check, ControlPart, FieldPart, PodSecurity, Whose};
+use ephor_ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, pod_spec_path};
+use ephor_value::Value;
 
 impl Cutter<'_> {
     /// Takes out a field of the items of a list, about which a Pod Security control says the same of each.

@@ -5,12 +5,12 @@
 use super::super::range::range;
 use super::conditions::query;
 use super::{Cutter, Outer};
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::template::Query;
-use crate::ir::walk::children;
-use crate::ir::{Conditions, Expr, Template};
-use crate::value::Str;
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_ir::template::Query;
+use ephor_ir::walk::children;
+use ephor_ir::{Conditions, Expr, Template};
+use ephor_value::Str;
 
 impl Cutter<'_> {
     /// Takes out a loop of `foreach`, all of which depends on its elements alone, or what is inside.

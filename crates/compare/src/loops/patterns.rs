@@ -6,11 +6,11 @@ use super::super::range::{List, Range};
 use super::super::units::has_global_anchor;
 use super::conditions::is_scalar;
 use super::{Cutter, Found};
-use crate::analysis::reads::Step;
-use crate::ir::check::Check;
-use crate::ir::shape::{Anchor, Pattern};
-use crate::lower::LATE;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::check::Check;
+use ephor_ir::shape::{Anchor, Pattern};
+use ephor_lower::LATE;
+use ephor_value::{Map, Str, Value};
 
 impl Cutter<'_> {
     /// Takes out the patterns of lists.

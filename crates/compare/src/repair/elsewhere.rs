@@ -4,9 +4,9 @@
 //! In: an object, and the path of the field for which it is refused. Out: the object with what goes with the field. Source: the checks of
 //! `kubernetes::admitted`, which are recorded from an API server.
 
-use crate::document::json::parse as parse_json;
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, follow, parse};
+use ephor_document::json::parse as parse_json;
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, follow, parse};
 
 use super::{put, with};
 
@@ -91,7 +91,7 @@ mod tests {
             ephor_document::yaml_value(&text).unwrap()
         };
         let of = |object: &Value, path: &[&str]| {
-            crate::value::print::json(mended(object, true).unwrap().at(path).unwrap())
+            ephor_value::print::json(mended(object, true).unwrap().at(path).unwrap())
         };
         let mounts = "volumeMounts: [{name: x, mountPath: /x, mountPropagation: Bidirectional}]";
         assert_eq!(of(&pod(mounts, ""), &["spec", "volumes"]), r#"[{"emptyDir":{},"name":"x"}]"#);

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::copies::Wanted;
 use super::loops::keys_of;
 use super::{COMPUTED, DEEPEST, Done, Unknown, Writer};
-use crate::ir::condition::{Condition, Operator};
-use crate::ir::generate::Described;
-use crate::ir::strict::Make;
-use crate::ir::{Expr, Template};
-use crate::kubernetes::Kinds;
-use crate::value::{Str, Value};
+use ephor_ir::condition::{Condition, Operator};
+use ephor_ir::generate::Described;
+use ephor_ir::strict::Make;
+use ephor_ir::{Expr, Template};
+use ephor_kubernetes::Kinds;
+use ephor_value::{Str, Value};
 
 use super::super::copied::Copied;
 use super::super::requests::{Lookup, Word, of_call};

@@ -7,13 +7,13 @@
 use super::loops::{in_item, is_about_item, keys_of, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
 use super::{COMPUTED, DEEPEST, Done, Resolved, Unknown, Writer, Written, in_items, resolved, type_at};
-use crate::analysis::reads::Step;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::walk::holds;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{Leaf, Type};
-use crate::value::{Object, Value};
+use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::walk::holds;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::{Object, Value};
 
 /// What nests more deeply is not copied as a whole.
 pub(crate) const MOST_PARTS: usize = 8;

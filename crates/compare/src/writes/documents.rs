@@ -7,14 +7,14 @@
 use super::{
     At, BY_ITEM, COMPUTED, DEEPEST, Done, Positioned, Resolved, Unknown, Writer, Writes, Written, schema_of,
 };
-use crate::analysis::reads::Step;
-use crate::ir::mutate::{Json, Layer, Member, Merge, Node, Patch};
-use crate::ir::shape::Anchor;
-use crate::patch::JsonPatch;
-use crate::patch::merge::DIRECTIVE;
-use crate::patch::operation::Action;
-use crate::patch::schema::Schema;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::mutate::{Json, Layer, Member, Merge, Node, Patch};
+use ephor_ir::shape::Anchor;
+use ephor_patch::JsonPatch;
+use ephor_patch::merge::DIRECTIVE;
+use ephor_patch::operation::Action;
+use ephor_patch::schema::Schema;
+use ephor_value::{Map, Str, Value};
 
 /// In a JSON patch, in place of the position of the element: no list has so many items.
 pub(super) const POSITION: &str = "4242424242";

@@ -6,12 +6,12 @@
 use super::copies::Wanted;
 use super::loops::{has_plain_names, lists_in_turn};
 use super::{At, COMPUTED, Done, Resolved, Unknown, Writer, Written, in_items};
-use crate::analysis::reads::Step;
-use crate::ir::Expr;
-use crate::ir::Template;
-use crate::ir::strict::{Comprehension, ComprehensionKind, Make};
-use crate::ir::template::Part;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::Expr;
+use ephor_ir::Template;
+use ephor_ir::strict::{Comprehension, ComprehensionKind, Make};
+use ephor_ir::template::Part;
+use ephor_value::{Str, Value};
 
 impl<'r> Writer<'r> {
     /// A map that a loop puts together.

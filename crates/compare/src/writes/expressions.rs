@@ -4,13 +4,13 @@
 //! and optional fields decide which of them are written.
 
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written};
-use crate::analysis::reads::Step;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::rule::{BindingSource, QuerySource};
-use crate::ir::strict::Make;
-use crate::kubernetes::schema::{ListKind, Whole};
-use crate::value::{Object, Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::rule::{BindingSource, QuerySource};
+use ephor_ir::strict::Make;
+use ephor_kubernetes::schema::{ListKind, Whole};
+use ephor_value::{Object, Str, Value};
 
 impl<'r> Writer<'r> {
     /// What an expression is without what changes nothing.

@@ -7,14 +7,14 @@ use super::images::{ImagePart, is_image};
 use super::loops::{in_item, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
 use super::{COMPUTED, Done, Unknown, Writer, Written, in_items, type_at};
-use crate::analysis::reads::Step;
-use crate::functions::regex::go_regex;
-use crate::ir::Expr;
-use crate::ir::template::{Hole, Rounds};
-use crate::kubernetes::schema::Leaf;
-use crate::lower::LATE;
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_functions::regex::go_regex;
+use ephor_ir::Expr;
+use ephor_ir::template::{Hole, Rounds};
+use ephor_kubernetes::schema::Leaf;
+use ephor_lower::LATE;
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Str, Value};
 
 /// A part of what takes the place of a match.
 #[derive(Clone, Debug, PartialEq)]

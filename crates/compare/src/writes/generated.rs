@@ -6,9 +6,9 @@
 use super::clones::{constant, copied_by};
 use super::copies::Wanted;
 use super::{COMPUTED, DEEPEST, Done, Writer};
-use crate::ir::Template;
-use crate::ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
-use crate::value::{Str, Value};
+use ephor_ir::Template;
+use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
+use ephor_value::{Str, Value};
 
 const LOOPS: &str = "objects are generated in loops";
 

@@ -8,15 +8,15 @@ use super::functions::{Function, TextPart};
 use super::loops::{has_plain_names, keys_of};
 use super::templates::in_element;
 use super::{COMPUTED, DEEPEST, Unknown, Writer, in_items};
-use crate::analysis::reads::Step;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::template::{Hole, Rounds};
-use crate::lower::LATE;
-use crate::outside_data::reference;
-use crate::value::image::ImageRef;
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_external::reference;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::template::{Hole, Rounds};
+use ephor_lower::LATE;
+use ephor_value::image::ImageRef;
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Str, Value};
 
 /// The folder of the images that Docker Hub has of its own.
 const FOLDER: &str = "library/";

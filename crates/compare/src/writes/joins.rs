@@ -8,11 +8,11 @@ use super::copies::Wanted;
 use super::loops::{in_item, lists_in_turn, unfiltered};
 use super::templates::lists_of;
 use super::{COMPUTED, Unknown, Writer, in_items};
-use crate::analysis::reads::Step;
-use crate::ir::Expr;
-use crate::ir::strict::{Comprehension, ComprehensionKind};
-use crate::kubernetes::schema::Leaf;
-use crate::value::Value;
+use ephor_analysis::reads::Step;
+use ephor_ir::Expr;
+use ephor_ir::strict::{Comprehension, ComprehensionKind};
+use ephor_kubernetes::schema::Leaf;
+use ephor_value::Value;
 
 impl<'r> Writer<'r> {
     /// The list of texts that is joined, if an expression does so with a constant between them.

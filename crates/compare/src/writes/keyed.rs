@@ -4,11 +4,11 @@
 //! added. All other items of the list stay as they are.
 
 use super::{At, BY_ITEM, COMPUTED, Done, Resolved, Unknown, Writer, Written, keyed_at};
-use crate::ir::Expr;
-use crate::ir::strict::Make;
-use crate::kubernetes::schema::{ListKind, Type};
-use crate::patch::schema::Schema;
-use crate::value::{Map, Object, Str, Value};
+use ephor_ir::Expr;
+use ephor_ir::strict::Make;
+use ephor_kubernetes::schema::{ListKind, Type};
+use ephor_patch::schema::Schema;
+use ephor_value::{Map, Object, Str, Value};
 
 /// The fields of an item in a literal.
 fn fields_of(item: &Value) -> Result<&Map, Unknown> {

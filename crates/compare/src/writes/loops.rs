@@ -7,14 +7,14 @@ use std::cell::Cell;
 
 use super::positions::{of_item, pointer};
 use super::{At, BY_ITEM, DEEPEST, Done, Positioned, Resolved, Unknown, Writer, Written};
-use crate::analysis::reads::Step;
-use crate::functions::registry::Operation;
-use crate::ir::Expr;
-use crate::ir::item_keys::ItemKeys;
-use crate::ir::strict::{Comprehension, ComprehensionKind, Make, Step as Walked};
-use crate::ir::walk::children;
-use crate::kubernetes::schema::ListKind;
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
+use ephor_ir::Expr;
+use ephor_ir::item_keys::ItemKeys;
+use ephor_ir::strict::{Comprehension, ComprehensionKind, Make, Step as Walked};
+use ephor_ir::walk::children;
+use ephor_kubernetes::schema::ListKind;
+use ephor_value::{Str, Value};
 
 /// An expression without what changes nothing; variables keep the value that they had first, so they are not looked into.
 fn here(expr: &Expr) -> &Expr {

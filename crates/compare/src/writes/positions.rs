@@ -7,11 +7,11 @@
 use super::loops::{keys_of, list_place};
 use super::templates::in_element;
 use super::{BY_ITEM, Done, Place, Resolved, Unknown, Writer, in_items, resolved, type_at};
-use crate::analysis::reads::Step;
-use crate::ir::Expr;
-use crate::ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
-use crate::ir::walk::{children, map_children};
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::Expr;
+use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
+use ephor_ir::walk::{children, map_children};
+use ephor_value::{Str, Value};
 
 /// A list into whose items a loop writes by positions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

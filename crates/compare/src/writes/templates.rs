@@ -10,21 +10,21 @@ use super::copies::{Wanted, is_user};
 use super::documents::POSITION;
 use super::loops::{About, has_plain_names, keys_of};
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written, keyed_at, resolved, type_at};
-use crate::analysis::reads::Step;
-use crate::ir::check::{Check, ForEach};
-use crate::ir::condition::{Condition, Operator, Ordering};
-use crate::ir::mutate::{Change, Json, Merge, Patch, PatchLoop};
-use crate::ir::shape::Anchor;
-use crate::ir::template::{Hole, Part};
-use crate::ir::walk::holds;
-use crate::ir::{Conditions, Expr, Origin, Query, Template};
-use crate::kubernetes::admitted::needed;
-use crate::lower::LATE;
-use crate::patch::merge::DIRECTIVE;
-use crate::patch::operation::{JsonPatch, decode};
-use crate::patch::schema::Schema;
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Str, Value};
+use ephor_analysis::reads::Step;
+use ephor_ir::check::{Check, ForEach};
+use ephor_ir::condition::{Condition, Operator, Ordering};
+use ephor_ir::mutate::{Change, Json, Merge, Patch, PatchLoop};
+use ephor_ir::shape::Anchor;
+use ephor_ir::template::{Hole, Part};
+use ephor_ir::walk::holds;
+use ephor_ir::{Conditions, Expr, Origin, Query, Template};
+use ephor_kubernetes::admitted::needed;
+use ephor_lower::LATE;
+use ephor_patch::merge::DIRECTIVE;
+use ephor_patch::operation::{JsonPatch, decode};
+use ephor_patch::schema::Schema;
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Str, Value};
 
 /// A part of a document, filled in or not.
 #[derive(Clone, Copy)]

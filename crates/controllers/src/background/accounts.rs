@@ -4,12 +4,12 @@
 //! cleanup policy is refused whose objects may not be deleted. The words are Kyverno 1.19.1's. Semantics: `docs/cluster.md`,
 //! "Admission of policies".
 
-use crate::api::read::{filters, items, texts};
-use crate::cluster::access::Right;
-use crate::cluster::{Cluster, Failure};
-use crate::kubernetes::{Kinds, Resource};
-use crate::matching::kinds;
-use crate::value::Value;
+use ephor_api::read::{filters, items, texts};
+use ephor_cluster::access::Right;
+use ephor_cluster::{Cluster, Failure};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_matching::kinds;
+use ephor_value::Value;
 
 /// What scans need.
 const READ: [&str; 3] = ["get", "list", "watch"];

@@ -5,12 +5,12 @@
 //! "Background work"; `docs/generate.md`.
 
 use crate::background_facts::{Class, RuleFacts, Trigger};
-use crate::cluster::{Cluster, Failure};
-use crate::decide::generate::{Key, Present, Wanted};
-use crate::external::LookupError;
-use crate::kubernetes::Resource;
 use crate::native::holds;
-use crate::value::{Map, Value};
+use ephor_cluster::{Cluster, Failure};
+use ephor_engine::generate::{Key, Present, Wanted};
+use ephor_external::LookupError;
+use ephor_kubernetes::Resource;
+use ephor_value::{Map, Value};
 
 /// The name under which fields of generated objects are written.
 pub const MANAGER: &str = "generate";
@@ -226,7 +226,7 @@ impl Origin<'_> {
 }
 
 /// The resources of the kinds that a rule generates; kinds that are only known with a trigger are left out.
-fn resources<'k>(kinds: &'k crate::kubernetes::Kinds, wanted: &[(String, String)]) -> Vec<&'k Resource> {
+fn resources<'k>(kinds: &'k ephor_kubernetes::Kinds, wanted: &[(String, String)]) -> Vec<&'k Resource> {
     let of = |(api_version, kind): &(String, String)| {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         kinds.kind(group, version, kind)
@@ -378,7 +378,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[test]
     fn an_object_is_as_wanted_until_another_program_changes_it() {

@@ -9,10 +9,10 @@ use std::sync::PoisonError;
 
 use crate::admit::Incoming;
 use crate::background_facts::{RuleFacts, Trigger, WorkKind};
-use crate::cluster::Failure;
-use crate::decide::generate::{Key, Wanted};
-use crate::decide::{Effect, RuleOutcome, Status};
-use crate::value::{Map, Str, Value};
+use ephor_cluster::Failure;
+use ephor_engine::generate::{Key, Wanted};
+use ephor_engine::{Effect, RuleOutcome, Status};
+use ephor_value::{Map, Str, Value};
 
 use super::Reconciler;
 use super::apply::{self, Done, PREFIX, SOURCE_UID};

@@ -11,12 +11,12 @@ use std::time::Instant;
 use crate::admit::Gate;
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cleanup;
-use crate::cluster::Failure;
-use crate::decide::Status;
 use crate::in_use::{InUse, PolicyKey};
-use crate::ir::{Policy, Rule};
 use crate::queue::Next;
-use crate::value::Value;
+use ephor_cluster::Failure;
+use ephor_engine::Status;
+use ephor_ir::{Policy, Rule};
+use ephor_value::Value;
 
 use super::apply::{self, Origin};
 use super::state::{self, Known};

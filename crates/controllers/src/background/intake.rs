@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::admit::{Deadline, Gate, Incoming, Phase, Route};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
-use crate::cluster::{Cluster, Failure};
-use crate::decide::Request;
-use crate::value::Value;
+use ephor_cluster::{Cluster, Failure};
+use ephor_engine::Request;
+use ephor_value::Value;
 
 use super::MANAGER;
 use super::apply::{self, CLONE_SOURCE};

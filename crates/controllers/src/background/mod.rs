@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::background_facts::{RuleWork, Trigger};
-use crate::cluster::cache::Cache;
-use crate::cluster::changes::Changes;
-use crate::cluster::{Cluster, Failure};
 use crate::in_use::Source;
 use crate::lease::Leader;
 use crate::queue::{Next, Queue, Workers};
-use crate::value::Value;
+use ephor_cluster::cache::Cache;
+use ephor_cluster::changes::Changes;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 use outlet::Outlet;
 use requests::{KIND, TRIES, UpdateRequest};

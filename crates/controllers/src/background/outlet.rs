@@ -6,15 +6,15 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::cluster::Cluster;
-use crate::decide::{RuleOutcome, Status};
 use crate::events::{Event, Journal, about_policy, wants};
-use crate::ir::Policy;
 use crate::redact::Redactor;
 use crate::reports::results::merged;
 use crate::reports::{ReportOptions, Reports, object, text};
 use crate::settings::Settings;
-use crate::value::Value;
+use ephor_cluster::Cluster;
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_value::Value;
 
 use super::apply::Done;
 
@@ -246,9 +246,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::engine::PolicySet;
-    use crate::ir::rule::RuleKind;
+    use ephor_document::yaml_value;
+    use ephor_ir::rule::RuleKind;
+    use ephor_policies::PolicySet;
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: shop, data: {data: {a: b}}}}]}}";
 

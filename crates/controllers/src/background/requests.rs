@@ -5,8 +5,8 @@
 
 use crate::admit::Incoming;
 use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};
-use crate::value::time::Time;
-use crate::value::{Map, Value};
+use ephor_value::time::Time;
+use ephor_value::{Map, Value};
 
 /// The version and kind.
 pub const API_VERSION: &str = "kyverno.io/v2";
@@ -235,7 +235,7 @@ mod tests {
             Trigger { kind: "Namespace".into(), name: "shop".into(), uid: "n".into(), ..Trigger::default() };
         let work = generate(other);
         let document = document(&work, Some(&incoming), "kyverno");
-        let text = crate::value::print::json(&document);
+        let text = ephor_value::print::json(&document);
         assert!(!text.contains("bmV3") && !text.contains("b2xk"), "{text}");
         let read = read(&document).unwrap();
         assert_eq!(read.work, Work { required: false, ..work });

@@ -4,10 +4,10 @@
 //! do its work, or because its objects are not where their kind can be. A kind that a variable gives, and one
 //! that the cluster does not serve yet, is not looked at. Semantics: `docs/cluster.md`, "Background work".
 
-use crate::api::read::{items, texts};
 use crate::background_facts::{RuleFacts, WorkKind, facts};
-use crate::cluster::{Cluster, Failure, api_version};
-use crate::value::{Value, variables};
+use ephor_api::read::{items, texts};
+use ephor_cluster::{Cluster, Failure, api_version};
+use ephor_value::{Value, variables};
 
 use super::accounts;
 

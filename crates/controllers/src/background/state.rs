@@ -8,9 +8,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::background_facts::{Class, RuleFacts, WorkKind};
-use crate::cluster::{Cluster, Failure};
-use crate::document::json;
-use crate::value::{Value, print};
+use ephor_cluster::{Cluster, Failure};
+use ephor_document::json;
+use ephor_value::{Value, print};
 
 use super::MANAGER;
 
@@ -144,9 +144,8 @@ pub fn read(cluster: &Cluster, namespace: &str) -> Result<State, Failure> {
 fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<(String, Value)>, Failure> {
     let Some(map) = cluster.current(&reference(namespace))? else { return Ok(Vec::new()) };
     let entries = map.get("data").and_then(Value::as_map);
-    let entry = |(key, text): (&crate::value::Str, &Value)| {
-        Some((key.to_string(), json::parse(text.as_str()?).ok()?))
-    };
+    let entry =
+        |(key, text): (&ephor_value::Str, &Value)| Some((key.to_string(), json::parse(text.as_str()?).ok()?));
     Ok(entries.into_iter().flat_map(|entries| entries.iter()).filter_map(entry).collect())
 }
 
@@ -209,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::background_facts::facts;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     fn known(generate: &str) -> Known {
         let policy = format!(

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::background_facts::{Class, Trigger, WorkKind};
-use crate::cluster::Failure;
-use crate::cluster::changes::Change;
 use crate::in_use::{InUse, PolicyKey};
 use crate::queue::{Next, Queue};
-use crate::value::Value;
+use ephor_cluster::Failure;
+use ephor_cluster::changes::Change;
+use ephor_value::Value;
 
 use super::apply::{self, PREFIX, SOURCE_UID};
 use super::work::{Case, WorkError};

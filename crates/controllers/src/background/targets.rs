@@ -6,13 +6,13 @@
 
 use crate::admit::Incoming;
 use crate::cleanup::{self, Place};
-use crate::decide::expressions::existing::Targets;
-use crate::decide::{Effect, Request, RuleOutcome, Status};
-use crate::ir::Policy;
-use crate::ir::mutate::ExistingObjects;
-use crate::ir::rule::Body;
-use crate::kubernetes::Kinds;
-use crate::value::Value;
+use ephor_engine::expressions::existing::Targets;
+use ephor_engine::{Effect, Request, RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_ir::mutate::ExistingObjects;
+use ephor_ir::rule::Body;
+use ephor_kubernetes::Kinds;
+use ephor_value::Value;
 
 use super::Reconciler;
 use super::apply;

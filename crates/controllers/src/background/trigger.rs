@@ -5,8 +5,8 @@
 
 use crate::admit::Incoming;
 use crate::background_facts::Trigger;
-use crate::cluster::{Cluster, Failure};
-use crate::value::Value;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 use super::requests::UpdateRequest;
 

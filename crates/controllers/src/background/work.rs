@@ -6,13 +6,13 @@
 
 use crate::admit::{Gate, Incoming};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
-use crate::cluster::live::found;
-use crate::cluster::{Cluster, Failure, api_version};
-use crate::decide::{Effect, Request, RuleOutcome, Status};
-use crate::external::{ExternalData, LookupError};
-use crate::ir::{Policy, Rule};
-use crate::kubernetes::Kinds;
-use crate::value::{Map, Value};
+use ephor_cluster::live::found;
+use ephor_cluster::{Cluster, Failure, api_version};
+use ephor_engine::{Effect, Request, RuleOutcome, Status};
+use ephor_external::{ExternalData, LookupError};
+use ephor_ir::{Policy, Rule};
+use ephor_kubernetes::Kinds;
+use ephor_value::{Map, Value};
 
 use super::apply::{self, Done, InCluster, Origin};
 use super::outlet::Changed;
@@ -354,7 +354,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::ir::rule::RuleKind;
+    use ephor_ir::rule::RuleKind;
 
     #[test]
     fn of_several_targets_an_error_is_reported_before_a_change_and_a_change_before_what_was_skipped() {

@@ -16,10 +16,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::cluster::follow::Follower;
-use crate::cluster::{Cluster, Failure};
-use crate::value::Value;
 use crate::webhooks::MANAGER;
+use ephor_cluster::follow::Follower;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 use content::{Authority, Content, Fault, Trusted, bundle, fault, is_own, merged, secret, with_data};
 use issue::{Pem, RENEW};

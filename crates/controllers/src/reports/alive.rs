@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::PolicySet;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::value::{Str, Value};
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_policies::PolicySet;
+use ephor_value::{Str, Value};
 
 /// The sources of results of Kubernetes' own policies.
 const NATIVE: [&str; 2] = ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];

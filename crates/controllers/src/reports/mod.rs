@@ -10,12 +10,12 @@ pub mod results;
 
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, Failure, Page};
-use crate::decide::{RuleOutcome, Status};
-use crate::ir::Policy;
-use crate::ir::rule::RuleKind;
-use crate::value::{Str, Value};
 use crate::webhooks::MANAGER;
+use ephor_cluster::{Cluster, Failure, Page};
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_ir::rule::RuleKind;
+use ephor_value::{Str, Value};
 
 use results::{entries, order, without_time};
 
@@ -346,7 +346,7 @@ pub fn text(s: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::print::json as printed;
+    use ephor_value::print::json as printed;
 
     fn scope() -> Value {
         object([

@@ -3,11 +3,11 @@
 //! In: what rules of a policy said about an object. Out: an entry of its report for each, and the key by which entries of
 //! several programs replace each other. The object is the report's scope, so no entry names it.
 
-use crate::decide::RuleOutcome;
-use crate::document::json;
-use crate::ir::Policy;
-use crate::report::policy_report::{Entry, PolicyFacts, report_status};
-use crate::value::{Map, Value};
+use ephor_document::json;
+use ephor_engine::RuleOutcome;
+use ephor_ir::Policy;
+use ephor_report::policy_report::{Entry, PolicyFacts, report_status};
+use ephor_value::{Map, Value};
 
 /// What identifies a result of an object: source and policy, and the rule where policies have rules with names.
 pub type Key = [String; 3];

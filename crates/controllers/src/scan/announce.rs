@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use crate::cluster::Cluster;
 use crate::events::{Event, Journal};
+use ephor_cluster::Cluster;
 
 /// How many events may wait; Kyverno's number.
 const ROOM: usize = 1000;

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use crate::decide::request::{NoObjects, Parts};
-use crate::decide::{Request, RuleOutcome, Status};
-use crate::engine::Engine;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::{Body, RuleKind};
 use crate::redact::Redactor;
-use crate::value::{Map, Value};
+use ephor_engine::request::{NoObjects, Parts};
+use ephor_engine::{Request, RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_policies::Engine;
+use ephor_value::{Map, Value};
 
 use super::policies::Policies;
 
@@ -116,7 +116,7 @@ mod tests {
 
     use super::super::policies::tests::Served;
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     /// Policy, status and message of each result about a ConfigMap.
     fn said(policies: &str, object: &str) -> Vec<String> {

@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::cluster::Cluster;
-use crate::cluster::follow::{Change, Follower};
-use crate::kubernetes::{Kinds, Resource};
 use crate::queue::Queue;
-use crate::value::Str;
+use ephor_cluster::Cluster;
+use ephor_cluster::follow::{Change, Follower};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::Str;
 
 use super::Work;
 use super::objects::Objects;
@@ -107,7 +107,7 @@ impl Followed {
         is_changed
     }
 
-    fn follow(&self, resource: &Arc<Resource>) -> Result<Follower, crate::cluster::Failure> {
+    fn follow(&self, resource: &Arc<Resource>) -> Result<Follower, ephor_cluster::Failure> {
         let (objects, queue, of) = (self.objects.clone(), self.queue.clone(), resource.clone());
         let (mut round, mut is_listed) = (0u64, false);
         Follower::start(&self.cluster, resource, move |change| match change {

@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::cluster::{Cluster, Failure, api_version};
-use crate::decide::Status;
-use crate::decide::request::NoObjects;
 use crate::events::{Journal, Occasion};
 use crate::in_use::{InUse, Source};
-use crate::ir::Policy;
-use crate::kubernetes::Kinds;
 use crate::queue::{Next, Queue, Workers};
 use crate::reports::results::{Key, key_of};
 use crate::reports::{self, Reports, object, text};
-use crate::value::{Str, Value};
+use ephor_cluster::{Cluster, Failure, api_version};
+use ephor_engine::Status;
+use ephor_engine::request::NoObjects;
+use ephor_ir::Policy;
+use ephor_kubernetes::Kinds;
+use ephor_value::{Str, Value};
 
 use announce::Announcer;
 use evaluate::{Finding, changes_others, evaluate};

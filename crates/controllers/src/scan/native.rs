@@ -6,14 +6,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::cluster::cache::{Cache, OnChange};
-use crate::cluster::{Cluster, Failure};
-use crate::engine::load::{self, Reader};
 use crate::in_use::content;
-use crate::ir::Policy;
-use crate::kubernetes::{Kinds, Resource};
-use crate::sources::files::SourceText;
-use crate::value::{Value, print};
+use ephor_cluster::cache::{Cache, OnChange};
+use ephor_cluster::{Cluster, Failure};
+use ephor_ir::Policy;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_policies::load::{self, Reader};
+use ephor_sources::files::SourceText;
+use ephor_value::{Value, print};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -124,7 +124,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[test]
     fn policies_in_all_versions_are_bound_to_their_bindings() {

@@ -9,8 +9,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::kubernetes::Resource;
-use crate::value::{Map, Str, Value};
+use ephor_kubernetes::Resource;
+use ephor_value::{Map, Str, Value};
 
 /// What identifies an object.
 pub type Uid = Arc<str>;
@@ -159,8 +159,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::kubernetes::Kinds;
+    use ephor_document::yaml_value;
+    use ephor_kubernetes::Kinds;
 
     fn pod(uid: &str, label: &str, node: &str) -> Value {
         yaml_value(&format!(

@@ -9,15 +9,15 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::engine::{Engine, PolicySet, subjects};
 use crate::in_use::InUse;
-use crate::ir::facts::Stage;
-use crate::ir::policy::KindRules;
-use crate::ir::rule::RuleKind;
-use crate::ir::{Exception, Policy, Rule};
-use crate::kubernetes::Resource;
 use crate::reports::alive::Alive;
-use crate::value::{Str, Value};
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::KindRules;
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Exception, Policy, Rule};
+use ephor_kubernetes::Resource;
+use ephor_policies::{Engine, PolicySet, subjects};
+use ephor_value::{Str, Value};
 
 /// See the module page.
 pub struct Policies {
@@ -157,15 +157,15 @@ pub(super) mod tests {
 
     use super::*;
     use crate::admit::Gate;
-    use crate::document::yaml_value;
-    use crate::engine::load::{Reader, argument_for};
-    use crate::external::NoData;
     use crate::in_use::StoredPolicy;
-    use crate::ir::policy::Cleanup;
-    use crate::kubernetes::Kinds;
     use crate::reports::object;
     use crate::settings::Settings;
-    use crate::sources::files::SourceText;
+    use ephor_document::yaml_value;
+    use ephor_external::NoData;
+    use ephor_ir::policy::Cleanup;
+    use ephor_kubernetes::Kinds;
+    use ephor_policies::load::{Reader, argument_for};
+    use ephor_sources::files::SourceText;
 
     /// Policies as a server has loaded them.
     pub struct Served {

@@ -1,11 +1,11 @@
 //! The status of policies whose expressions are CEL.
 
-use crate::api::read::{items, texts};
 use crate::in_use::StoredPolicy;
-use crate::kubernetes::Kinds;
-use crate::lower::cel_policy::variants_of;
 use crate::native::State;
-use crate::value::{Map, Value};
+use ephor_api::read::{items, texts};
+use ephor_kubernetes::Kinds;
+use ephor_lower::cel_policy::variants_of;
+use ephor_value::{Map, Value};
 
 use super::rights::Rights;
 use super::{Condition, Observed, members};
@@ -100,7 +100,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     #[test]
     fn each_condition_says_which_generation_of_the_policy_it_is_about() {

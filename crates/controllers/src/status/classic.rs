@@ -1,10 +1,10 @@
 //! The status of ClusterPolicies and Policies.
 
-use crate::api::autogen::{Selection, computed_rules};
-use crate::api::read::{Body, has_body};
 use crate::in_use::StoredPolicy;
 use crate::native::State;
-use crate::value::Value;
+use ephor_api::autogen::{Selection, computed_rules};
+use ephor_api::read::{Body, has_body};
+use ephor_value::Value;
 
 use super::written::written;
 use super::{Condition, Observed, members};
@@ -56,7 +56,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
+    use ephor_document::yaml_value;
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: a}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {spec: {hostNetwork: false}}}}]}}";
 

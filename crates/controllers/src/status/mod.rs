@@ -9,11 +9,11 @@ mod classic;
 mod rights;
 mod written;
 
-use crate::cluster::{Cluster, Failure};
 use crate::in_use::StoredPolicy;
 use crate::native::State;
-use crate::value::{Map, Str, Value};
 use crate::webhooks::MANAGER;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::{Map, Str, Value};
 
 pub use rights::Rights;
 

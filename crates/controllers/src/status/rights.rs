@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::api::read::{items, texts};
-use crate::cluster::access::Right;
-use crate::cluster::{Cluster, Failure};
-use crate::value::Value;
+use ephor_api::read::{items, texts};
+use ephor_cluster::access::Right;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 const VERBS: [&str; 3] = ["get", "list", "watch"];
 /// How long an answer counts.

@@ -3,7 +3,7 @@
 //! In: a rule after generation. Out: the same with the fields that Kyverno 1.19.1 writes whether they have a value or not, so that
 //! tools which compare statuses find what they find there. Recorded from Kyverno's own conversion of 737 policies.
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// Fields that are always there, below the parts of a rule that are.
 const ALWAYS: [(&[&str], &str, Empty); 13] = [
@@ -60,8 +60,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::document::yaml_value;
-    use crate::value::print::json;
+    use ephor_document::yaml_value;
+    use ephor_value::print::json;
 
     fn shown(rule: &str) -> String {
         json(&written(&yaml_value(rule).unwrap()))

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 type Entry<'m> = (&'m Str, &'m Value);
 

@@ -5,16 +5,16 @@
 
 use std::cell::OnceCell;
 
-use crate::ir::admission::{Bound, PolicyBinding};
-use crate::ir::check::Check;
-use crate::ir::constraints::Constraints;
-use crate::ir::expressions::{ExpressionPatch, Expressions, Validation};
-use crate::ir::facts::FailurePolicy;
-use crate::ir::mutate::Change;
-use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
-use crate::matching::constraints::{Accepted, accepts};
-use crate::value::{Map, Str, Value};
+use ephor_ir::admission::{Bound, PolicyBinding};
+use ephor_ir::check::Check;
+use ephor_ir::constraints::Constraints;
+use ephor_ir::expressions::{ExpressionPatch, Expressions, Validation};
+use ephor_ir::facts::FailurePolicy;
+use ephor_ir::mutate::Change;
+use ephor_ir::rule::Body;
+use ephor_ir::{Policy, Rule};
+use ephor_matching::constraints::{Accepted, accepts};
+use ephor_value::{Map, Str, Value};
 
 use super::params::params;
 use super::{BindingError, ClusterView, Review};

@@ -1,6 +1,6 @@
 //! Causes of a denial, as `status.details.causes` of an answer has them.
 
-use crate::value::{Map, Str, Value, footprint};
+use ephor_value::{Map, Str, Value, footprint};
 
 /// A cause. What is empty is not sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn empty_members_are_not_sent() {
         let shown = |text: &str| {
-            let v = crate::document::json::parse(text).unwrap();
-            crate::value::print::json(&Cause::of(&v).to_value())
+            let v = ephor_document::json::parse(text).unwrap();
+            ephor_value::print::json(&Cause::of(&v).to_value())
         };
         let whole = r#"{"field":"spec.x","message":"bad","reason":"FieldValueInvalid"}"#;
         assert_eq!(shown(whole), whole);

@@ -2,13 +2,13 @@
 //!
 //! In: an object and the value of a change's expression. Out: the changed object.
 
-use crate::document::spelling::{read, spelled};
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::TypeDef;
-use crate::patch::apply::apply_exactly;
-use crate::patch::operation::{Action, Operation};
-use crate::patch::structured::{self, Atomic};
-use crate::value::{Object, Str, Value};
+use ephor_document::spelling::{read, spelled};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::TypeDef;
+use ephor_patch::apply::apply_exactly;
+use ephor_patch::operation::{Action, Operation};
+use ephor_patch::structured::{self, Atomic};
+use ephor_value::{Object, Str, Value};
 
 use super::LiteralError;
 use super::literal::{Data, check_names, json, part};

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-use crate::value::Str;
+use ephor_value::Str;
 
 /// What is wrong with a policy or one of its bindings.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

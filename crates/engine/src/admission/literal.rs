@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use crate::patch::structured::Part;
-use crate::value::print::display;
-use crate::value::{Map, Object, Str, Value};
+use ephor_patch::structured::Part;
+use ephor_value::print::display;
+use ephor_value::{Map, Object, Str, Value};
 
 use super::error::{JsonError, LiteralError, NoJson, WrongName};
 

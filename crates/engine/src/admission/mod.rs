@@ -19,11 +19,11 @@ pub mod warnings;
 
 use std::sync::Arc;
 
-use crate::external::ExternalData;
-use crate::functions::{CelLevel, Context, untracked};
-use crate::kubernetes::{Kinds, Types, convert};
 use crate::request::namespace_of_labels;
-use crate::value::{Map, Str, Value};
+use ephor_external::ExternalData;
+use ephor_functions::{CelLevel, Context, untracked};
+use ephor_kubernetes::{Kinds, Types, convert};
+use ephor_value::{Map, Str, Value};
 
 pub use bound::BoundPolicy;
 pub use cause::Cause;

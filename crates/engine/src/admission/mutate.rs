@@ -3,15 +3,15 @@
 //! Which policies run is settled on the incoming object; then each sees what those before it have changed.
 //! Policies with `reinvocationPolicy: IfNeeded` run a second time when others have changed the object after them.
 
-use crate::functions::Context;
-use crate::ir::expressions::{ExpressionPatch, PatchType};
-use crate::ir::facts::FailurePolicy;
-use crate::kubernetes::convert::{changed_kind, with_kind};
-use crate::kubernetes::decode::{problems, unknown_text};
-use crate::kubernetes::defaults::completed;
-use crate::value::{Str, Value, budget};
+use ephor_functions::Context;
+use ephor_ir::expressions::{ExpressionPatch, PatchType};
+use ephor_ir::facts::FailurePolicy;
+use ephor_kubernetes::convert::{changed_kind, with_kind};
+use ephor_kubernetes::decode::{problems, unknown_text};
+use ephor_kubernetes::defaults::completed;
+use ephor_value::{Str, Value, budget};
 
-use crate::patch::structured::Atomic;
+use ephor_patch::structured::Atomic;
 
 use super::bound::{BoundPolicy, Run, Step, steps};
 use super::change::{apply_literals, merge_literal};

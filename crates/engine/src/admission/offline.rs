@@ -4,17 +4,17 @@
 //! Parameters are selected by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
 
 use crate::expressions::Scope;
-use crate::ir::Rule;
-use crate::ir::admission::{Bound, PolicyBinding};
-use crate::ir::expressions::{API_SERVER, ExpressionPatch, Expressions, PatchType};
-use crate::ir::facts::FailurePolicy;
-use crate::matching::constraints::accepts_target;
-use crate::matching::filter::selects;
-use crate::patch::structured::merge_freely;
-use crate::value::{Map, Value};
 use crate::view::offline::root;
 use crate::view::rule::namespace;
 use crate::{Request, RuleOutcome, Status};
+use ephor_ir::Rule;
+use ephor_ir::admission::{Bound, PolicyBinding};
+use ephor_ir::expressions::{API_SERVER, ExpressionPatch, Expressions, PatchType};
+use ephor_ir::facts::FailurePolicy;
+use ephor_matching::constraints::accepts_target;
+use ephor_matching::filter::selects;
+use ephor_patch::structured::merge_freely;
+use ephor_value::{Map, Value};
 
 use super::bound::{patches, validations};
 use super::change::apply_literals;

@@ -1,8 +1,8 @@
 //! Parameters: which objects a policy is evaluated with.
 
-use crate::ir::admission::{ParamRef, PolicyBinding};
-use crate::matching::filter::selects;
-use crate::value::{Map, Value};
+use ephor_ir::admission::{ParamRef, PolicyBinding};
+use ephor_matching::filter::selects;
+use ephor_value::{Map, Value};
 
 use super::convert::with_kind;
 use super::{BindingError, BoundPolicy, ClusterView, Review};
@@ -20,7 +20,7 @@ pub fn params(
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
     // Parameters can change without an admission request.
-    crate::functions::untracked::note();
+    ephor_functions::untracked::note();
     let [group, version, name] = kind;
     let known = cluster.kinds().kind(group, version, name);
     let namespaced = known.is_none_or(|r| r.namespaced);

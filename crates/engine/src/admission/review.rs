@@ -1,7 +1,7 @@
 //! A request as admission sees it.
 
-use crate::matching::constraints::Attributes;
-use crate::value::{Map, Str, Value};
+use ephor_matching::constraints::Attributes;
+use ephor_value::{Map, Str, Value};
 
 /// The `request` of an AdmissionReview with the fields that are read often.
 #[derive(Clone, Debug)]

@@ -4,26 +4,26 @@
 //! from the results of all policies ([`answer`]). Results hold nothing of the request but the values of
 //! expressions, so that they may be stored in the result cache. Semantics: `docs/admission.md`.
 
-use crate::functions::Context;
-use crate::ir::admission::PolicyBinding;
-use crate::ir::expressions::Expressions;
-use crate::ir::expressions::{API_SERVER, Source, Validation};
-use crate::ir::facts::FailurePolicy;
-use crate::kubernetes::{kind_object, resource_object};
-use crate::matching::constraints::Accepted;
-use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value, budget, footprint};
+use ephor_functions::Context;
+use ephor_ir::admission::PolicyBinding;
+use ephor_ir::expressions::Expressions;
+use ephor_ir::expressions::{API_SERVER, Source, Validation};
+use ephor_ir::facts::FailurePolicy;
+use ephor_kubernetes::{kind_object, resource_object};
+use ephor_matching::constraints::Accepted;
+use ephor_value::print::write_json_string;
+use ephor_value::{Map, Str, Value, budget, footprint};
 
 use super::bound::{BoundPolicy, Run, Step, steps};
 use super::{Answer, Cause, ClusterView, Denial, Review, converted};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
-use crate::ir::Policy;
-use crate::ir::rule::RuleKind;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::trace;
 use crate::view::admission::{self, Variables};
+use ephor_ir::Policy;
+use ephor_ir::rule::RuleKind;
 
 /// The cost limit of the validations of a policy with their messages, and of its audit annotations.
 pub const BUDGET: u64 = 10_000_000;

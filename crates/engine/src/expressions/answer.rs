@@ -3,13 +3,13 @@
 //! In: a policy and a check request. Out: the first answer that an expression gives, as a result. Semantics:
 //! `docs/cel-policies.md`, "Check requests".
 
-use crate::functions::Context;
-use crate::functions::cel::proxy::{Answer, answer};
-use crate::ir::Policy;
-use crate::ir::expressions::{Proxy, View};
-use crate::ir::rule::Body;
 use crate::outcome::{RuleOutcome, Status};
-use crate::value::Value;
+use ephor_functions::Context;
+use ephor_functions::cel::proxy::{Answer, answer};
+use ephor_ir::Policy;
+use ephor_ir::expressions::{Proxy, View};
+use ephor_ir::rule::Body;
+use ephor_value::Value;
 
 use super::Scope;
 use crate::view::request::{Part, rooted};

@@ -3,12 +3,12 @@
 //! In: the exceptions of a set, a policy, and what expressions see. Out: those that apply, and the result of a rule that
 //! is exempt as a whole. Semantics: `docs/cel-policies.md`, "Exceptions".
 
-use crate::functions::{Context, now};
-use crate::ir::cel_exception::CelException;
-use crate::ir::expressions::POLICIES;
-use crate::ir::{Policy, Rule};
 use crate::outcome::{RuleOutcome, Status};
-use crate::value::Value;
+use ephor_functions::{Context, now};
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::expressions::POLICIES;
+use ephor_ir::{Policy, Rule};
+use ephor_value::Value;
 
 use super::{ConditionsError, Scope};
 
@@ -32,7 +32,7 @@ impl<'e> CelExceptions<'e> {
         named.filter(move |e| {
             let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
             // A result because of an exception is valid only until then.
-            crate::functions::untracked::note();
+            ephor_functions::untracked::note();
             expires > now(functions).unix_nanos()
         })
     }

@@ -4,10 +4,10 @@
 //! select it. Expressions see neither a request nor a former object. Semantics: `docs/cel-policies.md`, "Deletion".
 
 use crate::Request;
-use crate::ir::Policy;
-use crate::ir::rule::Body;
 use crate::outcome::{RuleOutcome, Status};
 use crate::run::applies;
+use ephor_ir::Policy;
+use ephor_ir::rule::Body;
 
 use super::{CelExceptions, Scope, excepted};
 use crate::view::request::{Part, limited_to, namespace, rooted};

@@ -6,8 +6,8 @@
 use thiserror::Error;
 
 use crate::admission::LiteralError;
-use crate::value::quote::quote;
-use crate::value::{Fault, Str};
+use ephor_value::quote::quote;
+use ephor_value::{Fault, Str};
 
 /// The text of a list that ran out of its budget.
 pub const OUT_OF_BUDGET: &str =
@@ -65,7 +65,7 @@ pub enum ConditionsError {
     Several {
         /// They.
         failed: Vec<FailedExpression>,
-        /// What stands before, between and after them; see [`Wording`](crate::ir::expressions::Wording).
+        /// What stands before, between and after them; see [`Wording`](ephor_ir::expressions::Wording).
         several: [&'static str; 3],
     },
     /// The budget of the list is exhausted.

@@ -5,12 +5,12 @@
 
 use std::fmt::Display;
 
-use crate::ir::expressions::Source;
-use crate::ir::rule::Body;
 use crate::outcome::{RuleOutcome, Status};
 use crate::run::MatchedRule;
-use crate::value::Value;
 use crate::view::request::{Absent, root};
+use ephor_ir::expressions::Source;
+use ephor_ir::rule::Body;
+use ephor_value::Value;
 
 use super::{broken, enter};
 

@@ -7,12 +7,12 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
-use crate::external::{ExternalData, LookupError};
-use crate::functions::{Context, cel::data};
-use crate::ir::expressions::Expressions;
-use crate::ir::generate::{Draft, Generator, Place, TextPart};
-use crate::value::print::display;
-use crate::value::{Map, Value};
+use ephor_external::{ExternalData, LookupError};
+use ephor_functions::{Context, cel::data};
+use ephor_ir::expressions::Expressions;
+use ephor_ir::generate::{Draft, Generator, Place, TextPart};
+use ephor_value::print::display;
+use ephor_value::{Map, Value};
 
 use super::{DraftError, GenerationError, Scope, annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};

@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use crate::external::reference;
-use crate::external::registry::for_policy;
-use crate::functions::cel::image_verification;
-use crate::functions::{CelLevel, Context};
-use crate::ir::Rule;
-use crate::ir::expressions::Expressions;
-use crate::ir::image_validation::ImageValidation;
-use crate::ir::pod_security::pod_spec_path;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::run::MatchedRule;
 use crate::trace;
-use crate::value::{Str, Value, footprint, stack};
+use ephor_external::reference;
+use ephor_external::registry::for_policy;
+use ephor_functions::cel::image_verification;
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::Rule;
+use ephor_ir::expressions::Expressions;
+use ephor_ir::image_validation::ImageValidation;
+use ephor_ir::pod_security::pod_spec_path;
+use ephor_value::{Str, Value, footprint, stack};
 
 use super::inquiry::{AttestorValue, Inquiry, matches};
 use super::{
@@ -219,7 +219,7 @@ fn extracted(
         let all = match &value {
             Value::List(all) => texts(all)?,
             other => {
-                let kind = crate::functions::cel::native_type(other);
+                let kind = ephor_functions::cel::native_type(other);
                 return Err(ExtractionError::NoList(kind.to_string().into()));
             }
         };
@@ -249,7 +249,7 @@ fn texts(all: &[Value]) -> Result<Vec<String>, ExtractionError> {
 fn filled(
     name: &Str,
     written: &Value,
-    computed: &[(Box<[Str]>, crate::ir::expressions::Program)],
+    computed: &[(Box<[Str]>, ephor_ir::expressions::Program)],
     scope: &Scope<'_>,
 ) -> AttestorValue {
     let mut attestor = written.clone();

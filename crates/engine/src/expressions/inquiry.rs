@@ -7,23 +7,23 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::document::decode_json;
-use crate::external::facts;
-use crate::external::registry::{OFFLINE, Registry, Repository, place};
-use crate::external::{ExternalData, ImageVerifier, LookupError};
-use crate::functions::CelLevel;
-use crate::functions::Context;
+use ephor_document::decode_json;
+use ephor_external::facts;
+use ephor_external::registry::{OFFLINE, Registry, Repository, place};
+use ephor_external::{ExternalData, ImageVerifier, LookupError};
+use ephor_functions::CelLevel;
+use ephor_functions::Context;
 #[cfg(feature = "signatures")]
-use crate::functions::cel::image_verification::name_of;
-use crate::ir::expressions::POLICIES;
-use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
+use ephor_functions::cel::image_verification::name_of;
+use ephor_ir::expressions::POLICIES;
+use ephor_ir::image_validation::{Attestation, ImageValidation, Reference};
 #[cfg(feature = "signatures")]
-use crate::signatures::cosign::{Subject, VerificationError};
+use ephor_signatures::cosign::{Subject, VerificationError};
 #[cfg(feature = "signatures")]
-use crate::signatures::notary::{Artifact, Store};
+use ephor_signatures::notary::{Artifact, Store};
 #[cfg(feature = "signatures")]
-use crate::signatures::trust::{self, Trust};
-use crate::value::{Map, Str, Value};
+use ephor_signatures::trust::{self, Trust};
+use ephor_value::{Map, Str, Value};
 
 use super::{AttestorError, Failure, Scope};
 

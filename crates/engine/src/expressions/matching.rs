@@ -2,8 +2,8 @@
 //!
 //! In: conditions and a request. Out: whether all are true. Semantics: `docs/serve.md`, "Answers".
 
-use crate::ir::expressions::{RULES, Source};
 use crate::{Request, view};
+use ephor_ir::expressions::{RULES, Source};
 
 use super::{ConditionsError, Scope};
 

@@ -2,18 +2,18 @@
 //! annotations.
 //!
 //! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs between APIs is the
-//! rule's [`crate::ir::expressions::Wording`]. Semantics: `docs/validate.md`, "Bodies"; `docs/cel-policies.md`, "Evaluation".
+//! rule's [`ephor_ir::expressions::Wording`]. Semantics: `docs/validate.md`, "Bodies"; `docs/cel-policies.md`, "Evaluation".
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::functions::Context;
-use crate::ir::Rule;
-use crate::ir::cel_exception::{CelException, exceptions_value};
-use crate::ir::check::Check;
-use crate::ir::expressions::{Expressions, Validation, View};
-use crate::ir::rule::Body;
-use crate::value::{Str, Value};
+use ephor_functions::Context;
+use ephor_ir::Rule;
+use ephor_ir::cel_exception::{CelException, exceptions_value};
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{Expressions, Validation, View};
+use ephor_ir::rule::Body;
+use ephor_value::{Str, Value};
 
 use super::Request;
 use super::outcome::{RuleOutcome, Status, stock};

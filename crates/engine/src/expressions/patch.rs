@@ -8,11 +8,11 @@ use std::fmt::Display;
 
 use crate::admission::change::{apply_literals, merge_literal};
 use crate::admission::literal::{Data, check_names};
-use crate::ir::expressions::{Expressions, PatchType};
-use crate::ir::mutate::{Change, Mutation};
-use crate::kubernetes::Types;
-use crate::patch::structured::Atomic;
-use crate::value::{Str, Value};
+use ephor_ir::expressions::{Expressions, PatchType};
+use ephor_ir::mutate::{Change, Mutation};
+use ephor_kubernetes::Types;
+use ephor_patch::structured::Atomic;
+use ephor_value::{Str, Value};
 
 use super::{PatchError, annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};

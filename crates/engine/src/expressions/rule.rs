@@ -3,11 +3,11 @@
 //! In: a rule's expressions and a request. Out: a status and a message. The first validation that is false or fails
 //! decides. Semantics: `docs/validate.md`, "Bodies".
 
-use crate::ir::expressions::{Expressions, Validation};
 use crate::outcome::{Status, stock};
 use crate::run::Surroundings;
-use crate::value::{Map, Str, Value};
 use crate::{Request, rule_params, view};
+use ephor_ir::expressions::{Expressions, Validation};
+use ephor_value::{Map, Str, Value};
 
 use super::{Scope, decide};
 
@@ -41,7 +41,7 @@ pub fn run(
         };
     }
     // Parameters can change without an admission request.
-    crate::functions::untracked::note();
+    ephor_functions::untracked::note();
     let found = match rule_params::find(params, request, around.sources) {
         Ok(found) => found,
         Err(error) => return (Status::Error, error.to_string().into()),

@@ -9,16 +9,16 @@ use std::cell::Cell;
 
 use crate::Request;
 use crate::eval::{Env, value};
-use crate::functions::Context;
-use crate::ir::Expr;
-use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
-use crate::ir::sharing::Shared;
 use crate::meter::{Meter, Variables};
 use crate::shared::SharedResults;
 use crate::sorted::Sorted;
 use crate::strict::truth;
 use crate::trace::{self, EventKind, TracedValue};
-use crate::value::{Fault, Str, Value};
+use ephor_functions::Context;
+use ephor_ir::Expr;
+use ephor_ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
+use ephor_ir::sharing::Shared;
+use ephor_value::{Fault, Str, Value};
 
 use super::{ConditionsError, FailedExpression, Failure};
 

@@ -5,8 +5,8 @@
 use thiserror::Error;
 
 use crate::error::{ConditionError, FillError, QueryError};
-use crate::external::LookupError;
-use crate::value::Str;
+use ephor_external::LookupError;
+use ephor_value::Str;
 
 /// Why a rule generates nothing.
 #[derive(Debug, Error)]
@@ -68,7 +68,7 @@ pub enum GenerationError {
     /// It is not known whether an object exists.
     #[error("{0}")]
     Lookup(#[source] LookupError),
-    /// The rules of the policy exceed a bound; see [`Excess`](crate::value::budget::Excess).
+    /// The rules of the policy exceed a bound; see [`Excess`](ephor_value::budget::Excess).
     #[error("{0}")]
     Excess(Str),
 }

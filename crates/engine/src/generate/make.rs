@@ -5,15 +5,15 @@
 
 use crate::condition;
 use crate::data::Data;
-use crate::external::LookupError;
-use crate::ir::generate::{Described, Generation, GenerationLoop};
-use crate::ir::late::Late;
-use crate::ir::{Policy, Rule};
-use crate::matching::Target;
-use crate::matching::filter::selects;
 use crate::request::{Request, resource_name};
 use crate::validate::{bind_element, elements};
-use crate::value::{Map, Str, Value};
+use ephor_external::LookupError;
+use ephor_ir::generate::{Described, Generation, GenerationLoop};
+use ephor_ir::late::Late;
+use ephor_ir::{Policy, Rule};
+use ephor_matching::Target;
+use ephor_matching::filter::selects;
+use ephor_value::{Map, Str, Value};
 
 use super::error::{ElementError, GenerationError};
 use super::present::{Key, Present};

@@ -9,9 +9,9 @@ mod error;
 mod make;
 mod present;
 
-use crate::ir::generate::Generation;
-use crate::ir::rule::{Body, RuleKind};
-use crate::value::{Value, budget};
+use ephor_ir::generate::Generation;
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_value::{Value, budget};
 
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};

@@ -3,8 +3,8 @@
 //! In: what identifies objects. Out: the objects. A run without a cluster knows the object of the request and those that it was
 //! given ([`Given`]); a controller looks in the cluster.
 
-use crate::external::LookupError;
-use crate::value::Value;
+use ephor_external::LookupError;
+use ephor_value::Value;
 
 /// What identifies an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

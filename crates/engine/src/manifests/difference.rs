@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::functions::regex::go_regex;
-use crate::ir::manifests::{Ignored, Manifests, Objects};
-use crate::value::Value;
-use crate::value::number::float_v;
-use crate::value::print::{json, write_json_string};
-use crate::value::wildcard::Wildcard;
+use ephor_functions::regex::go_regex;
+use ephor_ir::manifests::{Ignored, Manifests, Objects};
+use ephor_value::Value;
+use ephor_value::number::float_v;
+use ephor_value::print::{json, write_json_string};
+use ephor_value::wildcard::Wildcard;
 
 /// Fields of all objects that are never compared. Names stand for every path that they are part of,
 /// `*` for any text.

@@ -7,18 +7,18 @@
 
 mod difference;
 
-use crate::ir::Origin;
-use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
-use crate::value::bytes::decode_base64;
-use crate::value::{Map, Value};
+use ephor_ir::Origin;
+use ephor_ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
+use ephor_value::bytes::decode_base64;
+use ephor_value::{Map, Value};
 
 use super::Request;
 use super::outcome::Status;
 use super::trace;
-use crate::external::registry::OFFLINE;
-use crate::signatures::message;
-use crate::signatures::public_key::PublicKey;
 use difference::Fields;
+use ephor_external::registry::OFFLINE;
+use ephor_signatures::message;
+use ephor_signatures::public_key::PublicKey;
 
 /// Why an attestor does not verify a manifest.
 enum Refusal {
@@ -242,7 +242,7 @@ impl Case<'_> {
         Err(Refusal::Error(format!(
             "verification failed for {} signature. all trials: {}",
             texts.len(),
-            crate::value::print::json(&Value::list(trials))
+            ephor_value::print::json(&Value::list(trials))
         )))
     }
 

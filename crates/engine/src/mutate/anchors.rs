@@ -7,13 +7,13 @@
 //! what the first item decides counts for the others (Kyverno's behaviour). Semantics:
 //! `docs/mutate.md`, "Anchors".
 
-use crate::ir::mutate::{Member, Node};
-use crate::ir::shape::{Anchor, Pattern};
-use crate::patch::merge::node_kind;
-use crate::pattern::layer::{Which, holds_anchor, scalar_text};
-use crate::pattern::strip::{self, TooShort};
 use crate::shape::{self, Outcome};
-use crate::value::{Map, Value};
+use ephor_ir::mutate::{Member, Node};
+use ephor_ir::shape::{Anchor, Pattern};
+use ephor_patch::merge::node_kind;
+use ephor_pattern::layer::{Which, holds_anchor, scalar_text};
+use ephor_pattern::strip::{self, TooShort};
+use ephor_value::{Map, Value};
 
 use super::AnchorError;
 

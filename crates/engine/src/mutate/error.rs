@@ -5,9 +5,9 @@
 use thiserror::Error;
 
 use crate::error::{ConditionError, FillError, QueryError};
-use crate::patch::merge;
-use crate::pattern::strip::TooShort;
-use crate::value::{Fault, Str, Value};
+use ephor_patch::merge;
+use ephor_pattern::strip::TooShort;
+use ephor_value::{Fault, Str, Value};
 
 /// Why a patch does not change an object.
 #[derive(Debug, Error)]

@@ -7,15 +7,15 @@
 use crate::condition;
 use crate::data::Data;
 use crate::error::FillError;
-use crate::external::LookupError;
-use crate::ir::Rule;
-use crate::ir::matcher::Selector;
-use crate::ir::mutate::{Mutation, MutationTarget};
-use crate::matching::filter::selects;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::request::resource_name;
 use crate::run::not_met;
-use crate::value::{Str, Value, wildcard};
+use ephor_external::LookupError;
+use ephor_ir::Rule;
+use ephor_ir::matcher::Selector;
+use ephor_ir::mutate::{Mutation, MutationTarget};
+use ephor_matching::filter::selects;
+use ephor_value::{Str, Value, wildcard};
 
 use super::{change, outcome};
 

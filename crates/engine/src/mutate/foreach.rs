@@ -6,9 +6,9 @@
 
 use crate::condition;
 use crate::data::Data;
-use crate::ir::mutate::{Change, PatchLoop};
 use crate::validate::{bind_element, elements as list_of};
-use crate::value::{Value, budget};
+use ephor_ir::mutate::{Change, PatchLoop};
+use ephor_value::{Value, budget};
 
 use super::{PatchError, patch};
 

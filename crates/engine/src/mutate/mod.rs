@@ -9,10 +9,10 @@ mod existing;
 mod foreach;
 mod patch;
 
-use crate::ir::Rule;
-use crate::ir::mutate::{Change, Mutation};
-use crate::ir::rule::Body;
-use crate::value::{Str, Value};
+use ephor_ir::Rule;
+use ephor_ir::mutate::{Change, Mutation};
+use ephor_ir::rule::Body;
+use ephor_value::{Str, Value};
 
 pub use error::{AnchorError, PatchError};
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::document::spelling;
-use crate::ir::mutate::{Json, Layer, Merge, Patch};
-use crate::patch::{JsonPatch, apply, merge, operation};
-use crate::value::print::json;
-use crate::value::{List, Value};
+use ephor_document::spelling;
+use ephor_ir::mutate::{Json, Layer, Merge, Patch};
+use ephor_patch::{JsonPatch, apply, merge, operation};
+use ephor_value::print::json;
+use ephor_value::{List, Value};
 
 use super::super::data::Data;
 use super::{PatchError, anchors};

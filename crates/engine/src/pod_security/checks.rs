@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use crate::ir::check::{FieldPart, PodSecurity, Whose};
-use crate::ir::pod_security::{Annotations, Condition, Field, Found, Of, Placed, Requirement};
-use crate::ir::pod_security::{present, texts, whole};
-use crate::value::Value;
-use crate::value::quote::quote;
+use ephor_ir::check::{FieldPart, PodSecurity, Whose};
+use ephor_ir::pod_security::{Annotations, Condition, Field, Found, Of, Placed, Requirement};
+use ephor_ir::pod_security::{present, texts, whole};
+use ephor_value::Value;
+use ephor_value::quote::quote;
 
 use super::finding::{Bad, FieldError, Finding, plural, quoted, sorted};
 use super::pod::Pod;

@@ -8,9 +8,9 @@
 
 use std::borrow::Cow;
 
-use crate::ir::check::PodSecurity;
-use crate::value::Value;
-use crate::value::wildcard;
+use ephor_ir::check::PodSecurity;
+use ephor_value::Value;
+use ephor_value::wildcard;
 
 use super::checks;
 use super::finding::{FieldError, Finding};

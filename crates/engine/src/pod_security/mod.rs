@@ -5,7 +5,7 @@
 //! that is no pod or does not decode; nothing for deletions. The semantics' source is
 //! `docs/validate.md`, "Bodies".
 //!
-//! The object is decoded as a typed Kubernetes object ([`crate::kubernetes::decode`]), seen as a [`pod::Pod`],
+//! The object is decoded as a typed Kubernetes object ([`ephor_kubernetes::decode`]), seen as a [`pod::Pod`],
 //! put to the controls of `ir::pod_security` ([`checks`]), once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
 //! ([`finding`], [`report`]).
 
@@ -16,10 +16,10 @@ pub mod pod;
 pub mod report;
 pub mod seen;
 
-use crate::ir::check::PodSecurity;
-use crate::ir::{Exception, Rule};
 use crate::trace::{self, EventKind};
-use crate::value::Str;
+use ephor_ir::check::PodSecurity;
+use ephor_ir::{Exception, Rule};
+use ephor_value::Str;
 
 use super::{Request, RuleOutcome, Status};
 

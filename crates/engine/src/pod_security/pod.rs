@@ -4,8 +4,8 @@
 //! exclusion looks at. Out: its containers in the order of Kyverno (init, ordinary, ephemeral)
 //! and their fields. Nothing is copied; null means absent, and a null container is an empty one.
 
-use crate::ir::pod_security::LISTS;
-use crate::value::{Map, Value};
+use ephor_ir::pod_security::LISTS;
+use ephor_value::{Map, Value};
 
 use super::finding::{Bad, FieldError};
 

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use crate::Request;
 use crate::RuleOutcome;
-use crate::ir::check::PodSecurity;
-use crate::value::print::json;
-use crate::value::{Str, Value};
+use ephor_ir::check::PodSecurity;
+use ephor_value::print::json;
+use ephor_value::{Str, Value};
 
 use super::finding::named_containers;
 use super::seen::WordedFinding;

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use crate::ir::check::FieldPart;
-use crate::ir::pod_security::{FORMS, Placed, annotations_path, pod_spec_path};
-use crate::kubernetes::decode::decode;
-use crate::kubernetes::schema::{TypeDef, Types};
-use crate::value::{Map, Value};
+use ephor_ir::check::FieldPart;
+use ephor_ir::pod_security::{FORMS, Placed, annotations_path, pod_spec_path};
+use ephor_kubernetes::decode::decode;
+use ephor_kubernetes::schema::{TypeDef, Types};
+use ephor_value::{Map, Value};
 
 use super::checks;
 use super::finding::{self, Finding, Origin};

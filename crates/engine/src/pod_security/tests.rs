@@ -3,10 +3,10 @@
 use super::pod::Pod;
 use super::seen::type_of;
 use super::*;
-use crate::ir::pod_security::{self, CONTROLS, Field, Of, Requirement};
-use crate::kubernetes::schema::{Type, TypeDef, Types, Whole};
-use crate::value::Value;
+use ephor_ir::pod_security::{self, CONTROLS, Field, Of, Requirement};
+use ephor_kubernetes::schema::{Type, TypeDef, Types, Whole};
 use ephor_samples::{Tape, value::value};
+use ephor_value::Value;
 
 #[test]
 fn knows_the_versions() {
@@ -86,7 +86,7 @@ fn meets(requirement: &Requirement, spec: &Value) -> bool {
 
 /// An object with some of the fields that requirements are about.
 fn with_fields(tape: &mut Tape<'_>, of: Of) -> Value {
-    let mut object = Value::Map(crate::value::Map::new());
+    let mut object = Value::Map(ephor_value::Map::new());
     let requirements = CONTROLS.iter().flat_map(|c| c.forms).flat_map(|f| f.requirements);
     let fields: Vec<&Field> =
         requirements.filter(|r| r.of == of || r.of == Of::Both).flat_map(|r| r.fields).collect();

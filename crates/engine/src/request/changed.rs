@@ -1,8 +1,8 @@
 //! A request whose object was changed by a rule.
 
 use crate::images::Images;
-use crate::matching::Target;
-use crate::value::{Str, Value};
+use ephor_matching::Target;
+use ephor_value::{Str, Value};
 
 use super::{Request, Root};
 

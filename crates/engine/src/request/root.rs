@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::value::Value;
+use ephor_value::Value;
 
 /// Which numbers variables see as doubles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

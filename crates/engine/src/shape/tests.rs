@@ -1,11 +1,11 @@
 //! Which objects look like a pattern: `docs/patterns.md`, rule by rule.
 
 use super::*;
-use crate::document::yaml_value;
+use ephor_document::yaml_value;
 
 /// `pass`, `skip: TEXT`, `fail PATH` or `fail` where no path is shown.
 fn verdict(pattern: &str, object: &str) -> String {
-    let pattern = crate::pattern::lower(&yaml_value(pattern).unwrap()).unwrap();
+    let pattern = ephor_pattern::lower(&yaml_value(pattern).unwrap()).unwrap();
     match run(&pattern, &yaml_value(object).unwrap()) {
         Outcome::Pass => "pass".into(),
         Outcome::Skip(why) => format!("skip: {}", why.text()),
@@ -14,7 +14,7 @@ fn verdict(pattern: &str, object: &str) -> String {
 }
 
 fn text(pattern: &str, object: &str) -> String {
-    let pattern = crate::pattern::lower(&yaml_value(pattern).unwrap()).unwrap();
+    let pattern = ephor_pattern::lower(&yaml_value(pattern).unwrap()).unwrap();
     match run(&pattern, &yaml_value(object).unwrap()) {
         Outcome::Pass => panic!("it passes"),
         Outcome::Skip(why) | Outcome::Fail { why, .. } => why.text(),
@@ -265,7 +265,7 @@ fn texts_of_failures_show_value_pattern_and_path() {
 
 #[test]
 fn doubles_from_a_million_on_are_printed_with_an_exponent() {
-    let pattern = crate::pattern::lower(&yaml_value("{a: 1}").unwrap()).unwrap();
+    let pattern = ephor_pattern::lower(&yaml_value("{a: 1}").unwrap()).unwrap();
     for (number, shown) in [("999999", "999999"), ("1000000", "1e+06")] {
         let object = yaml_value(&format!("{{a: {number}}}")).unwrap().with_float_numbers();
         let Outcome::Fail { why, .. } = run(&pattern, &object) else { panic!("{number}") };
@@ -277,7 +277,7 @@ mod laws {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::value::Str;
+    use ephor_value::Str;
 
     /// Documents without keys that are anchors or wildcards, and without lists that a pattern reads otherwise.
     fn documents() -> impl Strategy<Value = Value> {
@@ -302,7 +302,7 @@ mod laws {
     proptest! {
         #[test]
         fn a_document_looks_like_itself(document in documents()) {
-            let pattern = crate::pattern::lower(&document).unwrap();
+            let pattern = ephor_pattern::lower(&document).unwrap();
             prop_assert!(matches!(run(&pattern, &document), Outcome::Pass), "{document:?}");
         }
 
@@ -310,7 +310,7 @@ mod laws {
         fn keys_that_a_pattern_does_not_name_do_not_matter(document in documents(), more in documents()) {
             if let Value::Map(mut larger) = document.clone() {
                 larger.insert("other", more);
-                let pattern = crate::pattern::lower(&document).unwrap();
+                let pattern = ephor_pattern::lower(&document).unwrap();
                 let larger = Value::Map(larger);
                 prop_assert!(matches!(run(&pattern, &larger), Outcome::Pass), "{document:?}");
             }
@@ -319,7 +319,7 @@ mod laws {
         #[test]
         fn a_condition_never_fails_a_document(document in documents(), object in documents()) {
             let condition: Map = [(Str::from("(a)"), document)].into_iter().collect();
-            let pattern = crate::pattern::lower(&Value::Map(condition)).unwrap();
+            let pattern = ephor_pattern::lower(&Value::Map(condition)).unwrap();
             let object = Value::Map([(Str::from("a"), object)].into_iter().collect());
             let fails = matches!(run(&pattern, &object), Outcome::Fail { .. });
             prop_assert!(!fails);

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::EntryError;
-use crate::ir::Condition;
-use crate::ir::origin::Origin;
-use crate::value::{Fault, Str, Value};
+use ephor_ir::Condition;
+use ephor_ir::origin::Origin;
+use ephor_value::{Fault, Str, Value};
 
 pub use steps::Step;
 pub(super) use steps::{node, nodes, reads_since, steps, steps_since};
@@ -180,15 +180,15 @@ fn storage(value: &Value) -> Option<usize> {
 }
 
 /// Where a value stands in a document, or what it is a copy of.
-pub fn path_of_value(document: &Value, seen: &TracedValue) -> Option<crate::value::place::Path> {
+pub fn path_of_value(document: &Value, seen: &TracedValue) -> Option<ephor_value::place::Path> {
     let of_address = seen.address.and_then(|address| path_of(document, address));
     of_address.or_else(|| path_of(document, storage(&seen.value)?))
 }
 
 /// Where the value at an address stands in a document; `None` = it is no part of it.
-pub fn path_of(document: &Value, wanted: usize) -> Option<crate::value::place::Path> {
-    use crate::value::place::PathPart;
-    crate::value::stack::deep(|| {
+pub fn path_of(document: &Value, wanted: usize) -> Option<ephor_value::place::Path> {
+    use ephor_value::place::PathPart;
+    ephor_value::stack::deep(|| {
         if address(document) == wanted || storage(document) == Some(wanted) {
             return Some(Vec::new());
         }
@@ -237,7 +237,7 @@ pub(super) fn emit_part(origin: &Origin, text: &str, part: Option<&Value>) {
 /// Records the value of a composed variable, with what was read and decided after the first `nodes` values that the trace noted.
 pub(super) fn emit_variable(
     origin: &Origin,
-    expr: Option<&crate::ir::Expr>,
+    expr: Option<&ephor_ir::Expr>,
     nodes: usize,
     what: impl FnOnce() -> EventKind,
 ) {
@@ -323,10 +323,10 @@ mod tests {
 
     #[test]
     fn a_part_of_a_document_is_found_by_its_address() {
-        let document = crate::document::yaml_value("a: [{b: 1}, {b: 1}]").unwrap_or_default();
+        let document = ephor_document::yaml_value("a: [{b: 1}, {b: 1}]").unwrap_or_default();
         let second = document.at(&["a"]).and_then(Value::as_list).and_then(|items| items.get(1)?.get("b"));
         let path = second.and_then(|v| path_of(&document, address(v))).unwrap_or_default();
-        assert_eq!(crate::value::place::dotted(&path), "a[1].b");
+        assert_eq!(ephor_value::place::dotted(&path), "a[1].b");
         assert_eq!(path_of(&document, address(&Value::Null)), None);
     }
 }

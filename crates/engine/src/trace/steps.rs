@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::ir::expr::{ComprehensionKind, Step as WalkStep, Walk};
-use crate::ir::template::{Query, Template};
-use crate::ir::{Expr, walk};
-use crate::value::{Fault, Value};
+use ephor_ir::expr::{ComprehensionKind, Step as WalkStep, Walk};
+use ephor_ir::template::{Query, Template};
+use ephor_ir::{Expr, walk};
+use ephor_value::{Fault, Value};
 
 use super::{TracedValue, address, storage};
 

@@ -1,6 +1,6 @@
 //! Verifies the signatures of an image: sets of attestors that must reach their counts, and statements that they must have signed.
 //!
-//! Keys and certificates are read first ([`crate::signatures::options`]); without a registry the verification ends
+//! Keys and certificates are read first ([`ephor_signatures::options`]); without a registry the verification ends
 //! there.
 
 mod artifacts;
@@ -8,16 +8,16 @@ mod error;
 
 use crate::condition;
 use crate::data::Data;
-use crate::external::registry::{Cause, Manifest, Registry, place};
-use crate::ir::images::{Claim, ImageCheck};
-use crate::ir::manifests::public_keys;
-use crate::value::{Map, Str, Value};
+use ephor_external::registry::{Cause, Manifest, Registry, place};
+use ephor_ir::images::{Claim, ImageCheck};
+use ephor_ir::manifests::public_keys;
+use ephor_value::{Map, Str, Value};
 
 use super::Answer;
-use crate::external::registry::OFFLINE;
 use crate::outcome::Status;
-use crate::signatures::cosign::{self, SignedPayload, Subject, VerificationError};
-use crate::signatures::options::{self, Refusal, Requirements};
+use ephor_external::registry::OFFLINE;
+use ephor_signatures::cosign::{self, SignedPayload, Subject, VerificationError};
+use ephor_signatures::options::{self, Refusal, Requirements};
 use error::{ClaimError, EntryError, IdentityError, StatementError, TooFewStatements};
 
 /// Verifies the signatures of an image.
@@ -387,7 +387,7 @@ fn annotations_fit(all: &[SignedPayload], required: &Value) -> bool {
 /// Statements of `cosign` itself have data that is JSON in a text.
 fn read_data(statement: Value) -> Value {
     let Some(text) = statement.at(&["predicate", "Data"]).and_then(Value::as_str) else { return statement };
-    let Ok(data @ Value::Map(_)) = crate::document::decode_json(text) else { return statement };
+    let Ok(data @ Value::Map(_)) = ephor_document::decode_json(text) else { return statement };
     let mut whole = statement.as_map().cloned().unwrap_or_default();
     let mut predicate = whole.get("predicate").and_then(Value::as_map).cloned().unwrap_or_default();
     predicate.insert("Data", data);

@@ -11,11 +11,11 @@ mod records;
 
 use std::collections::HashMap;
 
-use crate::ir::images::{ImageCheck, ImageChecks};
-use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
-use crate::value::Value;
-use crate::value::image::ImageRef;
+use ephor_ir::images::{ImageCheck, ImageChecks};
+use ephor_ir::rule::Body;
+use ephor_ir::{Policy, Rule};
+use ephor_value::Value;
+use ephor_value::image::ImageRef;
 
 use super::Request;
 use super::data::Data;
@@ -24,9 +24,9 @@ use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
 use super::trace;
 #[cfg(not(feature = "signatures"))]
 use super::unverified as attestors;
-use crate::external::facts;
-use crate::external::registry::OFFLINE;
-use crate::external::registry::{Registry, for_policy};
+use ephor_external::facts;
+use ephor_external::registry::OFFLINE;
+use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
 
 /// How many results a rule may have: entries that name the same images report each of them as often as there are
@@ -215,7 +215,7 @@ pub(super) fn concerns(rule: &Rule, request: &Request) -> bool {
     images(checks, request).iter().any(named)
 }
 
-fn matches_any(patterns: &[crate::value::wildcard::Wildcard], image: &Image) -> bool {
+fn matches_any(patterns: &[ephor_value::wildcard::Wildcard], image: &Image) -> bool {
     patterns.iter().any(|p| p.matches(&image.reference))
 }
 

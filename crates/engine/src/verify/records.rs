@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::decode_json;
-use crate::ir::Policy;
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_document::decode_json;
+use ephor_ir::Policy;
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 const PLAIN: &str = "kyverno.io/verify-images";
 const SCOPED: &str = "kyverno.io/verify-images-scoped";

@@ -3,9 +3,9 @@
 //! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their names.
 //! Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What expressions see".
 
-use crate::kubernetes::{kind_object, resource_object};
-use crate::value::object::{About, Check};
-use crate::value::{Map, Object, Str, Value};
+use ephor_kubernetes::{kind_object, resource_object};
+use ephor_value::object::{About, Check};
+use ephor_value::{Map, Object, Str, Value};
 
 /// What expressions see in addition to the request.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 //! "Outside of a cluster".
 
 use crate::Request;
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 use super::rule::admission_request;
 

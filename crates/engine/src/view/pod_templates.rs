@@ -4,8 +4,8 @@
 //! `docs/cel-policies.md`, "Controllers of pods".
 
 use crate::Request;
-use crate::kubernetes::{kind_object, resource_object};
-use crate::value::{Map, Value};
+use ephor_kubernetes::{kind_object, resource_object};
+use ephor_value::{Map, Value};
 
 use super::request::{Absent, root};
 

@@ -4,9 +4,9 @@
 //! Semantics: `docs/cel-policies.md`, "Evaluation".
 
 use crate::Request;
-use crate::functions::cel::outside;
-use crate::ir::cel_exception::exceptions_value;
-use crate::value::{Map, Str, Value};
+use ephor_functions::cel::outside;
+use ephor_ir::cel_exception::exceptions_value;
+use ephor_value::{Map, Str, Value};
 
 use super::rule::admission_request;
 

@@ -3,11 +3,11 @@
 //! In: a request. Out: `object`, `oldObject`, `request`, `namespaceObject`, `params`, `authorizer`. Semantics:
 //! `docs/validate.md`, "Bodies".
 
-use crate::kubernetes::kinds::guessed_plural as plural;
-use crate::kubernetes::{kind_object, resource_object};
-use crate::value::object::{About, Check};
-use crate::value::{Map, Object, Value};
 use crate::{Profile, Request};
+use ephor_kubernetes::kinds::guessed_plural as plural;
+use ephor_kubernetes::{kind_object, resource_object};
+use ephor_value::object::{About, Check};
+use ephor_value::{Map, Object, Value};
 
 use super::admission;
 

@@ -1,8 +1,8 @@
 //! The authorizer: questions put together step by step, and answers.
 
 use super::{Call, CallResult, fault, success};
-use crate::value::object::{About, Check, Decision};
-use crate::value::{Object, Str, Value};
+use ephor_value::object::{About, Check, Decision};
+use ephor_value::{Object, Str, Value};
 
 fn check<'a>(call: &Call<'a>, about: About) -> Option<&'a Check> {
     match call.arg(0) {

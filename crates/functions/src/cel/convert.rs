@@ -2,9 +2,9 @@
 
 use super::{Call, CallResult, fault, success};
 use crate::CelLevel;
-use crate::value::number::parse_float;
-use crate::value::time::{Time, is_in_calendar};
-use crate::value::{Object, Value, duration};
+use ephor_value::number::parse_float;
+use ephor_value::time::{Time, is_in_calendar};
+use ephor_value::{Object, Value, duration};
 
 fn from_text(to: &str) -> CallResult {
     fault(format!("type conversion error from 'string' to '{to}'"))
@@ -76,7 +76,7 @@ pub(crate) fn int(call: &Call<'_>) -> CallResult {
             }
             success(*f as i64)
         }
-        Value::Str(s) => match crate::value::number::parse_int(s) {
+        Value::Str(s) => match ephor_value::number::parse_int(s) {
             Some(i) => success(i),
             None => from_text("int"),
         },
@@ -138,7 +138,7 @@ pub fn double_text(f: f64) -> String {
     if f.is_infinite() {
         return if f > 0.0 { "+Inf" } else { "-Inf" }.into();
     }
-    crate::value::number::float_v(f)
+    ephor_value::number::float_v(f)
 }
 
 /// A point in time in RFC 3339.
@@ -150,7 +150,7 @@ pub fn timestamp_text(t: &Time) -> String {
 pub fn duration_text(nanos: i64) -> String {
     const SECOND: i64 = 1_000_000_000;
     let seconds = (nanos / SECOND) as f64 + (nanos % SECOND) as f64 / 1e9;
-    format!("{}s", crate::value::number::float_plain(seconds))
+    format!("{}s", ephor_value::number::float_plain(seconds))
 }
 
 pub(crate) fn duration_of(call: &Call<'_>) -> CallResult {
@@ -186,7 +186,7 @@ pub(crate) fn timestamp(call: &Call<'_>) -> CallResult {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),
         Value::Str(s) if call.cx.cel_level.is_new() && !looks_like_time(s) => {
-            fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
+            fault(format!("invalid RFC 3339 timestamp {}", ephor_value::quote::quote(s)))
         }
         Value::Str(s) => match Time::parse_rfc3339(s) {
             Ok(t) => match super::operators::timestamp(t.unix_nanos()) {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::CelLevel;
 use crate::registry::Known;
-use crate::value::{Fault, Object, Value};
+use ephor_value::{Fault, Object, Value};
 
 /// What a charge depends on.
 pub struct Charge<'a> {

@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 
 use super::{Call, CallResult, fault, success};
-use crate::value::time::Time;
-use crate::value::{Fault, Map, Object, Str, Value, print, stack};
 use crate::{Arg, Context, encode, json, limits, random, x509};
+use ephor_value::time::Time;
+use ephor_value::{Fault, Map, Object, Str, Value, print, stack};
 
 type Body = fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>;
 
@@ -170,7 +170,7 @@ pub(crate) fn unmarshal(call: &Call<'_>) -> CallResult {
     if let Err(fault) = limits::decoded(text) {
         return Some(Err(fault));
     }
-    match crate::document::decode_json(text) {
+    match ephor_document::decode_json(text) {
         Ok(v) => success(v.with_float_numbers()),
         Err(e) => fault(e.to_string()),
     }

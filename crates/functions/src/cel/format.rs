@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, CallResult, fault, success};
 use crate::limits;
-use crate::value::number::{float_plain, strconv};
-use crate::value::quote::quote;
-use crate::value::{Fault, Object, Value, stack};
+use ephor_value::number::{float_plain, strconv};
+use ephor_value::quote::quote;
+use ephor_value::{Fault, Object, Value, stack};
 
 /// A scalar as texts of errors show it.
 pub fn plain(v: &Value) -> String {

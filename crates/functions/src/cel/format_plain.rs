@@ -3,7 +3,7 @@
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::format::{Clause, Text, filled, written};
 use super::{Call, CallResult, fault, success};
-use crate::value::{Object, Value, stack};
+use ephor_value::{Object, Value, stack};
 
 /// How many places numbers have unless the clause says.
 const PLACES: usize = 6;

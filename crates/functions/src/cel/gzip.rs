@@ -9,8 +9,8 @@ use flate2::bufread::{DeflateDecoder, GzDecoder};
 
 use super::data::no_text;
 use super::{Call, CallResult, fault, success};
-use crate::value::Value;
-use crate::value::bytes::lossy;
+use ephor_value::Value;
+use ephor_value::bytes::lossy;
 
 /// The largest text that is unpacked.
 const LARGEST: u64 = 64 << 20;

@@ -1,15 +1,15 @@
 //! Kyverno's image references in expressions.
 //!
-//! Unlike in rules ([`crate::value::image`]) the default registry is the index of Docker, its single names
+//! Unlike in rules ([`ephor_value::image`]) the default registry is the index of Docker, its single names
 //! get `library/`, and references are checked loosely. A reference is a message with its text in it, so
 //! references are equal only when they are written the same way. Semantics: `docs/cel.md`.
 
 use super::outside::fields;
 use super::{Call, CallResult, fault, success};
-use crate::external::reference::parse;
-use crate::value::{Map, Object, Str, Value};
+use ephor_external::reference::parse;
+use ephor_value::{Map, Object, Str, Value};
 
-const TYPE: &str = crate::value::object::IMAGE;
+const TYPE: &str = ephor_value::object::IMAGE;
 
 pub(crate) fn image(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;

@@ -5,8 +5,8 @@
 
 use super::outside::fields;
 use super::{Call, CallResult, fault, native_type, success};
-use crate::external::ImageVerifier;
-use crate::value::{Map, Object, Str, Value};
+use ephor_external::ImageVerifier;
+use ephor_value::{Map, Object, Str, Value};
 
 /// Type name of attestors.
 pub const ATTESTOR: &str = "v1alpha1.Attestor";

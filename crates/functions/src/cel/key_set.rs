@@ -18,9 +18,9 @@ use ring::signature::{
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::{Call, CallResult, fault, success};
-use crate::document::decode_first_json;
-use crate::external::{Answer, ServiceCall};
-use crate::value::{Map, Object, Str, Value};
+use ephor_document::decode_first_json;
+use ephor_external::{Answer, ServiceCall};
+use ephor_value::{Map, Object, Str, Value};
 
 pub use error::{
     ChoiceError, ConversionError, FieldError, InvalidKey, KeyError, ProbeError, SetError, VerifyError,
@@ -81,7 +81,7 @@ fn read(text: &str) -> Result<Vec<Value>, SetError> {
             Value::Null => "<nil>".into(),
             Value::Map(_) => "{".into(),
             Value::Str(text) => text.to_string(),
-            other => crate::value::print::json(other),
+            other => ephor_value::print::json(other),
         };
         return Err(SetError::NoList(shown.into()));
     };

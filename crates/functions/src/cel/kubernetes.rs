@@ -1,11 +1,11 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
 use super::{Call, CallResult, fault, success};
-use crate::value::quantity::Quantity;
-use crate::value::quote::quote;
-use crate::value::semver::Version;
-use crate::value::url::{Parts, split, split_request, unescaped_query};
-use crate::value::{Map, Object, Value};
+use ephor_value::quantity::Quantity;
+use ephor_value::quote::quote;
+use ephor_value::semver::Version;
+use ephor_value::url::{Parts, split, split_request, unescaped_query};
+use ephor_value::{Map, Object, Value};
 
 /// What is wrong with a text that should be a URL: an absolute one, or an absolute path.
 pub fn url_problem(text: &str) -> Option<String> {

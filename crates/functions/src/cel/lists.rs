@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
 use super::{Call, CallResult, fault, success};
-use crate::value::{Fault, List, Value, budget, stack};
 use crate::{CelLevel, limits};
+use ephor_value::{Fault, List, Value, budget, stack};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
     call.arg(at).as_list()
@@ -175,16 +175,16 @@ pub fn go_type(v: &Value) -> &'static str {
         Value::List(_) => "*types.baseList",
         Value::Map(_) => "*types.baseMap",
         Value::Object(o) => match &**o {
-            crate::value::Object::Optional(_) => "*types.Optional",
-            crate::value::Object::Type(_) => "*types.Type",
-            crate::value::Object::Keyed(_) => "*types.baseMap",
-            crate::value::Object::Quantity(_) => "cel.Quantity",
-            crate::value::Object::Url(_) => "cel.URL",
-            crate::value::Object::Ip(_) => "cel.IP",
-            crate::value::Object::Cidr(..) => "cel.CIDR",
-            crate::value::Object::Semver(_) => "cel.Semver",
-            crate::value::Object::Format(_) => "cel.Format",
-            crate::value::Object::Struct(name, _) if crate::value::object::is_mutation(name) => {
+            ephor_value::Object::Optional(_) => "*types.Optional",
+            ephor_value::Object::Type(_) => "*types.Type",
+            ephor_value::Object::Keyed(_) => "*types.baseMap",
+            ephor_value::Object::Quantity(_) => "cel.Quantity",
+            ephor_value::Object::Url(_) => "cel.URL",
+            ephor_value::Object::Ip(_) => "cel.IP",
+            ephor_value::Object::Cidr(..) => "cel.CIDR",
+            ephor_value::Object::Semver(_) => "cel.Semver",
+            ephor_value::Object::Format(_) => "cel.Format",
+            ephor_value::Object::Struct(name, _) if ephor_value::object::is_mutation(name) => {
                 "*dynamic.ObjectVal"
             }
             _ => "*types.Object",

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{Call, CallResult, fault, success};
-use crate::value::Value;
-use crate::value::bytes::decode_base64;
-use crate::value::object::number_order;
+use ephor_value::Value;
+use ephor_value::bytes::decode_base64;
+use ephor_value::object::number_order;
 
 const OVERFLOW: &str = "integer overflow";
 

@@ -5,8 +5,8 @@
 
 use super::proxy_types::message;
 use super::{Call, CallResult, fault, native_type, success};
-use crate::document::decode_json;
-use crate::value::{Map, Str, Value};
+use ephor_document::decode_json;
+use ephor_value::{Map, Str, Value};
 
 const REQUEST: &str = "mcp.MCPRequest";
 /// The field that holds the arguments, which expressions cannot name.

@@ -3,9 +3,9 @@
 //! In: the name of a message and its fields. Out: a value. Mutation messages keep their fields as they
 //! were given; what a field holds is decided when it is read ([`field`]), as in Kyverno 1.19.1.
 
-use crate::value::object::is_mutation;
-use crate::value::time::Time;
-use crate::value::{Fault, Map, Object, Str, Value};
+use ephor_value::object::is_mutation;
+use ephor_value::time::Time;
+use ephor_value::{Fault, Map, Object, Str, Value};
 
 use super::{go_type, native_type};
 
@@ -105,8 +105,7 @@ fn well_known(name: &str, known: &str, fields: &Map) -> Result<Value, Fault> {
             .unwrap_or(Value::Null),
         "Any" => {
             let url = fields.get("type_url").and_then(Value::as_str);
-            let shown =
-                url.map(|u| format!("type_url:{}", crate::value::quote::quote(u))).unwrap_or_default();
+            let shown = url.map(|u| format!("type_url:{}", ephor_value::quote::quote(u))).unwrap_or_default();
             return Err(Fault::new(format!(
                 "unsupported conversion to ref.Val: (*dynamicpb.Message){shown}"
             )));
@@ -199,7 +198,7 @@ fn key_problem(key: &Value) -> KeyError {
         }
         Value::Duration(d) => format!("\"{}\"", super::convert::duration_text(*d)),
         Value::Bool(b) => format!("%!q(types.Bool={b})"),
-        Value::Float(f) => format!("%!q(types.Double={})", crate::value::number::float_v(*f)),
+        Value::Float(f) => format!("%!q(types.Double={})", ephor_value::number::float_v(*f)),
         _ => String::new(),
     };
     KeyError::Type { key: shown.into(), go: go_type(key) }

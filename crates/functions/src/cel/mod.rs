@@ -48,7 +48,7 @@ pub mod types;
 use super::registry::{self, Function, Language, Operation, Run};
 use super::{Context, limits};
 use crate::registry::Known;
-use crate::value::{Fault, Value, budget};
+use ephor_value::{Fault, Value, budget};
 
 pub use cost::Charge;
 pub use lists::go_type;

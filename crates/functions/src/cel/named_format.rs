@@ -2,11 +2,11 @@
 
 use super::{Call, CallResult, Charge};
 use crate::regex;
-use crate::value::names::{
+use ephor_value::names::{
     is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,
 };
-use crate::value::time::Time;
-use crate::value::{Object, Value};
+use ephor_value::time::Time;
+use ephor_value::{Object, Value};
 
 /// A format: its name in expressions, its name in texts, a quarter of its pattern's length, its check.
 struct Format {

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::{Call, CallResult, fault, success};
-use crate::value::quote::quote;
-use crate::value::{Object, Value};
+use ephor_value::quote::quote;
+use ephor_value::{Object, Value};
 
 /// Why a text is no address: Go's error of `netip.ParseAddr`.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::{Call, CallResult, fault, success};
 use crate::limits;
-use crate::value::object::{list_sum, number_order};
-use crate::value::time::{Time, is_in_calendar};
-use crate::value::{Fault, Object, Str, Value};
+use ephor_value::object::{list_sum, number_order};
+use ephor_value::time::{Time, is_in_calendar};
+use ephor_value::{Fault, Object, Str, Value};
 
 const OVERLOAD: &str = "no such overload";
 const OVERFLOW: &str = "integer overflow";

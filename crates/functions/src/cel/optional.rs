@@ -1,7 +1,7 @@
 //! Optional values.
 
 use super::{Call, CallResult, fault, success};
-use crate::value::{Fault, Object, Value};
+use ephor_value::{Fault, Object, Value};
 
 pub(crate) fn of(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(Some(call.arg(0).clone()))))

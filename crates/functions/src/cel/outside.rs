@@ -5,11 +5,11 @@
 
 use super::data::NativeError;
 use super::{Call, CallResult, fault};
-use crate::external::{
+use crate::x509::is_certificate;
+use ephor_external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
 };
-use crate::value::{Map, Object, Str, Value};
-use crate::x509::is_certificate;
+use ephor_value::{Map, Object, Str, Value};
 
 /// Type names of the receivers.
 pub const RESOURCE: &str = "resource.Context";
@@ -257,7 +257,7 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> CallResult {
     }
     let header = |(k, v): (&Str, &Value)| Some((k.to_string(), v.as_str()?.to_string()));
     let headers = headers.as_map().into_iter().flat_map(Map::iter).filter_map(header).collect();
-    if let Some(f) = body.as_ref().and_then(crate::value::print::first_non_finite) {
+    if let Some(f) = body.as_ref().and_then(ephor_value::print::first_non_finite) {
         let (short, long) = match (f.is_nan(), f > 0.0) {
             (true, _) => ("nan", "NaN"),
             (_, true) => ("inf", "+Inf"),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::types::{self, Type};
-use crate::value::Str;
+use ephor_value::Str;
 
 /// An overload of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

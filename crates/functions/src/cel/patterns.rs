@@ -8,8 +8,8 @@ use std::rc::Rc;
 use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::regex::{self, Compiled};
-use crate::value::quote::quote;
-use crate::value::{Fault, Object, Value};
+use ephor_value::quote::quote;
+use ephor_value::{Fault, Object, Value};
 
 /// The text and the compiled pattern.
 fn pattern<'v>(call: &Call<'v>) -> Option<(&'v str, Result<Rc<Compiled>, Fault>)> {

@@ -4,7 +4,7 @@
 
 use super::proxy_types::message;
 use super::{Call, CallResult, success};
-use crate::value::{Map, Object, Str, Value};
+use ephor_value::{Map, Object, Str, Value};
 
 const HTTP_OK: &str = "http.CheckResponseOk";
 const HTTP_DENIED: &str = "http.CheckResponseDenied";

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 
-use crate::value::time::Time;
-use crate::value::{Map, Object, Str, Value};
+use ephor_value::time::Time;
+use ephor_value::{Map, Object, Str, Value};
 
 /// Messages and their fields: `Name: field type, …`; a type with a dollar is a message.
 pub const HTTP: &str = "\

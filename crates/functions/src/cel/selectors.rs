@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::names::{key_problems_of_server, value_problems};
-use crate::value::quote::quote;
+use ephor_value::names::{key_problems_of_server, value_problems};
+use ephor_value::quote::quote;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {

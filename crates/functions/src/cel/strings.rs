@@ -1,8 +1,8 @@
 //! Strings. Positions count characters.
 
 use super::{Call, CallResult, fault, success};
-use crate::value::Value;
 use crate::{limits, regex};
+use ephor_value::Value;
 
 fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
@@ -246,7 +246,7 @@ pub fn quote(call: &Call<'_>) -> CallResult {
 }
 
 /// `find`, `findAll`
-fn searched(call: &Call<'_>) -> Option<Result<std::rc::Rc<regex::Compiled>, crate::value::Fault>> {
+fn searched(call: &Call<'_>) -> Option<Result<std::rc::Rc<regex::Compiled>, ephor_value::Fault>> {
     let pattern = match two(call) {
         Ok((text, pattern)) => match regex::searchable(pattern, text) {
             Ok(()) => pattern,

@@ -11,7 +11,7 @@ use super::{
 use crate::registry::Dependency::{Chance, Clock, Cluster, Receiver, Registry, Services};
 use crate::registry::Operation::{self, *};
 use crate::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
-use crate::value::{Fault, Value};
+use ephor_value::{Fault, Value};
 
 type Amount = fn(&Charge<'_>) -> u64;
 

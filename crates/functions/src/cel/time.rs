@@ -1,9 +1,9 @@
 //! Parts of points in time and durations.
 
 use super::{Call, CallResult, fault, success};
-use crate::value::Value;
-use crate::value::number::strconv;
-use crate::value::time::{Civil, Time};
+use ephor_value::Value;
+use ephor_value::number::strconv;
+use ephor_value::time::{Civil, Time};
 
 /// Why a text names no zone, in the words of Go's `time`.
 #[derive(Debug, thiserror::Error)]

@@ -9,9 +9,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::key_set::{ChoiceError, KEY_SET, Key, VerifyError};
 use super::proxy::message_of;
 use super::{Call, CallResult, fault, success};
-use crate::document::decode_json;
-use crate::value::quote::quote;
-use crate::value::{Map, Value};
+use ephor_document::decode_json;
+use ephor_value::quote::quote;
+use ephor_value::{Map, Value};
 
 /// Why a token has no claims, in the words of the library that Kyverno 1.19.1 reads tokens with.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use crate::value::Str;
+use ephor_value::Str;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,25 +1,25 @@
 //! What a policy decides about a resource, and why.
 //!
 //! In: a loaded policy, an engine that holds it alone, a request and the resource's document. Out: for each rule whether it
-//! matches and by what, then every decision of its evaluation ([`crate::engine::trace`]) with file and line in the policy
+//! matches and by what, then every decision of its evaluation ([`ephor_engine::trace`]) with file and line in the policy
 //! and, for values that stand in the resource, in the resource. What a brief answer leaves out is marked.
 
 use std::sync::Arc;
 
-use crate::document::{Document, locate};
-use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
-use crate::engine::{Request, RuleOutcome, Status};
-use crate::ir::facts::Stage;
-use crate::ir::{Expr, Origin, Policy, Rule};
 use crate::load::LoadedPolicy;
-use crate::matching::mismatch::{self, Decision, Reason};
 use crate::policy_set::Engine;
-use crate::value::place::{Path, PathPart, dotted, parse};
-use crate::value::print::json;
-use crate::value::{Fault, Value};
 use crate::violation::{steps_of, subject_of_pattern};
+use ephor_document::{Document, locate};
+use ephor_engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
+use ephor_engine::{Request, RuleOutcome, Status};
+use ephor_ir::facts::Stage;
+use ephor_ir::{Expr, Origin, Policy, Rule};
+use ephor_matching::mismatch::{self, Decision, Reason};
+use ephor_value::place::{Path, PathPart, dotted, parse};
+use ephor_value::print::json;
+use ephor_value::{Fault, Value};
 
-use crate::analysis::print;
+use ephor_analysis::print;
 
 mod source;
 

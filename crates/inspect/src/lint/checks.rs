@@ -3,10 +3,10 @@
 //! The texts of the check quote rules as JSON and paths in their own form; here they are cut to what is wrong, because the
 //! place is shown. What a check of this crate has reported with a better place is not repeated.
 
-use crate::api::lint::{Finding as Refused, all};
 use crate::load::{self, CHECKS, LoadedPolicy, Policies};
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, follow, parse};
+use ephor_api::lint::{Finding as Refused, all};
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, follow, parse};
 
 use super::expressions::from_text;
 use super::finding::Severity;

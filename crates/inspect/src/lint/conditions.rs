@@ -4,10 +4,10 @@
 //! two texts (never true); two of `any` that want it to differ from two texts (always true). Only plain
 //! texts are compared: wildcards, numbers, quantities and durations have equality of their own.
 
-use crate::api::lint::OPERATORS;
-use crate::value::place::{Path, PathPart};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Value, wildcard};
+use ephor_api::lint::OPERATORS;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Value, wildcard};
 
 use super::finding::Severity;
 use super::subject::{Spot, Subject, with};

@@ -5,19 +5,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::api::admission::{check as validate, defaulted};
-use crate::functions::registry::{Language, all};
-use crate::ir::check::Check;
-use crate::ir::rule::Body;
 use crate::load::LoadedPolicy;
-use crate::lower::admission::{Judge, warnings};
-use crate::lower::cel_policy::issues::{
+use ephor_api::admission::{check as validate, defaulted};
+use ephor_functions::registry::{Language, all};
+use ephor_ir::check::Check;
+use ephor_ir::rule::Body;
+use ephor_lower::admission::{Judge, warnings};
+use ephor_lower::cel_policy::issues::{
     ExpressionIssue, KindTypes, issues, issues_of_mutations, issues_of_rule,
 };
-use crate::lower::cel_policy::kind_of;
-use crate::value::place::{Path, follow, parse};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Str, Value};
+use ephor_lower::cel_policy::kind_of;
+use ephor_value::place::{Path, follow, parse};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Str, Value};
 
 use super::finding::Severity;
 use super::kinds::{Known, check_constraints};

@@ -4,14 +4,14 @@
 //! unknown; and findings about kinds that are spelt almost like one that exists. A kind that no API server has of its
 //! own may be a custom one and is no finding.
 
-use crate::api::read::{kinds_of, listed, texts};
-use crate::kubernetes::kinds::Resource;
-use crate::kubernetes::schema::{Type, Whole};
-use crate::kubernetes::{Kinds, Types};
-use crate::matching::kinds::{KindSelector, parse};
-use crate::value::place::{Path, PathPart, parse as parse_path};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Str, Value, wildcard};
+use ephor_api::read::{kinds_of, listed, texts};
+use ephor_kubernetes::kinds::Resource;
+use ephor_kubernetes::schema::{Type, Whole};
+use ephor_kubernetes::{Kinds, Types};
+use ephor_matching::kinds::{KindSelector, parse};
+use ephor_value::place::{Path, PathPart, parse as parse_path};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Str, Value, wildcard};
 
 use super::finding::Severity;
 use super::subject::{Spot, Subject};
@@ -71,7 +71,7 @@ impl Known {
     /// Group, version and kind of the objects that a match block selects; `None` when some of them are not known.
     pub(super) fn kinds_of_match(&self, block: Option<&Value>) -> Option<Vec<[Str; 3]>> {
         let mut found: Vec<[Str; 3]> = Vec::new();
-        for (_, filter) in crate::api::read::filters(block) {
+        for (_, filter) in ephor_api::read::filters(block) {
             for entry in kinds_of(filter) {
                 let selector = parse(entry);
                 self.of_entry(entry)?;
@@ -131,7 +131,7 @@ fn is_own(known: &Kinds, group: &str) -> bool {
 /// Reports kinds below `path`, a rule, that are spelt almost like one that exists.
 pub(super) fn check(subject: &mut Subject<'_>, known: &Known, rule: &Value, path: &Path) {
     for block in ["match", "exclude"] {
-        for (below, filter) in crate::api::read::filters(rule.get(block)) {
+        for (below, filter) in ephor_api::read::filters(rule.get(block)) {
             for (i, entry) in kinds_of(filter).enumerate() {
                 let mut at = path.clone();
                 at.push(PathPart::Key(block.into()));
@@ -191,7 +191,7 @@ fn near<'k>(known: &'k Known, kind: &str) -> Option<(&'k str, bool)> {
     // A short name, or one that is far away, may well be that of a custom kind.
     let names: Vec<&str> = all.iter().map(|r| &*r.kind).collect();
     let close = did_you_mean(kind, &names)?;
-    let distance = crate::value::suggest::distance(kind, close);
+    let distance = ephor_value::suggest::distance(kind, close);
     let limit = if kind.chars().count() >= 10 { 2 } else { 1 };
     (kind.chars().count() >= 5 && distance <= limit).then_some((close, false))
 }

@@ -36,16 +36,16 @@ pub use ignored::drop_ignored;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::api::schema::{is_served, kinds as policy_kinds};
-use crate::document::{self, Document, Duplicates, LoadError, split};
-use crate::ir::json;
-use crate::kubernetes::{Kinds, Types, groups};
 use crate::load::{Reader, argument_for, is_meant_as_policy};
-use crate::sources::files::SourceText;
-use crate::sources::kustomize::Patches;
-use crate::value::place::{Path, PathPart, parse};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Value, parallel};
+use ephor_api::schema::{is_served, kinds as policy_kinds};
+use ephor_document::{self, Document, Duplicates, LoadError, split};
+use ephor_ir::json;
+use ephor_kubernetes::{Kinds, Types, groups};
+use ephor_sources::files::SourceText;
+use ephor_sources::kustomize::Patches;
+use ephor_value::place::{Path, PathPart, parse};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Value, parallel};
 
 use expressions::TypeCache;
 use kinds::Known;
@@ -122,7 +122,7 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
         out.policies = argument_for(std::slice::from_ref(source), Reader::Command).policies.len();
         return out;
     }
-    match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
+    match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Err(error) => of_broken(cx, &file, &source.text, 1, &error, &mut out),
         Ok(documents) => {
             for document in documents {
@@ -258,7 +258,7 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     }
     let is_of_rules = matches!(kind, "ClusterPolicy" | "Policy");
     if is_of_rules && loaded.policies.is_empty() && !checked.refused.is_empty() {
-        checks::check(subject, &crate::api::schema::with_defaults(&checked.reduced), &checked);
+        checks::check(subject, &ephor_api::schema::with_defaults(&checked.reduced), &checked);
     }
     for policy in &loaded.policies {
         if checked.is_whole() {

@@ -4,8 +4,8 @@
 //! without everything that a policy of its kind decides with. What a field is misspelt for is there: such a document is a
 //! policy with an error.
 
-use crate::api::schema::{self, SchemaError};
-use crate::value::Value;
+use ephor_api::schema::{self, SchemaError};
+use ephor_value::Value;
 
 /// The fields of `spec` of which a policy of a kind has at least one.
 fn deciding_fields(kind: &str) -> &'static [&'static str] {

@@ -3,11 +3,11 @@
 //! Anchors are taken off the keys. Below keys with wildcards or variables, and where a kind has fields of any name, nothing
 //! is known and nothing is reported.
 
-use crate::ir::shape::Anchor;
-use crate::kubernetes::Types;
-use crate::value::place::{Path, PathPart};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Value, wildcard};
+use ephor_ir::shape::Anchor;
+use ephor_kubernetes::Types;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Value, wildcard};
 
 use super::finding::Severity;
 use super::shape::{FieldShape, Shape};
@@ -57,7 +57,7 @@ pub(super) fn check(subject: &mut Subject<'_>, value: &Value, shape: &Shape, typ
 
 /// Checks the paths of a text with JSON patches, up to the first part with a variable.
 pub(super) fn check_paths(subject: &mut Subject<'_>, text: &str, shape: &Shape, types: &Types, path: &Path) {
-    let Ok(patches) = crate::document::yaml_value(text) else { return };
+    let Ok(patches) = ephor_document::yaml_value(text) else { return };
     for patch in patches.as_list().unwrap_or_default() {
         let pointer = patch.text_at(&["path"]);
         let Some(start) = text.find(pointer).filter(|_| pointer.starts_with('/')) else { continue };

@@ -4,8 +4,8 @@
 //! written in many ways (plain, quoted, on several lines, in literal and folded blocks); each is read again from
 //! its beginning.
 
-use crate::document::locate::{Position, locate, locate_key};
-use crate::value::place::PathPart;
+use ephor_document::locate::{Position, locate, locate_key};
+use ephor_value::place::PathPart;
 
 /// A place in a document: line and column from 1, and how many characters of the line it has.
 pub(super) type Found = Position;
@@ -122,8 +122,8 @@ fn flow(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::yaml_value;
-    use crate::value::place::parse;
+    use ephor_document::yaml_value;
+    use ephor_value::place::parse;
 
     #[test]
     fn each_character_of_a_text_is_found_however_it_is_written() {

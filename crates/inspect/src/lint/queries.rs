@@ -2,13 +2,10 @@
 //!
 //! In: a rule as it is written, with the types of its kinds. Out: findings at the character of the text. The walk knows
 //! which texts are queries by themselves (`list` of loops, `jmesPath`) and what each query begins with.
-
-use crate::functions;
-use crate::jmespath;
-use crate::value::place::{Path, PathPart};
-use crate::value::suggest::did_you_mean;
-use crate::value::variables::find_all_variables;
-use crate::value::{Map, Value};
+use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::variables::find_all_variables;
+use ephor_value::{Map, Value};
 
 use super::finding::Severity;
 use super::shape::{BUILT_IN, Names, Shape, Unknown, evaluate};
@@ -69,7 +66,7 @@ fn one_loop(subject: &mut Subject<'_>, entry: &Value, path: &Path, names: &Names
 /// The type of the elements of a loop; nothing is reported.
 pub(super) fn element(entry: &Value, names: &Names<'_>) -> Shape {
     let list = entry.text_at(&["list"]);
-    match jmespath::parse(list.trim()) {
+    match ephor_jmespath::parse(list.trim()) {
         Ok(ast) if !list.contains("{{") => evaluate(&ast, &Shape::Root, names, &mut Vec::new()).items(),
         _ => Shape::Any,
     }
@@ -142,7 +139,7 @@ fn template(subject: &mut Subject<'_>, text: &str, path: &Path, names: &Names<'_
 
 /// A query that held variables, which are blanked out: what can be said of the rest.
 fn around(subject: &mut Subject<'_>, text: &str, offset: usize, path: &Path, names: &Names<'_>) {
-    let Ok(ast) = jmespath::parse(text) else { return };
+    let Ok(ast) = ephor_jmespath::parse(text) else { return };
     let mut found = Vec::new();
     evaluate(&ast, &Shape::Root, names, &mut found);
     found.retain(|one| match one {
@@ -190,7 +187,7 @@ fn query(
         let before = expression.get(..byte).unwrap_or(expression).chars().count();
         Spot::Inside(offset + blanks + before, length)
     };
-    let ast = match jmespath::parse(expression) {
+    let ast = match ephor_jmespath::parse(expression) {
         Ok(ast) => ast,
         Err(error) => {
             let message = format!(
@@ -223,7 +220,7 @@ fn unknown(
     for one in found {
         match one {
             Unknown::Function(name, byte) => {
-                let all: Vec<&str> = functions::all().iter().map(|f| f.name).collect();
+                let all: Vec<&str> = ephor_functions::all().iter().map(|f| f.name).collect();
                 let help = did_you_mean(&name, &all).map(|close| format!("did you mean `{close}`?"));
                 let spot = at(byte, name.chars().count());
                 let message = format!("there is no JMESPath function `{name}`");

@@ -2,9 +2,9 @@
 //!
 //! In: the document as it is written. Out: findings about kinds, queries, patterns, conditions, filters and context entries.
 
-use crate::api::read::{listed, member};
-use crate::value::place::{Path, PathPart, parse};
-use crate::value::{Value, wildcard};
+use ephor_api::read::{listed, member};
+use ephor_value::place::{Path, PathPart, parse};
+use ephor_value::{Value, wildcard};
 
 use super::finding::Severity;
 use super::kinds::{self, Known};
@@ -162,7 +162,7 @@ fn contradictions(subject: &mut Subject<'_>, rule: &Value, path: &Path) {
         let lists: Vec<(usize, Vec<&str>)> = filters
             .iter()
             .enumerate()
-            .map(|(i, f)| (i, crate::api::read::texts(f, &["resources", field]).collect::<Vec<_>>()))
+            .map(|(i, f)| (i, ephor_api::read::texts(f, &["resources", field]).collect::<Vec<_>>()))
             .filter(|(_, list)| !list.is_empty())
             .collect();
         let open = |list: &[&str]| list.iter().any(|t| wildcard::has_wildcard(t) || t.contains("{{"));
@@ -189,7 +189,7 @@ fn contradictions(subject: &mut Subject<'_>, rule: &Value, path: &Path) {
 /// Whether two entries may select the same thing; entries of kinds by the kind alone.
 fn same(field: &str, a: &str, b: &str) -> bool {
     let kind = |text: &str| {
-        let selector = crate::matching::kinds::parse(text);
+        let selector = ephor_matching::kinds::parse(text);
         (selector.kind, selector.subresource)
     };
     if field == "kinds" { kind(a) == kind(b) } else { a == b }

@@ -4,10 +4,10 @@
 //! close to one that exists are renamed, scalars become the texts that they were meant to be. What else is refused is
 //! removed for the loader, and known by its path, as what is missing is, so that nothing is reported that depends on it.
 
-use crate::api::schema::{self, Problem, SchemaError};
-use crate::value::place::{Path, PathPart, dotted, follow};
-use crate::value::suggest::did_you_mean;
-use crate::value::{Map, Value, print};
+use ephor_api::schema::{self, Problem, SchemaError};
+use ephor_value::place::{Path, PathPart, dotted, follow};
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Map, Value, print};
 
 use super::finding::Severity;
 use super::subject::{Spot, Subject, with};

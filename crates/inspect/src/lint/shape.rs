@@ -2,12 +2,10 @@
 //!
 //! In: the types of the kinds that a rule is about. Out: those of fields, items and results of JMESPath expressions, with the
 //! fields that none of the types has. What is not known is [`Shape::Any`], of which nothing is reported.
-
-use crate::functions;
-use crate::jmespath::Ast;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{Type, Whole};
-use crate::value::suggest::did_you_mean;
+use ephor_jmespath::Ast;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{Type, Whole};
+use ephor_value::suggest::did_you_mean;
 
 /// See the module page.
 #[derive(Clone, Debug)]
@@ -225,7 +223,7 @@ pub(super) fn evaluate(ast: &Ast, current: &Shape, names: &Names<'_>, unknown: &
             for argument in arguments {
                 eval(argument, current);
             }
-            if let Some(name) = name.as_deref().filter(|name| functions::find(name).is_none()) {
+            if let Some(name) = name.as_deref().filter(|name| ephor_functions::find(name).is_none()) {
                 unknown.push(Unknown::Function(name.to_string(), *at));
             }
             Shape::Any

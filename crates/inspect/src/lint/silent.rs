@@ -3,9 +3,9 @@
 //! In: overlays as they are written, and policies as they are loaded. Out: findings. Semantics: `docs/cli.md`, "What Kyverno is silent about";
 //! `ephor_policies::pitfalls` says the same of objects.
 
-use crate::lower::cel_policy::has_variants;
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, parse};
+use ephor_lower::cel_policy::has_variants;
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, parse};
 
 use super::finding::Severity;
 use super::subject::{Spot, Subject, item, with};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::document::locate::Position;
-use crate::value::Value;
-use crate::value::place::{Path, PathPart};
+use ephor_document::locate::Position;
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart};
 
 use super::finding::{Finding, Severity};
 use super::place;

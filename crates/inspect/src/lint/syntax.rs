@@ -3,9 +3,9 @@
 //! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A template is filled in
 //! before it is YAML, so it is no finding in a folder; a file that is given by name is meant to be YAML.
 
-use crate::document::locate::Position;
-use crate::document::yaml::Error;
-use crate::document::{LoadError, Problem};
+use ephor_document::locate::Position;
+use ephor_document::yaml::Error;
+use ephor_document::{LoadError, Problem};
 
 use super::finding::Severity;
 use super::subject::Subject;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::read::items;
-use crate::value::Value;
+use ephor_api::read::items;
+use ephor_value::Value;
 
 /// Something that a policy does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::admission::registration::{self, Address, Names, Options, is_own};
-use crate::api::read::{items, texts};
 use crate::policy_kinds::EXCEPTION;
-use crate::value::{Value, wildcard};
+use ephor_admission::registration::{self, Address, Names, Options, is_own};
+use ephor_api::read::{items, texts};
+use ephor_value::{Value, wildcard};
 
 use super::policies::{Compiled, Obstacle, load, obstacles};
 use super::{Found, GROUPS, Inventory, group_of, is_definition, named, stops};

@@ -21,12 +21,12 @@ pub use text::Summary;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::admission::background::{WorkKind, facts};
-use crate::api::schema;
-use crate::document::{Document, locate};
-use crate::kubernetes::{Kinds, Resource};
 use crate::policy_kinds::{self, CEL, CLASSIC};
-use crate::value::Value;
+use ephor_admission::background::{WorkKind, facts};
+use ephor_api::schema;
+use ephor_document::{Document, locate};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::Value;
 
 /// The API groups of policies.
 const GROUPS: [&str; 2] = [CLASSIC, CEL];

@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use crate::admission::background::{RuleFacts, facts};
 use crate::load::{self, Policies, Reader};
 use crate::policy_kinds::{self, EXCEPTION};
-use crate::sources::files::SourceText;
-use crate::value::{Map, Value, print};
+use ephor_admission::background::{RuleFacts, facts};
+use ephor_sources::files::SourceText;
+use ephor_value::{Map, Value, print};
 
 use super::acts::{self, Act};
 use super::{Found, GENERATED_BY, Inventory, named, stops};

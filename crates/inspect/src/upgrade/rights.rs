@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::admission::background::WorkKind;
-use crate::ir::policy::Cleanup;
-use crate::ir::rule::Body;
-use crate::kubernetes::Resource;
 use crate::load::{LoadedPolicy, Purpose};
 use crate::subjects;
+use ephor_admission::background::WorkKind;
+use ephor_ir::policy::Cleanup;
+use ephor_ir::rule::Body;
+use ephor_kubernetes::Resource;
 
 use super::policies::Compiled;
 use super::{Inventory, named};

@@ -1,6 +1,6 @@
 //! The report as an object, for programs.
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::{Conflict, Report};
 

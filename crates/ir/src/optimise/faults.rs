@@ -2,9 +2,9 @@
 
 use crate::Expr;
 use crate::expr::{Faults, Missing};
-use crate::functions::registry::{Arity, Overloads};
-use crate::functions::{Function, Higher, Ty};
 use crate::walk::{Runs, children};
+use ephor_functions::registry::{Arity, Overloads};
+use ephor_functions::{Function, Higher, Ty};
 
 /// Kinds of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

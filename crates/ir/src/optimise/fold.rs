@@ -5,10 +5,10 @@
 
 use std::borrow::Cow;
 
-use crate::functions::{self, Arg, Context};
-use crate::value::{Map, Value};
 use crate::walk::bottom_up;
 use crate::{Expr, ops};
+use ephor_functions::{self, Arg, Context};
+use ephor_value::{Map, Value};
 
 /// Calls with larger arguments wait for the first request that needs them.
 const MAX_ARGUMENTS: usize = 4 << 10;
@@ -66,7 +66,7 @@ fn value(expr: &Expr) -> Option<Value> {
                 return None;
             }
             let args: Vec<Arg<'_>> = values.into_iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
-            let result = functions::call(function, &Context::default(), &args).ok()?;
+            let result = ephor_functions::call(function, &Context::default(), &args).ok()?;
             (weight(&result) <= MAX_RESULT).then_some(result)
         }
         _ => None,

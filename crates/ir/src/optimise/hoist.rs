@@ -16,9 +16,9 @@ use std::collections::HashMap;
 
 use crate::Expr;
 use crate::expr::{Over, Walk};
-use crate::functions::Function;
-use crate::functions::registry::{Cost, Overloads};
 use crate::walk::{Child, Runs, children, map_children};
+use ephor_functions::Function;
+use ephor_functions::registry::{Cost, Overloads};
 
 /// How much work a part must be to get a cell.
 #[derive(Clone, Copy)]

@@ -23,7 +23,7 @@ mod template;
 pub use rule::rule;
 
 use super::{Expr, walk};
-use crate::functions::Higher;
+use ephor_functions::Higher;
 
 /// A pass over expressions.
 pub struct Pass {

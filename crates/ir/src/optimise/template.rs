@@ -6,9 +6,9 @@ use super::expression;
 use crate::late::Late;
 use crate::rule::QuerySource;
 use crate::template::{Part, Text};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
 use crate::{Expr, Query, Template};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 /// Optimises the expressions of a query.
 pub fn query(q: Query) -> Query {

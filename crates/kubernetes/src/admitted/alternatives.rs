@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use std::sync::OnceLock;
 
 use super::table::{groups, listed};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 const TABLE: &str = include_str!("alternatives.txt");
 
@@ -115,7 +115,7 @@ fn alternative(map: &Map) -> Alternative {
     for (key, value) in map.iter() {
         match key.strip_prefix('=') {
             Some(key) => found.only.insert(key, value.clone()),
-            None => found.fields.insert::<crate::value::Str>(key.clone(), value.clone()),
+            None => found.fields.insert::<ephor_value::Str>(key.clone(), value.clone()),
         };
     }
     found

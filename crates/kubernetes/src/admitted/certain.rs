@@ -7,8 +7,8 @@
 use super::check::is_set;
 use super::table::is_required;
 use crate::schema::{Leaf, ListKind, Type, TypeDef, Types};
-use crate::value::quantity::Quantity;
-use crate::value::{Str, Value, stack};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Str, Value, stack};
 
 /// Whether an item of a list lacks a key that an API server requires.
 pub fn has_nameless(kind: &[Str; 3], object: &Value) -> bool {

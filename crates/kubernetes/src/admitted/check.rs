@@ -3,9 +3,9 @@
 use super::table::{self, Rule, Test};
 use super::{Reason, Refusal, formats, kinds, local};
 use crate::schema::{Leaf, Type, TypeDef, Types};
-use crate::value::quantity::Quantity;
-use crate::value::time::Time;
-use crate::value::{Map, Str, Value};
+use ephor_value::quantity::Quantity;
+use ephor_value::time::Time;
+use ephor_value::{Map, Str, Value};
 
 /// Objects that nest deeper are refused.
 const MAX_DEPTH: usize = 64;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::prune::inside;
 use crate::schema::{Field, Leaf, Type, TypeDef, Types};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 const RETAINED: &str = include_str!("retained.txt");
 

@@ -2,8 +2,8 @@
 
 use super::{Reason, Refusal, kinds};
 use crate::schema::TypeDef;
-use crate::value::quantity::Quantity;
-use crate::value::{Map, Str, Value, print};
+use ephor_value::quantity::Quantity;
+use ephor_value::{Map, Str, Value, print};
 
 /// Stands for the uid that a server chooses.
 const UID: &str = "00000000-0000-0000-0000-000000000000";

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::value::names;
+use ephor_value::names;
 
 /// Whether a text has a form; `None` when there is no form of that name.
 pub fn fits(form: &str, text: &str) -> Option<bool> {

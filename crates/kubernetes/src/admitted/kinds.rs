@@ -2,7 +2,7 @@
 
 use super::check::{is_set, refuse};
 use super::{Reason, Refusal, formats, pods};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 type Checked = Result<(), Refusal>;
 

@@ -2,7 +2,7 @@
 
 use super::check::{is_set, join, quantity, refuse};
 use super::{Reason, Refusal};
-use crate::value::{Map, Value, names};
+use ephor_value::{Map, Value, names};
 
 type Checked = Result<(), Refusal>;
 

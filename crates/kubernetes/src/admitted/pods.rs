@@ -3,7 +3,7 @@
 
 use super::check::{is_set, join, refuse};
 use super::{Reason, Refusal};
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 type Checked = Result<(), Refusal>;
 

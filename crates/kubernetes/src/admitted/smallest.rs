@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::alternatives::has_alternative;
 use crate::convert::api_version;
 use crate::schema::{Leaf, Type, TypeDef, Types};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 const TABLE: &str = include_str!("smallest.txt");
 

@@ -11,8 +11,8 @@
 use foldhash::{HashMap, HashMapExt};
 use std::sync::OnceLock;
 
-use crate::value::Value;
-use crate::value::wildcard::has_wildcard;
+use ephor_value::Value;
+use ephor_value::wildcard::has_wildcard;
 
 const TABLE: &str = include_str!("rules.txt");
 

@@ -170,7 +170,7 @@ fn what_stands_in_place_of_fields_is_admitted() {
         let all = alternatives("ClusterRole", of);
         assert!(all.len() > 1, "{of}");
         for one in all {
-            let fields = crate::value::print::json(&Value::Map(one.fields.clone()));
+            let fields = ephor_value::print::json(&Value::Map(one.fields.clone()));
             let inner = fields.trim_start_matches('{').strip_suffix('}').unwrap().to_owned();
             let is_whole = place.contains(":@") || place.contains("[@]");
             let place = match one.fields.contains_key("pathType") {

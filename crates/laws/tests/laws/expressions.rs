@@ -4,25 +4,27 @@ use std::hash::{BuildHasher, RandomState};
 
 use proptest::prelude::*;
 
-use crate::analysis::print;
-use crate::functions::{CelLevel, Context};
-use crate::ir::optimise::{PASSES, expression};
-use crate::ir::walk::{bottom_up, children, children_mut, holds, shift};
-use crate::ir::{Expr, json};
-use crate::laws::{generate, text};
-use crate::laws::{metered, object, recorded::programs, strict};
-use ephor_cel as cel;
+use ephor_analysis::print;
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::optimise::{PASSES, expression};
+use ephor_ir::walk::{bottom_up, children, children_mut, holds, shift};
+use ephor_ir::{Expr, json};
+use ephor_laws::{generate, text};
+use ephor_laws::{metered, object, recorded::programs, strict};
 use ephor_samples::Tape;
 
 fn jmespath(text: &str) -> Expr {
-    crate::jmespath::lower::lower(&crate::jmespath::parse(text).unwrap())
+    ephor_jmespath::lower::lower(&ephor_jmespath::parse(text).unwrap())
 }
 
 fn of_cel(text: &str) -> Expr {
     let cx = Context::default();
-    let admission =
-        cel::library::Admission { params: true, mutation: true, ..cel::library::Admission::default() };
-    cel::compile(text, &cel::library::admission(admission), &cx).unwrap().expr
+    let admission = ephor_cel::library::Admission {
+        params: true,
+        mutation: true,
+        ..ephor_cel::library::Admission::default()
+    };
+    ephor_cel::compile(text, &ephor_cel::library::admission(admission), &cx).unwrap().expr
 }
 
 fn nodes(expr: &Expr) -> usize {
@@ -132,11 +134,11 @@ fn the_deepest_expressions_that_are_lowered_can_be_read() {
         "a.{b: {}}",
         "{}.b[*]",
     ] {
-        let expr = jmespath(&deepest(form, &|text| crate::jmespath::parse(text).is_ok()));
+        let expr = jmespath(&deepest(form, &|text| ephor_jmespath::parse(text).is_ok()));
         assert!(read_back(&expr).unwrap() == expr, "{form}");
     }
     let cx = Context::default();
-    let env = cel::library::admission(cel::library::Admission::default());
+    let env = ephor_cel::library::admission(ephor_cel::library::Admission::default());
     for form in [
         "!({})",
         "({} ? 1 : 2) == 1",
@@ -145,7 +147,7 @@ fn the_deepest_expressions_that_are_lowered_can_be_read() {
         "{'a': [{}]} == dyn(1)",
         "object.a[{}] == 1",
     ] {
-        let text = deepest(form, &|text| cel::compile(&text.replace('x', "true"), &env, &cx).is_ok());
+        let text = deepest(form, &|text| ephor_cel::compile(&text.replace('x', "true"), &env, &cx).is_ok());
         let expr = of_cel(&text.replace('x', "true"));
         assert!(read_back(&expr).unwrap() == expr, "{form}");
     }

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::functions::{CelLevel, Context};
-use crate::laws::text;
-use crate::laws::{metered, object, recorded::programs, strict};
 use ephor_cel::fold::fold;
+use ephor_functions::{CelLevel, Context};
+use ephor_laws::text;
+use ephor_laws::{metered, object, recorded::programs, strict};
 use ephor_samples::Tape;
 
 fn render(source: &str) -> String {

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use crate::functions::{CelLevel, Context};
-use crate::ir::Expr;
-use crate::ir::optimise::hoist::{Least, Lists, run, worth};
-use crate::ir::walk::{bottom_up, holds};
-use crate::laws::{Outcome, metered, object, recorded::programs, strict};
-use crate::laws::{generate, outcome, text, value};
-use crate::value::{Value, budget};
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::Expr;
+use ephor_ir::optimise::hoist::{Least, Lists, run, worth};
+use ephor_ir::walk::{bottom_up, holds};
+use ephor_laws::{Outcome, metered, object, recorded::programs, strict};
+use ephor_laws::{generate, outcome, text, value};
 use ephor_samples::Tape;
+use ephor_value::{Value, budget};
 
 /// An expression in which a part without locals stands in many places.
 fn repeating(tape: &mut Tape<'_>, make: fn(&mut Tape<'_>, usize, u32) -> Expr) -> Expr {
@@ -102,7 +102,7 @@ proptest! {
         let root = value(&mut Tape(data.iter()), 3);
         for lists in [Lists::Apart, Lists::Alike] {
             let after = all(&expr, lists);
-            if crate::ir::optimise::sorts(&expr) || after == expr {
+            if ephor_ir::optimise::sorts(&expr) || after == expr {
                 continue;
             }
             prop_assert_eq!(outcome(&after, &root), outcome(&expr, &root), "{}\n{}", text(&expr), text(&after));
@@ -147,16 +147,16 @@ fn recorded_expressions_give_cost_and_take_the_same() {
 }
 
 fn render(source: &str) -> String {
-    let env = crate::cel::library::admission(crate::cel::library::Admission {
+    let env = ephor_cel::library::admission(ephor_cel::library::Admission {
         authorizer: true,
         ..Default::default()
     });
-    text(&crate::cel::compile(source, &env, &Context::default()).unwrap().expr)
+    text(&ephor_cel::compile(source, &env, &Context::default()).unwrap().expr)
 }
 
 fn queried(source: &str) -> String {
-    text(&crate::ir::optimise::expression(crate::jmespath::lower::lower(
-        &crate::jmespath::parse(source).unwrap(),
+    text(&ephor_ir::optimise::expression(ephor_jmespath::lower::lower(
+        &ephor_jmespath::parse(source).unwrap(),
     )))
 }
 

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 
 use super::hoist::{context, same};
-use crate::functions::CelLevel;
-use crate::ir::Expr;
-use crate::ir::expr::Missing;
-use crate::ir::item_keys::ItemKeys;
-use crate::ir::strict::{Comprehension, Step, Walk};
-use crate::ir::walk::bottom_up;
-use crate::laws::{KINDS, object, strict};
-use crate::value::{Map, Str, Value};
+use ephor_functions::CelLevel;
+use ephor_ir::Expr;
+use ephor_ir::expr::Missing;
+use ephor_ir::item_keys::ItemKeys;
+use ephor_ir::strict::{Comprehension, Step, Walk};
+use ephor_ir::walk::bottom_up;
+use ephor_laws::{KINDS, object, strict};
 use ephor_samples::Tape;
+use ephor_value::{Map, Str, Value};
 
 const KEYS: &[&str] = &["a", "b", "c"];
 

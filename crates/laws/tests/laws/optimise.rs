@@ -2,10 +2,10 @@
 use ephor_samples::Tape;
 use proptest::prelude::*;
 
-use crate::ir::Expr;
-use crate::ir::expr::Missing;
-use crate::ir::optimise::{PASSES, expression};
-use crate::laws::{generate, outcome, text, value};
+use ephor_ir::Expr;
+use ephor_ir::expr::Missing;
+use ephor_ir::optimise::{PASSES, expression};
+use ephor_laws::{generate, outcome, text, value};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4000), ..ProptestConfig::default() })]
@@ -43,7 +43,7 @@ fn only_paths_that_read_alike_are_fused() {
 
 /// An expression of JMESPath, before and after one pass or all of them.
 fn passed(name: &str, source: &str) -> String {
-    let before = crate::jmespath::lower::lower(&crate::jmespath::parse(source).unwrap());
+    let before = ephor_jmespath::lower::lower(&ephor_jmespath::parse(source).unwrap());
     let run = PASSES.iter().find(|p| p.name == name).map_or(expression as fn(Expr) -> Expr, |p| p.run);
     let after = run(before.clone());
     format!("{source}\nbefore:\n{}after:\n{}", text(&before), text(&after))

@@ -1,11 +1,11 @@
 //! What is wrong with the expressions of a policy, before the API takes it.
 
-use crate::api::admission::{ExpressionProblem, Expressions, Wanted};
-use crate::cel::CompileError;
-use crate::cel::library::Admission as Choice;
-use crate::cel::types::Type;
-use crate::functions::CelLevel;
-use crate::value::Value;
+use ephor_api::admission::{ExpressionProblem, Expressions, Wanted};
+use ephor_cel::CompileError;
+use ephor_cel::library::Admission as Choice;
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_value::Value;
 
 use super::super::compiler::{Compiler, ProgramError};
 

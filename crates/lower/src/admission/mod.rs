@@ -14,19 +14,19 @@ pub use judge::Judge;
 pub use warnings::{Warning, warnings};
 pub use webhook::webhooks;
 
-use crate::cel::library::Admission as Choice;
-use crate::cel::types::Type;
-use crate::functions::CelLevel;
-use crate::ir::admission::{Bound, ParamRef, PolicyBinding};
-use crate::ir::check::Check;
-use crate::ir::expressions::{
+use ephor_cel::library::Admission as Choice;
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_ir::admission::{Bound, ParamRef, PolicyBinding};
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{
     API_SERVER, AuditAnnotation, ExpressionPatch, Expressions, PatchType, Validation, Variable, View,
 };
-use crate::ir::facts::FailurePolicy;
-use crate::ir::mutate::{Change, Mutation};
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Matcher, Rule};
-use crate::value::{Str, Value};
+use ephor_ir::facts::FailurePolicy;
+use ephor_ir::mutate::{Change, Mutation};
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_ir::{Matcher, Rule};
+use ephor_value::{Str, Value};
 
 use super::compiler::Compiler;
 use super::constraints::{constraints, exact};

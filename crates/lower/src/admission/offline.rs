@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::ir::admission::{Bound, PolicyBinding};
-use crate::ir::constraints::{AnyOf, Constraints};
-use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::rule::RuleKind;
-use crate::ir::{Matcher, Policy, Rule};
-use crate::value::Value;
+use ephor_ir::admission::{Bound, PolicyBinding};
+use ephor_ir::constraints::{AnyOf, Constraints};
+use ephor_ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
+use ephor_ir::rule::RuleKind;
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_value::Value;
 
 use super::Place;
 

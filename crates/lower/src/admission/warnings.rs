@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::cel::env::Env;
-use crate::cel::library::{Admission as Choice, admission};
-use crate::cel::schema::Declared;
-use crate::cel::types::Type;
-use crate::functions::CelLevel;
-use crate::kubernetes::{Kinds, published};
-use crate::value::{Str, Value};
+use ephor_cel::env::Env;
+use ephor_cel::library::{Admission as Choice, admission};
+use ephor_cel::schema::Declared;
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_kubernetes::{Kinds, published};
+use ephor_value::{Str, Value};
 
 use super::super::compiler::{Compiler, KUBERNETES, plain};
 use super::{list, param_kind};
@@ -85,7 +85,7 @@ fn kinds_of(rules: &[Value], known: &Kinds) -> BTreeSet<[Str; 3]> {
             for version in &versions {
                 for resource in &whole {
                     // No group is any group.
-                    let fits = |r: &crate::kubernetes::Resource| {
+                    let fits = |r: &ephor_kubernetes::Resource| {
                         r.version == *version && (group.is_empty() || r.group == *group)
                     };
                     let mut kinds: Vec<[Str; 3]> = known

@@ -3,12 +3,12 @@
 //! In: configurations with their defaults (`api::admission`). Out: webhooks in the order of the list; a
 //! condition that does not compile keeps its text and fails when it is evaluated.
 
-use crate::cel::library::Admission as Choice;
-use crate::cel::types::Type;
-use crate::functions::CelLevel;
-use crate::ir::constraints::Constraints;
-use crate::ir::webhook::Webhook;
-use crate::value::{Str, Value};
+use ephor_cel::library::Admission as Choice;
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_ir::constraints::Constraints;
+use ephor_ir::webhook::Webhook;
+use ephor_value::{Str, Value};
 
 use super::super::compiler::Compiler;
 use super::super::constraints::{exact, rule};
@@ -85,11 +85,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::api::admission::defaulted;
+    use ephor_api::admission::defaulted;
 
     #[test]
     fn a_service_is_called_at_its_name_in_the_cluster_and_the_usual_port() {
-        let configuration = crate::document::yaml_value(
+        let configuration = ephor_document::yaml_value(
             "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, \
              webhooks: [{name: a.b.c, clientConfig: {service: {name: s, namespace: ns, path: /x}}}, \
              {name: d.e.f, clientConfig: {url: 'https://h/y'}, reinvocationPolicy: IfNeeded, failurePolicy: Ignore}]}",
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn other_objects_have_no_webhooks() {
         assert!(
-            webhooks(&crate::document::yaml_value("{kind: Pod, webhooks: [{name: a.b.c}]}").unwrap())
+            webhooks(&ephor_document::yaml_value("{kind: Pod, webhooks: [{name: a.b.c}]}").unwrap())
                 .is_empty()
         );
     }

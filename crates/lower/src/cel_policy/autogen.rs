@@ -4,9 +4,9 @@
 //! does it, in messages and names too. Semantics: `docs/cel-policies.md`, "Controllers of pods".
 
 use super::changing;
-use crate::document::decode_json;
-use crate::ir::expressions::View;
-use crate::value::{Map, Str, Value, print};
+use ephor_document::decode_json;
+use ephor_ir::expressions::View;
+use ephor_value::{Map, Str, Value, print};
 
 /// A variant.
 pub struct Variant {

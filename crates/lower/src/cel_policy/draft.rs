@@ -4,12 +4,11 @@
 //! counts parentheses and skips texts inside of a place; `\((` stands for itself. Semantics:
 //! `docs/cel-policies.md`, "Templates".
 
-use crate::cel::CompileError;
-use crate::document;
-use crate::ir::expressions::Program;
-use crate::ir::generate::{Draft, Place, TextPart};
-use crate::value::quote::quote;
-use crate::value::{Str, Value};
+use ephor_cel::CompileError;
+use ephor_ir::expressions::Program;
+use ephor_ir::generate::{Draft, Place, TextPart};
+use ephor_value::quote::quote;
+use ephor_value::{Str, Value};
 
 type Compile<'c> = &'c dyn Fn(&str) -> Result<Program, CompileError>;
 
@@ -69,9 +68,9 @@ pub enum PlaceholderError {
 /// # Errors
 /// It is no YAML, or a place is not well-formed.
 pub fn documents(text: &str, fills: bool, compile: Compile<'_>) -> Result<Box<[Draft]>, TemplateError> {
-    let failed = |e: document::LoadError| TemplateError::Yaml(e.problem.to_string());
+    let failed = |e: ephor_document::LoadError| TemplateError::Yaml(e.problem.to_string());
     let mut out = Vec::new();
-    for parsed in document::parse_new_stream("-", text).map_err(failed)? {
+    for parsed in ephor_document::parse_new_stream("-", text).map_err(failed)? {
         let parsed = parsed.map_err(failed)?;
         if parsed.value.is_null() {
             continue;
@@ -231,7 +230,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::ir::Expr;
+    use ephor_ir::Expr;
 
     fn drafts(text: &str) -> Result<Box<[Draft]>, TemplateError> {
         documents(text, true, &|t| Ok(Ok(Expr::Const(Value::from(t)))))
@@ -256,7 +255,7 @@ mod tests {
     fn words_are_texts_but_true_and_false() {
         let all = drafts("{a: yes, b: on, c: true, d: 'no'}").unwrap();
         let Draft::Ready(v) = &all[0] else { panic!("places") };
-        assert_eq!(crate::value::print::json(v), r#"{"a":"yes","b":"on","c":true,"d":"no"}"#);
+        assert_eq!(ephor_value::print::json(v), r#"{"a":"yes","b":"on","c":true,"d":"no"}"#);
     }
 
     #[test]

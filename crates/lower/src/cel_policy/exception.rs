@@ -1,10 +1,10 @@
 //! PolicyExceptions of group `policies.kyverno.io` → [`CelException`]s.
 
-use crate::cel::library::KyvernoKind;
-use crate::ir::cel_exception::CelException;
-use crate::ir::expressions::View;
-use crate::value::time::Time;
-use crate::value::{Str, Value};
+use ephor_cel::library::KyvernoKind;
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::expressions::View;
+use ephor_value::time::Time;
+use ephor_value::{Str, Value};
 
 use super::sections::{Failed, Sections};
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::cel::library::KyvernoKind;
-use crate::cel::types::Type;
-use crate::ir::expressions::{
+use ephor_cel::library::KyvernoKind;
+use ephor_cel::types::Type;
+use ephor_ir::expressions::{
     AuditAnnotation, Expressions, IMAGES_OF_PAYLOADS, POLICIES, Source, Variable, View,
 };
-use crate::ir::facts::FailurePolicy;
-use crate::ir::image_validation::{Attestation, Attestor, ImagePattern, ImageValidation, Reference};
-use crate::ir::rule::Body;
-use crate::value::{Str, Value};
+use ephor_ir::facts::FailurePolicy;
+use ephor_ir::image_validation::{Attestation, Attestor, ImagePattern, ImageValidation, Reference};
+use ephor_ir::rule::Body;
+use ephor_value::{Str, Value};
 
 use super::sections::{Failed, FieldError, Sections};
 
@@ -132,7 +132,7 @@ const BUILT_IN: usize = 3;
 fn extractors(
     compiler: &Sections,
     spec: &Value,
-) -> Result<Box<[(Str, crate::ir::expressions::Program)]>, FieldError> {
+) -> Result<Box<[(Str, ephor_ir::expressions::Program)]>, FieldError> {
     let one = |(i, v): (usize, &Value)| {
         let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
         let path = format!("spec.images[{}].expression", i + BUILT_IN);

@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
-use crate::cel::env::{Env, Message};
-use crate::cel::issue::{Issue, NOWHERE};
-use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
-use crate::cel::schema::{Declared, Kind, names};
-use crate::cel::types::Type;
 use crate::compiler::{Compiler, KUBERNETES};
-use crate::functions::CelLevel;
-use crate::kubernetes::published;
-use crate::value::suggest::did_you_mean;
-use crate::value::{Str, Value};
+use ephor_cel::env::{Env, Message};
+use ephor_cel::issue::{Issue, NOWHERE};
+use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
+use ephor_cel::schema::{Declared, Kind, names};
+use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
+use ephor_kubernetes::published;
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Str, Value};
 
 use super::sections::VARIABLES;
 
@@ -251,7 +251,7 @@ impl Expressions<'_> {
     /// of one that is read.
     fn at_name(&self, issue: &ExpressionIssue, name: &str) -> usize {
         let below = issue.field.strip_prefix(self.path).unwrap_or(&issue.field);
-        let (value, _) = crate::value::place::follow(self.spec, &crate::value::place::parse(below));
+        let (value, _) = ephor_value::place::follow(self.spec, &ephor_value::place::parse(below));
         let Some((before, behind)) = value.as_str().and_then(|source| source.split_at_checked(issue.at))
         else {
             return issue.at;

@@ -15,17 +15,17 @@ pub use exception::exception;
 
 use std::sync::Arc;
 
-use crate::cel::library::KyvernoKind;
-use crate::ir::check::Check;
-use crate::ir::expressions::{
+use ephor_cel::library::KyvernoKind;
+use ephor_ir::check::Check;
+use ephor_ir::expressions::{
     CHECK_REQUESTS, DELETING, Expressions, GENERATING, POLICIES, Proxy, VALIDATING, View, Wording,
 };
-use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::generate::Generation;
-use crate::ir::mutate::{self, ExistingObjects, Mutation};
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Matcher, Policy, Rule};
-use crate::value::{Str, Value};
+use ephor_ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
+use ephor_ir::generate::Generation;
+use ephor_ir::mutate::{self, ExistingObjects, Mutation};
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_value::{Str, Value};
 use sections::Sections;
 pub use sections::{Failed, FieldError};
 

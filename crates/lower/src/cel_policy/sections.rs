@@ -3,18 +3,18 @@
 //! In: the sections of a policy. Out: programs, or the errors of the first section that has any, each with
 //! its place in the policy.
 
-use crate::cel::CompileError;
-use crate::cel::library::proxy::proxy;
-use crate::cel::library::{KyvernoKind, kyverno};
-use crate::cel::types::Type;
 use crate::compiler::Compiler;
-use crate::ir::Origin;
-use crate::ir::expressions::{
+use ephor_cel::CompileError;
+use ephor_cel::library::proxy::proxy;
+use ephor_cel::library::{KyvernoKind, kyverno};
+use ephor_cel::types::Type;
+use ephor_ir::Origin;
+use ephor_ir::expressions::{
     AuditAnnotation, ExpressionPatch, PatchType, Program, Proxy, Source, Validation, Variable, View,
 };
-use crate::ir::generate::Generator;
-use crate::value::quote::quote;
-use crate::value::{Str, Value};
+use ephor_ir::generate::Generator;
+use ephor_value::quote::quote;
+use ephor_value::{Str, Value};
 
 /// The type of `variables`.
 pub(super) const VARIABLES: &str = "kyverno.variables";

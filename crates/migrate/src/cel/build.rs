@@ -1,7 +1,7 @@
 //! What trees are built with. Macros stand as calls of their names, as they are written.
 
 use crate::cel_tree::{Kind, Node};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 /// A literal.
 pub fn constant(value: impl Into<Value>) -> Node {

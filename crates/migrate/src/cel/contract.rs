@@ -4,7 +4,7 @@
 //! and their like where these stood, which is how they are written.
 
 use crate::cel_tree::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::build::{method, name, operands};
 

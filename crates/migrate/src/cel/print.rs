@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::build::{is_field, operands};
 use super::contract::{contract, is_negative, written};
@@ -101,7 +101,7 @@ fn plain(node: &Node) -> Doc {
             bracketed("{", entries.iter().map(entry).collect(), "}")
         }
         Kind::Struct { name, fields } => {
-            let field = |e: &crate::cel_tree::Entry<crate::value::Str>| {
+            let field = |e: &crate::cel_tree::Entry<ephor_value::Str>| {
                 let mark = if e.optional { "?" } else { "" };
                 let key = format!("{mark}{}: ", quoted_field(&e.key));
                 Doc::Concat(vec![Doc::text(key), doc(&e.value, TERNARY)])

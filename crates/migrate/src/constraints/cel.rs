@@ -2,8 +2,8 @@
 //!
 //! In: wildcards and selectors of filters. Out: expressions as people write them: `==` and `in` before `startsWith`, that before `matches`.
 
-use crate::ir::matcher::{Requirement, Selector, SetOperator, Subject};
-use crate::value::wildcard::Wildcard;
+use ephor_ir::matcher::{Requirement, Selector, SetOperator, Subject};
+use ephor_value::wildcard::Wildcard;
 
 /// A text as a literal.
 pub fn literal(text: &str) -> String {

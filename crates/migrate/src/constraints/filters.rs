@@ -4,10 +4,10 @@
 //! name; selectors of namespaces where all that is selected lives in some.
 
 use crate::expressions::Refusal;
-use crate::ir::Matcher;
-use crate::ir::matcher::{Filter, Requirement, Selector, SetOperator};
-use crate::kubernetes::Kinds;
-use crate::value::wildcard::Wildcard;
+use ephor_ir::Matcher;
+use ephor_ir::matcher::{Filter, Requirement, Selector, SetOperator};
+use ephor_kubernetes::Kinds;
+use ephor_value::wildcard::Wildcard;
 
 use super::kinds::{Selected, selected};
 use super::{Matching, NAME_OF_NAMESPACE, cel, roles};

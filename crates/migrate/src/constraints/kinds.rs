@@ -3,11 +3,11 @@
 //! In: compiled kind selectors (`docs/policies.md`, "Matching"). Out: [`Resources`]: groups, versions and plurals from the table of kinds. A kind
 //! that is in no table is one of a custom resource; its plural is guessed, and a note says so.
 
-use crate::ir::matcher::KindPattern;
-use crate::kubernetes::kinds::guessed_plural;
-use crate::kubernetes::{Kinds, Resource};
-use crate::value::Str;
-use crate::value::wildcard::Wildcard;
+use ephor_ir::matcher::KindPattern;
+use ephor_kubernetes::kinds::guessed_plural;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::Str;
+use ephor_value::wildcard::Wildcard;
 
 /// Resources of one group and version.
 #[derive(Clone, Debug, PartialEq, Eq)]

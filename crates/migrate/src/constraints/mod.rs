@@ -13,10 +13,10 @@ mod nodes;
 pub mod roles;
 
 use crate::expressions::Refusal;
-use crate::ir::matcher::{Filter, Requirement};
-use crate::ir::{Matcher, Rule};
-use crate::kubernetes::Kinds;
-use crate::value::Str;
+use ephor_ir::matcher::{Filter, Requirement};
+use ephor_ir::{Matcher, Rule};
+use ephor_kubernetes::Kinds;
+use ephor_value::Str;
 pub use filters::Deletions;
 use filters::{Skip, Subject, Writer, can_match, is_same_but_kinds};
 use kinds::{Selected, selected};

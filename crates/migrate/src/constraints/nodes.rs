@@ -1,8 +1,8 @@
 //! Constraints as parts of a document.
 
 use crate::cel::laid_out;
-use crate::ir::matcher::{Requirement, SetOperator};
 use crate::text::{Map, Node};
+use ephor_ir::matcher::{Requirement, SetOperator};
 
 use super::{Condition, Matching, NAME_OF_NAMESPACE};
 

@@ -4,7 +4,7 @@
 //! webhook does: requests name no roles. And the other way round, for comparisons: a policy that wants groups in the place of roles, as no
 //! object says who has a role. Semantics: `docs/policies.md`, "Matching".
 
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 use super::cel::literals;
 use super::kinds::Selected;

@@ -3,9 +3,9 @@
 //! In: nodes of an expression. Out: the value that a test chooses. Semantics: `docs/jmespath.md`, "Syntax".
 
 use crate::cel::build::choose;
-use crate::ir::Expr;
-use crate::ir::ops::truthy as is_true;
-use crate::value::Value;
+use ephor_ir::Expr;
+use ephor_ir::ops::truthy as is_true;
+use ephor_value::Value;
 
 use super::Refusal;
 use super::forms::{literal, plain, truthy, ty_of};

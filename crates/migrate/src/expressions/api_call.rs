@@ -8,10 +8,10 @@ use crate::cel::build::{
     over, select, select_optional, text,
 };
 use crate::cel_tree::{Entry, Kind, Node};
-use crate::ir::Template;
-use crate::ir::rule::QuerySource;
-use crate::ir::template::Part;
-use crate::value::{Str, Value};
+use ephor_ir::Template;
+use ephor_ir::rule::QuerySource;
+use ephor_ir::template::Part;
+use ephor_value::{Str, Value};
 
 use super::Refusal;
 use super::bindings::{arguments, fetched, outside, queried};
@@ -97,7 +97,7 @@ fn projected(found: Val, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refu
             super::template::resolved_in(own, &std::sync::Arc::from([]), Some(found), scope)
         }
         Some(own) => {
-            let own = QuerySource::Ready(crate::lower::query::plain(own, &[]));
+            let own = QuerySource::Ready(ephor_lower::query::plain(own, &[]));
             queried(&own, Some(found), scope)
         }
     }
@@ -273,7 +273,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
 fn served(api_version: &Node, plural: &Node, scope: &Scope<'_>) -> Ty {
     let (Some(api_version), Some(plural)) = (as_word(api_version), as_word(plural)) else { return Ty::Any };
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    match crate::kubernetes::Kinds::built_in().resource(group, version, &plural) {
+    match ephor_kubernetes::Kinds::built_in().resource(group, version, &plural) {
         Some(found) => {
             let kind = [found.group.clone(), found.version.clone(), found.kind.clone()];
             Ty::of_kinds(std::slice::from_ref(&kind), &scope.cx.types)
@@ -339,14 +339,14 @@ fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal>
         Template::Whole(hole) => vec![Part::Hole(hole.query.clone())],
         Template::Text(text) => text.parts.to_vec(),
         Template::Rounds(rounds) => {
-            let found = crate::value::variables::find_all_variables(&rounds.source);
+            let found = ephor_value::variables::find_all_variables(&rounds.source);
             let mut parts = Vec::new();
             let mut at = 0;
             for range in found {
                 parts.push(Part::Literal(rounds.source.get(at..range.start).unwrap_or_default().into()));
                 let written = rounds.source.get(range.clone()).unwrap_or_default();
-                let own = crate::value::variables::expression(written);
-                parts.push(Part::Hole(crate::lower::query::compile(&own, &rounds.names)));
+                let own = ephor_value::variables::expression(written);
+                parts.push(Part::Hole(ephor_lower::query::compile(&own, &rounds.names)));
                 at = range.end;
             }
             parts.push(Part::Literal(rounds.source.get(at..).unwrap_or_default().into()));

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::cel::build::{all, call, choose, method, name, or_value, text};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::Template;
-use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Map, Str, Value};
+use ephor_ir::Template;
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Map, Str, Value};
 
 use super::Refusal;
 use super::forms::{default_for, plain, ty_of};
@@ -247,7 +247,7 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
     let own = match own {
         QuerySource::Ready(own) => own,
         QuerySource::Dynamic { text: Template::Rounds(rounds), names } if data.is_none() => {
-            ready = crate::lower::query::plain(&rounds.source, names);
+            ready = ephor_lower::query::plain(&rounds.source, names);
             &ready
         }
         QuerySource::Dynamic { text, names } => {

@@ -4,7 +4,7 @@
 //! `x509_decode` shows it of both. Source: the keys that Kyverno's `x509.decode` gives.
 
 use crate::cel_tree::{Kind, Node};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::scope::Shared;
 

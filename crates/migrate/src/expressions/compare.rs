@@ -5,8 +5,8 @@
 
 use crate::cel::build::{binary, boolean, constant, method, text};
 use crate::cel_tree::Node;
-use crate::ir::expr::Cmp;
-use crate::value::Value;
+use ephor_ir::expr::Cmp;
+use ephor_value::Value;
 
 use super::forms::{literal, plain, present, ty_of};
 use super::scope::Scope;
@@ -24,7 +24,7 @@ pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Resul
         return Err(scope.refuse("a computed quantity in a comparison", "write a condition with an operator"));
     }
     if let (Val::Const(a), Val::Const(b)) = (left, right) {
-        return Ok(Test::constant(crate::ir::ops::compare(op, a, b).unwrap_or(false)));
+        return Ok(Test::constant(ephor_ir::ops::compare(op, a, b).unwrap_or(false)));
     }
     match op {
         Cmp::Eq => equal(left, right, scope),
@@ -111,7 +111,7 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
             let [left, right] = &**sides;
             if let Val::Const(d) = right
                 && !d.strict_eq(c)
-                && crate::ir::ops::truthy(c)
+                && ephor_ir::ops::truthy(c)
             {
                 // What is false is replaced by something else.
                 return equal_constant(left, c, scope);

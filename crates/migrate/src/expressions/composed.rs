@@ -5,8 +5,8 @@
 
 use crate::cel::build::{binary, method, text};
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
-use crate::value::wildcard::has_wildcard;
+use ephor_value::Value;
+use ephor_value::wildcard::has_wildcard;
 
 use super::scope::Scope;
 use super::{Refusal, texts};

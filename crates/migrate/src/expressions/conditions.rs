@@ -10,12 +10,12 @@ use crate::cel::build::{
 use crate::cel::macros::variables;
 use crate::cel::{is_same, print};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::condition::Prepared;
-use crate::ir::pattern::Leaf;
-use crate::ir::template::Part;
-use crate::ir::{Condition, Conditions, Operator, Template, operator};
-use crate::value::Value;
-use crate::value::wildcard::has_wildcard;
+use ephor_ir::condition::Prepared;
+use ephor_ir::pattern::Leaf;
+use ephor_ir::template::Part;
+use ephor_ir::{Condition, Conditions, Operator, Template, operator};
+use ephor_value::Value;
+use ephor_value::wildcard::has_wildcard;
 
 use super::forms::{plain, present, truthy, ty_of};
 use super::lists::is_list;
@@ -260,7 +260,7 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
     let of_right = said(right, scope)?;
     // What is false of a missing value needs no default.
     if let Val::Const(v) = right
-        && !crate::ir::ops::truthy(v)
+        && !ephor_ir::ops::truthy(v)
         && !is_list(left)
         && constant_bool(&of_right.node) == Some(false)
         && is_plain_read(left)
@@ -408,7 +408,7 @@ fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> 
             let node = match &ty {
                 Ty::Text | Ty::Quantity => of_text(node),
                 Ty::Any | Ty::IntOrText => of_text(leaf::as_text(&node, &ty)),
-                Ty::Int | Ty::Double => match crate::value::number::parse_float(s) {
+                Ty::Int | Ty::Double => match ephor_value::number::parse_float(s) {
                     Some(f) if f.fract() == 0.0 => equals(node, int(f as i64)),
                     _ => boolean(false),
                 },
@@ -437,7 +437,7 @@ fn is_rescued(val: &Val) -> bool {
 
 /// Whether a text is a quantity or a duration, which others are equal to.
 pub fn text_measures(s: &str) -> bool {
-    crate::value::quantity::Quantity::parse(s).is_some() || crate::value::duration::parse_ok(s).is_some()
+    ephor_value::quantity::Quantity::parse(s).is_some() || ephor_value::duration::parse_ok(s).is_some()
 }
 
 /// Whether some quantity matches a wildcard pattern, as far as its characters say.

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use crate::cel::build::{index, list, name};
-use crate::ir::rule::Binding;
-use crate::ir::{Conditions, Origin, Query, Rule, Template};
-use crate::value::{Str, Value};
+use ephor_ir::rule::Binding;
+use ephor_ir::{Conditions, Origin, Query, Rule, Template};
+use ephor_value::{Str, Value};
 
 use super::forms::{plain, ty_of};
 use super::lists::{built, is_list, label_of};

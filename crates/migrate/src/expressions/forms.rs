@@ -3,8 +3,8 @@ use crate::cel::build::{
     any, binary, boolean, choose, constant, constant_bool, int, list, method, not, object, or_value, text,
 };
 use crate::cel_tree::Node;
-use crate::ir::ops::truthy as is_true;
-use crate::value::Value;
+use ephor_ir::ops::truthy as is_true;
+use ephor_value::Value;
 
 use super::lists::{Quantifier, built, quantified};
 use super::scope::Scope;

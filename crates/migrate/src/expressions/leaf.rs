@@ -7,10 +7,10 @@ use crate::cel::build::{
     all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
 };
 use crate::cel_tree::Node;
-use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
-use crate::value::Value;
-use crate::value::number::parse_int;
-use crate::value::quantity::Quantity;
+use ephor_ir::pattern::{Leaf, Operand, Term, TermOp};
+use ephor_value::Value;
+use ephor_value::number::parse_int;
+use ephor_value::quantity::Quantity;
 
 use super::measured::{has_variable, ordered};
 use super::texts;
@@ -118,7 +118,7 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
 /// Whether a value is one of some texts with wildcards.
 pub fn words_of(value: &Node, ty: &Ty, words: &[&str], literal: &[&str]) -> Node {
     // Numbers are never equal to texts that are none.
-    let has_wild = words.iter().any(|word| crate::value::wildcard::has_wildcard(word));
+    let has_wild = words.iter().any(|word| ephor_value::wildcard::has_wildcard(word));
     let is_other = matches!(ty, Ty::Any | Ty::IntOrText | Ty::Int | Ty::Double | Ty::Quantity);
     if is_other && words.contains(&"?*") {
         return match ty {
@@ -162,7 +162,7 @@ fn compare(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Node {
     if let (Ty::Int, Some(n)) = (ty, parse_int(written)) {
         return binary(sign(op), value.clone(), int(n));
     }
-    if let (Ty::Double, Some(n)) = (ty, crate::value::number::parse_float(written)) {
+    if let (Ty::Double, Some(n)) = (ty, ephor_value::number::parse_float(written)) {
         return binary(sign(op), value.clone(), constant(Value::Float(n)));
     }
     let as_text = as_text(value, ty);

@@ -5,7 +5,7 @@
 
 use crate::cel::build::{all, any, binary, boolean, constant_bool, int, list, method, name, not, over};
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::Refusal;
 use super::forms::{present, ty_of};

@@ -6,7 +6,7 @@
 
 use crate::cel::build::{all, binary, call, int, method, text};
 use crate::cel_tree::Node;
-use crate::ir::pattern::{Operand, TermOp};
+use ephor_ir::pattern::{Operand, TermOp};
 
 use super::leaf::{as_text, quantity_ordered, sign};
 use super::types::Ty;

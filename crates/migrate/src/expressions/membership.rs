@@ -4,10 +4,10 @@
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
 use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
-use crate::ir::pattern::Leaf;
-use crate::value::range::Range;
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Str, Value};
+use ephor_ir::pattern::Leaf;
+use ephor_value::range::Range;
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Str, Value};
 
 use super::conditions::{both, not_null, scalar};
 use super::forms::ty_of;
@@ -224,7 +224,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             let node = match (wild, key) {
                 (true, Val::Const(Value::Str(s))) => {
                     let list = Value::list(vec![Value::Str(s.clone())]);
-                    let words = [&**s, "*", &crate::value::print::json(&list)].map(text);
+                    let words = [&**s, "*", &ephor_value::print::json(&list)].map(text);
                     call("@in", vec![other, crate::cel::build::list(words.into())])
                 }
                 _ => in_any(own, other, &ty_of(right), same),
@@ -318,12 +318,12 @@ pub fn has_key(path: &super::term::Path, key: &str, scope: &Scope<'_>) -> Test {
 
 /// Whether a value is one of the items of a list, as texts, or `*` where it may be.
 fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
-    let words: Vec<Str> = items.iter().map(|v| Str::from(crate::value::print::display(v))).collect();
+    let words: Vec<Str> = items.iter().map(|v| Str::from(ephor_value::print::display(v))).collect();
     let words: Vec<&str> = words.iter().map(|w| &**w).collect();
     match ty {
         Ty::Bool => {
             let holds = |b: bool| {
-                words.iter().any(|w| crate::value::wildcard::matches(w, if b { "true" } else { "false" }))
+                words.iter().any(|w| ephor_value::wildcard::matches(w, if b { "true" } else { "false" }))
             };
             match [holds(true), holds(false)] {
                 [true, true] => boolean(true),
@@ -332,8 +332,7 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
             }
         }
         Ty::Int => {
-            let numbers: Option<Vec<i64>> =
-                words.iter().map(|w| crate::value::number::parse_int(w)).collect();
+            let numbers: Option<Vec<i64>> = words.iter().map(|w| ephor_value::number::parse_int(w)).collect();
             match numbers {
                 Some(numbers) => call(
                     "@in",
@@ -347,7 +346,7 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
             let is_star = wild
                 && !words.is_empty()
                 && matches!(ty, Ty::Text | Ty::IntOrText | Ty::Any)
-                && !words.iter().any(|word| crate::value::wildcard::matches(word, "*"));
+                && !words.iter().any(|word| ephor_value::wildcard::matches(word, "*"));
             leaf::words_of(node, ty, &words, if is_star { &["*"] } else { &[] })
         }
     }

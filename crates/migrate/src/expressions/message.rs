@@ -7,10 +7,10 @@ use crate::cel::build::{
     binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
 };
 use crate::cel_tree::{Kind, Node};
-use crate::ir::Template;
-use crate::ir::rule::Message;
-use crate::ir::template::Part;
-use crate::value::{Str, Value};
+use ephor_ir::Template;
+use ephor_ir::rule::Message;
+use ephor_ir::template::Part;
+use ephor_value::{Str, Value};
 
 use super::Refusal;
 use super::forms::ty_of;
@@ -93,7 +93,7 @@ pub fn with(message: &Message, others: &[Str]) -> Message {
     let own = std::iter::once(&message.text).filter(|text| !text.is_empty());
     let all: Vec<&str> = own.chain(others).map(|text| &**text).collect();
     let text = Str::from(all.join("; "));
-    let template = crate::lower::template::text(&text, &message.names);
+    let template = ephor_lower::template::text(&text, &message.names);
     Message { text, template, ..message.clone() }
 }
 
@@ -113,7 +113,7 @@ fn pieces(own: &Message) -> Vec<Part> {
             for range in outer_variables(source) {
                 parts.push(literal_of(source.get(at..range.start).unwrap_or_default()));
                 let written = source.get(range.start + 2..range.end - 2).unwrap_or_default();
-                parts.push(Part::Hole(crate::lower::query::compile(written.trim(), &own.names)));
+                parts.push(Part::Hole(ephor_lower::query::compile(written.trim(), &own.names)));
                 at = range.end;
             }
             parts.push(literal_of(source.get(at..).unwrap_or_default()));
@@ -157,7 +157,7 @@ pub fn outer_variables(text: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 /// What is read, as a text that never fails.
-fn of_value(hole: &crate::ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
+fn of_value(hole: &ephor_ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
     let shared = scope.shared.len();
     let found = match hole.text.contains("{{") {
         true => nested(&hole.text, scope).ok()?,
@@ -201,8 +201,8 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         Val::Node { node, ty, faults } if let Some((is_zero, quotient)) = unfailing(node, faults) => {
             Some(choose(is_zero.clone(), text(""), as_string(quotient.clone(), ty)?))
         }
-        Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&crate::value::print::json(v))),
-        Val::Const(v) => Some(text(&crate::value::print::display(v))),
+        Val::Const(v @ (Value::List(_) | Value::Map(_))) => Some(text(&ephor_value::print::json(v))),
+        Val::Const(v) => Some(text(&ephor_value::print::display(v))),
         Val::Path(path) if is_readable(&path.faults) => {
             // An object whose name is generated has none yet.
             let is_name = path.steps.len() == 2 && path.last() == Some("name");
@@ -265,7 +265,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 return Some(own);
             }
             let there = super::forms::truthy(&sides[0].clone().rescued(), scope).ok()?;
-            let default = text(&crate::value::print::display(default));
+            let default = text(&ephor_value::print::display(default));
             is_readable(&there.faults).then(|| choose(there.node, own, default))
         }
         Val::Or(sides) => match &sides[1] {
@@ -299,7 +299,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
 }
 
 /// What is read of the elements that are in violation, one after the other.
-fn of_elements(hole: &crate::ir::Query, inside: &Inside, scope: &mut Scope<'_>) -> Option<Node> {
+fn of_elements(hole: &ephor_ir::Query, inside: &Inside, scope: &mut Scope<'_>) -> Option<Node> {
     let names = scope.names.clone();
     scope.names.insert("element".into(), inside.item.clone());
     scope.names.insert("element0".into(), inside.item.clone());

@@ -45,10 +45,10 @@ pub use shared::children;
 
 use std::sync::Arc;
 
-use crate::ir::rule::Binding;
-use crate::ir::{Conditions, Origin, Rule, Template};
-use crate::kubernetes::schema::Types;
-use crate::value::Str;
+use ephor_ir::rule::Binding;
+use ephor_ir::{Conditions, Origin, Rule, Template};
+use ephor_kubernetes::schema::Types;
+use ephor_value::Str;
 
 /// Which dialect of CEL is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,12 +186,12 @@ pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted, R
 }
 
 /// Whether a text matches the leaf of a pattern, as a test; `None` where that cannot be said.
-pub fn leaf_test(pattern: &crate::value::Value, text: &str) -> Option<String> {
+pub fn leaf_test(pattern: &ephor_value::Value, text: &str) -> Option<String> {
     let syntax = ephor_cel::library::general("").syntax;
     let value = ephor_cel::syntax::parse(text, syntax).ok()?;
     let written = pattern.as_str()?;
     (!written.contains("{{")).then_some(())?;
-    let leaf = crate::ir::pattern::Leaf::new(pattern.clone());
+    let leaf = ephor_ir::pattern::Leaf::new(pattern.clone());
     Some(crate::cel::print(&leaf::test(&leaf, &value, &types::Ty::Text), usize::MAX))
 }
 

@@ -6,7 +6,7 @@
 
 use crate::cel::build::call;
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::Target;
 use super::scope::Scope;

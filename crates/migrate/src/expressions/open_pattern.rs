@@ -8,11 +8,11 @@ use std::cell::Cell;
 
 use crate::cel::build::{all, binary, boolean, text};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::Template;
-use crate::ir::late::Late;
-use crate::ir::template::Part;
-use crate::lower::LATE;
-use crate::value::{Map, Value};
+use ephor_ir::Template;
+use ephor_ir::late::Late;
+use ephor_ir::template::Part;
+use ephor_lower::LATE;
+use ephor_value::{Map, Value};
 
 use super::Refusal;
 use super::forms::{plain, ty_of};
@@ -92,7 +92,7 @@ impl Filled {
                         return Err(scope.refuse("a variable in a key of a pattern", "write the key"));
                     };
                     let value = self.document(own, scope)?;
-                    map.insert::<crate::value::Str>(key.clone(), value);
+                    map.insert::<ephor_value::Str>(key.clone(), value);
                 }
                 Value::Map(map)
             }

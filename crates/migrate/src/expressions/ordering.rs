@@ -4,10 +4,10 @@
 //! the key can be. Semantics: `docs/conditions.md`, "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
 use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::condition::Ordering;
-use crate::ir::pattern::TermOp;
-use crate::value::Value;
-use crate::value::semver::Version;
+use ephor_ir::condition::Ordering;
+use ephor_ir::pattern::TermOp;
+use ephor_value::Value;
+use ephor_value::semver::Version;
 
 use super::conditions::{both, not_null, scalar, text_measures};
 use super::forms::ty_of;
@@ -51,10 +51,10 @@ pub fn as_number(c: &Value) -> Option<Value> {
         Value::Int(_) => Some(c.clone()),
         Value::Float(f) if f.fract() == 0.0 => Some(Value::Int(*f as i64)),
         Value::Float(_) => Some(c.clone()),
-        Value::Str(s) => match crate::value::duration::parse_ok(s).filter(|_| &**s != "0") {
+        Value::Str(s) => match ephor_value::duration::parse_ok(s).filter(|_| &**s != "0") {
             Some(ns) if ns % 1_000_000_000 == 0 => Some(Value::Int(ns / 1_000_000_000)),
             Some(_) => None,
-            None => crate::value::number::parse_float(s).map(|f| match f.fract() == 0.0 {
+            None => ephor_value::number::parse_float(s).map(|f| match f.fract() == 0.0 {
                 true => Value::Int(f as i64),
                 false => Value::Float(f),
             }),
@@ -84,7 +84,7 @@ pub fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
 /// The text of the duration that a constant is.
 fn duration_of(c: &Value) -> Option<String> {
     match c {
-        Value::Str(s) => crate::value::duration::parse_ok(s).map(|_| s.to_string()),
+        Value::Str(s) => ephor_value::duration::parse_ok(s).map(|_| s.to_string()),
         c => match as_number(c) {
             Some(Value::Int(n)) => Some(format!("{n}s")),
             _ => None,
@@ -104,7 +104,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
     // An order that is read from the other side: only where both sides are read alike.
     if let (Val::Const(c), other) = (key, right) {
         let alike = match ty_of(other) {
-            Ty::Quantity => c.as_str().is_some_and(|s| crate::value::quantity::Quantity::parse(s).is_some()),
+            Ty::Quantity => c.as_str().is_some_and(|s| ephor_value::quantity::Quantity::parse(s).is_some()),
             Ty::Int | Ty::Double => as_number(c).is_some(),
             Ty::Text => c.as_str().is_some_and(text_measures),
             Ty::Duration => duration_of(c).is_some(),
@@ -287,14 +287,14 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
     let own = leaf::as_text(node, ty);
     let mut ways = Vec::new();
     let of = |node: Node| call("duration", vec![node]);
-    let is_duration = crate::value::duration::parse_ok(s).is_some() && s != "0";
+    let is_duration = ephor_value::duration::parse_ok(s).is_some() && s != "0";
     if is_duration {
         ways.push(all(vec![
             method(own.clone(), "matches", vec![text(texts::DURATION)]),
             binary(sign(order), of(own.clone()), of(text(s))),
         ]));
         // A number is compared with the seconds.
-        let is_quantity = crate::value::quantity::Quantity::parse(s).is_some();
+        let is_quantity = ephor_value::quantity::Quantity::parse(s).is_some();
         if let (Some(Value::Int(n)), true) = (
             as_number(&Value::from(s)),
             *ty == Ty::Any || matches!(ty, Ty::Text | Ty::Quantity) && !is_quantity,
@@ -311,7 +311,7 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
             ways.push(all(vec![is_number, binary(sign, number, bound)]));
         }
     }
-    if crate::value::quantity::Quantity::parse(s).is_some() {
+    if ephor_value::quantity::Quantity::parse(s).is_some() {
         let measured = leaf::quantity_order(term_op(order), &own, s);
         ways.push(match ty {
             Ty::Quantity => measured,

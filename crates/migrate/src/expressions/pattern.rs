@@ -8,10 +8,10 @@ use crate::cel::build::{
 };
 use crate::cel::print;
 use crate::cel_tree::Node;
-use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
-use crate::value::Value;
-use crate::value::wildcard::has_wildcard;
+use ephor_ir::pattern::Leaf;
+use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
+use ephor_value::Value;
+use ephor_value::wildcard::has_wildcard;
 
 use super::Refusal;
 use super::leaf;

@@ -5,9 +5,9 @@
 
 use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::condition::Prepared;
-use crate::ir::{Operator, operator};
-use crate::value::{Str, Value};
+use ephor_ir::condition::Prepared;
+use ephor_ir::{Operator, operator};
+use ephor_value::{Str, Value};
 
 use super::bindings;
 use super::scope::Scope;
@@ -212,7 +212,7 @@ pub fn object(scope: &Scope<'_>) -> Path {
 /// Whether requests for all kinds of the rule have a namespace.
 fn is_namespaced(scope: &Scope<'_>) -> bool {
     let kinds = scope.cx.trigger.as_ref().map_or(&scope.cx.kinds, |trigger| &trigger.kinds);
-    let known = crate::kubernetes::Kinds::built_in();
+    let known = ephor_kubernetes::Kinds::built_in();
     let is = |[group, version, kind]: &[Str; 3]| {
         known.kind(group, version, kind).is_some_and(|found| found.namespaced)
     };

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
 use crate::cel::{WIDTH, print};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::{Body, Message};
-use crate::ir::shape::Pattern;
-use crate::ir::{Condition, Conditions, Origin, Rule};
-use crate::value::{Str, Value};
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
+use ephor_ir::rule::{Body, Message};
+use ephor_ir::shape::Pattern;
+use ephor_ir::{Condition, Conditions, Origin, Rule};
+use ephor_value::{Str, Value};
 
 use super::certificates::lacking_field;
 use super::conditions::{both, conditions, fails_alike};

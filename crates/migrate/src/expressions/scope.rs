@@ -7,9 +7,9 @@ use ephor_analysis::tree::Tree;
 use crate::cel::build::{name, select};
 use crate::cel::is_same;
 use crate::cel_tree::Node;
-use crate::ir::{Origin, Rule};
-use crate::value::Str;
-use crate::value::names::is_word_of_expressions;
+use ephor_ir::{Origin, Rule};
+use ephor_value::Str;
+use ephor_value::names::is_word_of_expressions;
 
 use super::term::Val;
 use super::types::Ty;
@@ -47,7 +47,7 @@ pub struct Scope<'c> {
     /// What queries of context entries are about, where that is not the rule's data.
     pub data: Option<Val>,
     /// The context entries in scope.
-    pub bindings: Vec<std::sync::Arc<crate::ir::rule::Binding>>,
+    pub bindings: Vec<std::sync::Arc<ephor_ir::rule::Binding>>,
     /// Whether the value with a default that is compared may be the text `*`.
     pub wild: bool,
     /// Variables of messages that are left out.

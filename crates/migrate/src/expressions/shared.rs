@@ -5,7 +5,7 @@
 use crate::cel::macros::variables;
 use crate::cel::print;
 use crate::cel_tree::{Entry, Kind, Node};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::scope::Shared;
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::cel::build::{binary, call, method, name, text};
 use crate::cel_tree::Node;
-use crate::ir::Template;
-use crate::ir::template::{Part, Query, Rounds};
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Str, Value};
+use ephor_ir::Template;
+use ephor_ir::template::{Part, Query, Rounds};
+use ephor_value::variables::{expression, find_variables};
+use ephor_value::{Str, Value};
 
 use super::Refusal;
 use super::forms::{plain, ty_of};
@@ -98,7 +98,7 @@ fn concatenated(parts: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// It has no text in CEL.
 pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
     if let Val::Const(v) = val {
-        return Ok((text(&crate::value::print::display(v)), Faults::new()));
+        return Ok((text(&ephor_value::print::display(v)), Faults::new()));
     }
     let ty = ty_of(val);
     let (node, faults) = plain(val, scope)?;
@@ -159,7 +159,7 @@ pub fn resolved_in(
         let Some(first) = found.first().cloned() else { break };
         text = with_inner(&text, first, names, scope)?;
     }
-    let own = crate::lower::query::plain(&text, names);
+    let own = ephor_lower::query::plain(&text, names);
     let outside = std::mem::replace(&mut scope.data, data);
     let found = self::query(&own, scope);
     scope.data = outside;
@@ -174,7 +174,7 @@ fn with_inner(
     scope: &mut Scope<'_>,
 ) -> Result<String, Refusal> {
     let written = text.get(at.clone()).unwrap_or_default();
-    let query = crate::lower::query::compile(&expression(written), names);
+    let query = ephor_lower::query::compile(&expression(written), names);
     let inner = self::query(&query, scope)?;
     let number = scope.inner.len();
     scope.inner.push(inner);
@@ -190,7 +190,7 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
         let found = find_variables(&text);
         if let Some(whole) = found.iter().find(|one| **one == (0..text.len())) {
             let written = text.get(whole.clone()).unwrap_or_default().to_string();
-            let query = crate::lower::query::compile(&expression(&written), names);
+            let query = ephor_lower::query::compile(&expression(&written), names);
             return self::query(&query, scope);
         }
         // Variables that stand in no other one are parts of the text.
@@ -202,7 +202,7 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
         text = with_inner(&text, first, names, scope)?;
     }
     // Text around variables that do not nest.
-    let own = crate::lower::template::text(&Str::from(text.as_str()), names);
+    let own = ephor_lower::template::text(&Str::from(text.as_str()), names);
     match own {
         Template::Rounds(_) => Err(scope.refuse("variables that touch or are escaped", "separate them")),
         other => template(&other, scope),

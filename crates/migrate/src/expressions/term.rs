@@ -10,8 +10,8 @@ use crate::cel::build::{
 };
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
-use crate::kubernetes::schema::Types;
-use crate::value::{Str, Value};
+use ephor_kubernetes::schema::Types;
+use ephor_value::{Str, Value};
 
 use super::types::Ty;
 

@@ -5,7 +5,7 @@
 use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
 use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
-use crate::value::wildcard::has_wildcard;
+use ephor_value::wildcard::has_wildcard;
 
 /// Whether a text matches a wildcard pattern.
 pub fn matches(value: &Node, pattern: &str) -> Node {

@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::kubernetes::admitted::{always, is_null_when_missing, may_be};
-use crate::kubernetes::any_object;
-use crate::kubernetes::schema::{Leaf, Type, TypeDef, Types};
-use crate::value::{Str, Value};
+use ephor_kubernetes::admitted::{always, is_null_when_missing, may_be};
+use ephor_kubernetes::any_object;
+use ephor_kubernetes::schema::{Leaf, Type, TypeDef, Types};
+use ephor_value::{Str, Value};
 
 /// The type of a value.
 #[derive(Clone, Debug)]

@@ -7,10 +7,10 @@ use crate::cel::build::{
     binary, call, choose, index, int, list, method, name, object, or_value, select_optional,
 };
 use crate::cel_tree::{Kind, Node};
-use crate::ir::expr::{Expr, Faults as Faults_, Over};
-use crate::ir::ops::truthy as is_true;
-use crate::value::quantity::Quantity;
-use crate::value::{Map, Str, Value, duration};
+use ephor_ir::expr::{Expr, Faults as Faults_, Over};
+use ephor_ir::ops::truthy as is_true;
+use ephor_value::quantity::Quantity;
+use ephor_value::{Map, Str, Value, duration};
 
 use super::Refusal;
 use super::alternatives::{alternative, json};

@@ -6,9 +6,9 @@
 
 use crate::cel::build::{call, choose, constant, text};
 use crate::cel_tree::{Kind, Node};
-use crate::ir::Template;
-use crate::ir::template::Part;
-use crate::value::Value;
+use ephor_ir::Template;
+use ephor_ir::template::Part;
+use ephor_value::Value;
 
 use super::Refusal;
 use super::forms::{literal, plain, ty_of};

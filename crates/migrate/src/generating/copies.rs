@@ -9,14 +9,14 @@ use crate::cel::laid_out;
 use crate::constraints::cel::{all, literal, selects};
 use crate::expressions::each::{InLoop, Reading};
 use crate::expressions::{Context, Refusal, outer_variables};
-use crate::ir::generate::Generation;
-use crate::ir::rule::Body as RuleBody;
-use crate::ir::{Origin, Rule};
-use crate::kubernetes::Kinds;
-use crate::lower::matcher::selector;
-use crate::lower::template::text;
-use crate::value::wildcard;
-use crate::value::{Str, Value, print};
+use ephor_ir::generate::Generation;
+use ephor_ir::rule::Body as RuleBody;
+use ephor_ir::{Origin, Rule};
+use ephor_kubernetes::Kinds;
+use ephor_lower::matcher::selector;
+use ephor_lower::template::text;
+use ephor_value::wildcard;
+use ephor_value::{Str, Value, print};
 
 use super::Body;
 

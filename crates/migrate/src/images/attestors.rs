@@ -4,10 +4,10 @@
 //! an attestor each. Semantics: `docs/images.md`, "Images", and `docs/cel-policies.md`, "Images".
 
 use crate::expressions::Refusal;
-use crate::ir::Origin;
 use crate::text::{Map, Node};
-use crate::value::Value;
-use crate::value::wildcard::Wildcard;
+use ephor_ir::Origin;
+use ephor_value::Value;
+use ephor_value::wildcard::Wildcard;
 
 /// What fills texts with variables in.
 pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;

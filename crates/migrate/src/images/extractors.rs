@@ -4,8 +4,8 @@
 
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
-use crate::ir::Origin;
-use crate::value::{Map, Value};
+use ephor_ir::Origin;
+use ephor_value::{Map, Value};
 
 /// The extractors of a rule: names and expressions, in the order of the kinds.
 ///

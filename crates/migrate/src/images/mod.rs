@@ -13,16 +13,16 @@ use crate::actions::Action;
 use crate::cel::laid_out;
 use crate::draft::{Check, Draft, Variable};
 use crate::expressions::{Context, Payload, Refusal, fails_not, value};
-use crate::ir::images::{Claim, ImageCheck, ImageChecks};
-use crate::ir::{Conditions, Origin, Rule};
-use crate::lower::template::text;
 use crate::mutating::{own_conditions, own_variables, preconditions};
 use crate::original::Named;
 use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};
 use crate::validating::{VERSION, common};
-use crate::value::{Str, Value};
 use attestors::{Attestors, Verified};
+use ephor_ir::images::{Claim, ImageCheck, ImageChecks};
+use ephor_ir::{Conditions, Origin, Rule};
+use ephor_lower::template::text;
+use ephor_value::{Str, Value};
 use references::References;
 
 /// What a policy about images has besides its validations.

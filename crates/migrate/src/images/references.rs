@@ -6,7 +6,7 @@
 
 use crate::constraints::cel::{all, matches, not};
 use crate::text::Node;
-use crate::value::wildcard::Wildcard;
+use ephor_value::wildcard::Wildcard;
 
 /// Images with a digest count, whatever their tag was: the digest is what a mutation has put behind the tag.
 pub const DIGESTS: &str = "images with a digest: the old pattern has a tag and is not about them; the new policy verifies them, too";

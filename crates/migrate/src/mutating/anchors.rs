@@ -2,11 +2,11 @@
 //!
 //! In: parts of a patch as written, and types. Out: their keys without anchors, the conditions among them, and the items that are merged.
 
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::{Type, Whole};
-use crate::value::quantity::Quantity;
-use crate::value::wildcard::has_wildcard;
-use crate::value::{Map, Str, Value, duration};
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::{Type, Whole};
+use ephor_value::quantity::Quantity;
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Map, Str, Value, duration};
 
 use super::constant::keyed_items;
 

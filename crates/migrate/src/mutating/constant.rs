@@ -3,9 +3,9 @@
 use crate::cel_tree::{Kind, Node};
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
-use crate::kubernetes::admitted::always;
-use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
-use crate::value::{Str, Value, print};
+use ephor_kubernetes::admitted::always;
+use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
+use ephor_value::{Str, Value, print};
 
 /// What fills texts with variables in.
 pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
@@ -130,7 +130,7 @@ pub struct Place {
 
 impl Place {
     /// An object of a kind.
-    pub fn object(kind: &[crate::value::Str; 3], types: &Types) -> Place {
+    pub fn object(kind: &[ephor_value::Str; 3], types: &Types) -> Place {
         let ty = types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged));
         let mut smallest = always(kind);
         // Names may be generated later.

@@ -9,10 +9,10 @@ use std::cell::RefCell;
 
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;
-use crate::ir::Origin;
-use crate::kubernetes::Types;
-use crate::value::variables::find_all_variables;
-use crate::value::{Map, Str, Value};
+use ephor_ir::Origin;
+use ephor_kubernetes::Types;
+use ephor_value::variables::find_all_variables;
+use ephor_value::{Map, Str, Value};
 
 use super::constant::{Fill, Place, constant, is_name, joined};
 use super::order::{self, Step};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::expressions::Context;
 use crate::expressions::Refusal;
 use crate::expressions::each::{Entered, InLoop, Reading};
-use crate::ir::mutate::{Change, PatchLoop};
-use crate::ir::{Origin, Rule};
-use crate::kubernetes::admitted::needed;
-use crate::kubernetes::schema::{Type, Types};
-use crate::lower::template::text;
-use crate::value::{Str, Value};
+use ephor_ir::mutate::{Change, PatchLoop};
+use ephor_ir::{Origin, Rule};
+use ephor_kubernetes::admitted::needed;
+use ephor_kubernetes::schema::{Type, Types};
+use ephor_lower::template::text;
+use ephor_value::{Str, Value};
 
 use super::constant::{Place, joined};
 use super::json;

@@ -6,11 +6,11 @@
 
 use crate::constraints::cel::{literal, matches};
 use crate::expressions::{Refusal, leaf_test};
-use crate::ir::Origin;
-use crate::kubernetes::Types;
-use crate::kubernetes::schema::Type;
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Value};
+use ephor_ir::Origin;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::Type;
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Map, Value};
 
 use super::anchors::{
     Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, merges_into_itself,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::constraints::cel::literal;
 use crate::expressions::each::{InLoop, Reading};
 use crate::expressions::{Context, Element, Refusal, holds, optional, value};
-use crate::ir::Rule;
-use crate::ir::mutate::PatchLoop;
-use crate::lower::template::text;
-use crate::value::{Map, Str, Value};
+use ephor_ir::Rule;
+use ephor_ir::mutate::PatchLoop;
+use ephor_lower::template::text;
+use ephor_value::{Map, Str, Value};
 
 use super::constant::{Place, is_map};
 use super::merge;

@@ -24,15 +24,15 @@ use crate::cel::laid_out;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
 use crate::draft::{Draft, Variable};
 use crate::expressions::{Context, Converted, Refusal, convert_conditions, in_yaml, value};
-use crate::ir::Rule;
-use crate::ir::mutate::{Change, Mutation as Body, PatchLoop};
-use crate::lower::template::text;
 use crate::original::Named;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::{VERSION, common};
-use crate::value::{Str, Value};
 use constant::Place;
+use ephor_ir::Rule;
+use ephor_ir::mutate::{Change, Mutation as Body, PatchLoop};
+use ephor_lower::template::text;
+use ephor_value::{Str, Value};
 use unquoted::unquoted;
 
 /// A mutation.
@@ -165,7 +165,7 @@ fn changes(
         let written = part("foreach").and_then(Value::as_list).unwrap_or_default();
         let all: Vec<_> = loops.iter().zip(written).collect();
         let is_merge =
-            |own: &PatchLoop| matches!(own.change, Change::Patch(crate::ir::mutate::Patch::Merge(_), _));
+            |own: &PatchLoop| matches!(own.change, Change::Patch(ephor_ir::mutate::Patch::Merge(_), _));
         let mut patches = Vec::new();
         for (own, written) in &all {
             if is_merge(own) {
@@ -245,7 +245,7 @@ pub fn preconditions(
     if pattern.is_none() && written.get("preconditions").is_none_or(Value::is_null) {
         return Ok(Converted::default());
     }
-    let mut rule = crate::value::Map::new();
+    let mut rule = ephor_value::Map::new();
     for key in ["name", "match", "exclude", "context", "preconditions"] {
         if let Some(value) = written.get(key) {
             rule.insert(key, value.clone());
@@ -255,7 +255,7 @@ pub fn preconditions(
         rule.insert("validate", Value::map([("message", Value::from("x")), ("pattern", pattern)]));
     }
     let computed = Computed { rule: Value::Map(rule), written: at, generated: None };
-    convert_conditions(&crate::lower::rule::rule(&computed), context)
+    convert_conditions(&ephor_lower::rule::rule(&computed), context)
 }
 
 /// The document of a draft.

@@ -6,7 +6,7 @@
 
 use crate::cel_tree::{Kind, Node};
 use crate::expressions::children;
-use crate::value::Value;
+use ephor_value::Value;
 
 /// An operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

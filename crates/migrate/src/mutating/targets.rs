@@ -11,13 +11,13 @@ use crate::constraints::cel::literal;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints, of_stored};
 use crate::draft::Draft;
 use crate::expressions::{Context, Refusal, Trigger, holds, value};
-use crate::ir::mutate::{Mutation as Body, MutationTarget};
-use crate::ir::{Origin, Rule};
-use crate::lower::matcher::matcher;
-use crate::lower::template::text;
 use crate::policy::{Note, Source};
 use crate::text::{Map, Node};
-use crate::value::{Map as Fields, Str, Value};
+use ephor_ir::mutate::{Mutation as Body, MutationTarget};
+use ephor_ir::{Origin, Rule};
+use ephor_lower::matcher::matcher;
+use ephor_lower::template::text;
+use ephor_value::{Map as Fields, Str, Value};
 
 use super::{Changes, changes, own_conditions, own_variables, preconditions};
 

@@ -4,8 +4,8 @@
 //! value without quotes is marked, because YAML reads what comes in its place: `value: {{ x }}` is a number where `x` is one. Semantics:
 //! `docs/mutate.md`, "JSON patches".
 
-use crate::value::variables::find_all_variables;
-use crate::value::{Map, Value};
+use ephor_value::variables::find_all_variables;
+use ephor_value::{Map, Value};
 
 /// What stands before a text that begins with a variable without quotes.
 const MARK: char = '\u{e000}';

@@ -6,7 +6,7 @@
 
 mod scalar;
 
-use crate::value::{Value, print};
+use ephor_value::{Value, print};
 
 /// A line of more characters is broken where that is possible.
 pub const WIDTH: usize = 100;

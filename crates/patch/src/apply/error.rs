@@ -2,9 +2,9 @@
 //!
 //! Shown in the words of the patch library that Kyverno 1.19.1 and the API server share.
 
-use crate::document::decode::LargeNumber;
 use crate::operation::InvalidOperation;
-use crate::value::number;
+use ephor_document::decode::LargeNumber;
+use ephor_value::number;
 
 /// Why a patch failed, in the words of the patch library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

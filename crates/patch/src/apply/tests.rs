@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::apply;
-use crate::document::yaml_value;
 use crate::operation::decode;
-use crate::value::print::json;
+use ephor_document::yaml_value;
+use ephor_value::print::json;
 
 /// The document after a patch, or why it failed.
 fn patched(document: &str, patch: &str) -> Result<String, String> {

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::merge;
-use crate::document::yaml_value;
-use crate::value::print::json;
+use ephor_document::yaml_value;
+use ephor_value::print::json;
 
 fn merged(object: &str, patch: &str) -> String {
     match merge(&yaml_value(object).unwrap(), &yaml_value(patch).unwrap()) {
@@ -35,7 +35,7 @@ fn keys_keep_their_order_and_new_ones_follow_in_the_order_of_the_patch() {
     let patch = yaml_value("{q: 1, b: {x: 1, w: 2}, d: 1}").unwrap();
     let patched = merge(&object, &patch).unwrap();
     let keys =
-        |v: &crate::value::Value| v.as_map().unwrap().keys().map(ToString::to_string).collect::<Vec<_>>();
+        |v: &ephor_value::Value| v.as_map().unwrap().keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(keys(&patched), ["z", "b", "a", "q", "d"]);
     assert_eq!(keys(patched.get("b").unwrap()), ["w", "c", "x"]);
 }
@@ -102,8 +102,8 @@ fn nodes_of_different_kinds_do_not_merge() {
 #[test]
 fn documents_without_end_are_refused() {
     let deep = |n: usize| {
-        (0..n).fold(crate::value::Value::Null, |v, _| {
-            crate::value::Value::Map([("a".into(), v)].into_iter().collect())
+        (0..n).fold(ephor_value::Value::Null, |v, _| {
+            ephor_value::Value::Map([("a".into(), v)].into_iter().collect())
         })
     };
     let compare = move || {

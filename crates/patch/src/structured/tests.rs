@@ -1,7 +1,7 @@
 use super::*;
 
 fn yaml(text: &str) -> Value {
-    crate::document::yaml_value(text).unwrap()
+    ephor_document::yaml_value(text).unwrap()
 }
 
 fn part(v: &Value) -> Part {
@@ -16,7 +16,7 @@ fn pod(object: &str, change: &str) -> Result<String, String> {
     let types = Types::built_in();
     let def = types.named("core/v1.Pod").unwrap();
     merge(&yaml(object), &part(&yaml(change)), def, types)
-        .map(|v| crate::value::print::json(&v))
+        .map(|v| ephor_value::print::json(&v))
         .map_err(|e| e.to_string())
 }
 

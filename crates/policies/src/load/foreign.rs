@@ -8,12 +8,12 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::api::schema;
-use crate::document::Document;
-use crate::kubernetes::Types;
-use crate::kubernetes::structure::{Flaw, Flawed, flaws};
-use crate::value::names::subdomain_problems;
-use crate::value::{Str, Value};
+use ephor_api::schema;
+use ephor_document::Document;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::structure::{Flaw, Flawed, flaws};
+use ephor_value::names::subdomain_problems;
+use ephor_value::{Str, Value};
 
 use super::{Item, left, skipped};
 
@@ -169,7 +169,7 @@ fn kinds() -> &'static HashMap<&'static str, Vec<KnownKind>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::sources::files::SourceText;
+    use ephor_sources::files::SourceText;
 
     /// What the command line of Kyverno 1.19.1 does with a file that has the document and a policy: `policy` when the policy counts.
     const RECORDED: &str = include_str!("foreign-documents.txt");

@@ -4,10 +4,10 @@
 //! kind does not have, and a value of another type, leave out this item alone, where they would leave out the whole file of a
 //! document. Semantics: `docs/policies.md`, "Loading"; texts recorded from Kyverno 1.19.1.
 
-use crate::api::schema::{self, SchemaError};
-use crate::document::{Document, locate};
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, dotted, follow};
+use ephor_api::schema::{self, SchemaError};
+use ephor_document::{Document, locate};
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, dotted, follow};
 
 use super::{Item, LoadedPolicy, Policies, Problem, Reader, is_meant_as_policy, item, type_field};
 
@@ -150,7 +150,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::load::{Policies, argument};
-    use crate::sources::files::SourceText;
+    use ephor_sources::files::SourceText;
 
     /// What a list with a sound policy and an item gives.
     fn with(item: &str) -> Policies {

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::ir::expressions::{Proxy, View};
-use crate::ir::json::Bundle;
-use crate::ir::{Policy, Rule};
-use crate::value::{Map, Value};
+use ephor_ir::expressions::{Proxy, View};
+use ephor_ir::json::Bundle;
+use ephor_ir::{Policy, Rule};
+use ephor_value::{Map, Value};
 
 use super::{Item, LoadedPolicy, Policies, Problem, Reader};
 

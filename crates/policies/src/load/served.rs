@@ -6,9 +6,9 @@
 
 use strsim::damerau_levenshtein;
 
-use crate::document::Document;
-use crate::value::place::{Path, PathPart};
-use crate::value::{Map, Value};
+use ephor_document::Document;
+use ephor_value::place::{Path, PathPart};
+use ephor_value::{Map, Value};
 
 use super::{Item, LoadedPolicy, Problem, Reader, item, left, type_field};
 

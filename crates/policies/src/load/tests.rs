@@ -413,7 +413,7 @@ fn policies_in_lists_know_their_places_for_each_reader() {
     );
     for reader in [Reader::Command, Reader::Server, Reader::Scan] {
         let found = load(reader, &[&list]);
-        let prefix = crate::value::place::dotted(&found.policies[0].prefix);
+        let prefix = ephor_value::place::dotted(&found.policies[0].prefix);
         assert_eq!(prefix, "items[1]", "{reader:?}");
     }
 }

@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use crate::engine::Status;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
-use crate::kubernetes::Kinds;
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use crate::subjects::has;
+use ephor_engine::Status;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
+use ephor_kubernetes::Kinds;
 
 use super::{Pitfall, PitfallKind};
-use crate::value::Value;
+use ephor_value::Value;
 
 /// What is to be said of the results of one object.
 #[derive(Debug, Default)]

@@ -3,13 +3,13 @@
 //! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants to exist, the objects as it
 //! changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
 
-use crate::engine::expressions::existing::Targets;
-use crate::engine::generate::{GenerationError, Present, Wanted};
-use crate::engine::run::{self, Phase};
-use crate::engine::{Request, RuleOutcome};
-use crate::external::ExternalData;
-use crate::ir::mutate::ExistingObjects;
-use crate::ir::{Policy, Rule};
+use ephor_engine::expressions::existing::Targets;
+use ephor_engine::generate::{GenerationError, Present, Wanted};
+use ephor_engine::run::{self, Phase};
+use ephor_engine::{Request, RuleOutcome};
+use ephor_external::ExternalData;
+use ephor_ir::mutate::ExistingObjects;
+use ephor_ir::{Policy, Rule};
 
 use super::engine::Engine;
 

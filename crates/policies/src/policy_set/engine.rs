@@ -4,19 +4,18 @@
 
 use std::sync::Arc;
 
-use crate::engine::cleanup::{NO_IMAGES, Sweep};
-use crate::engine::data::World;
-use crate::engine::expressions::CelExceptions;
-use crate::engine::run::{self, Phase, Results, Surroundings};
-use crate::engine::{Profile, Request, RuleOutcome};
-use crate::external::{ExternalData, NoData};
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::policy::Cleanup;
-use crate::lower::LATE;
-use crate::matching::index::Slot;
-use crate::value::{Str, Value};
-use crate::{document, functions};
+use ephor_engine::cleanup::{NO_IMAGES, Sweep};
+use ephor_engine::data::World;
+use ephor_engine::expressions::CelExceptions;
+use ephor_engine::run::{self, Phase, Results, Surroundings};
+use ephor_engine::{Profile, Request, RuleOutcome};
+use ephor_external::{ExternalData, NoData};
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::Cleanup;
+use ephor_lower::LATE;
+use ephor_matching::index::Slot;
+use ephor_value::{Str, Value};
 
 use super::result_cache::{CacheFigures, ResultCache};
 use super::results::Outcome;
@@ -61,7 +60,7 @@ impl RuleValues for NoValues {
 pub struct Engine {
     pub(super) set: PolicySet,
     profile: Profile,
-    pub(super) functions: functions::Context,
+    pub(super) functions: ephor_functions::Context,
     pub(super) external: Arc<dyn ExternalData>,
     values: Arc<dyn RuleValues>,
     is_valued: bool,
@@ -74,7 +73,7 @@ impl Engine {
         Engine {
             set,
             profile: Profile::default(),
-            functions: functions::Context::default(),
+            functions: ephor_functions::Context::default(),
             external: Arc::new(NoData),
             values: Arc::new(NoValues),
             is_valued: false,
@@ -122,7 +121,7 @@ impl Engine {
 
     /// With another time, default registry or the like for functions; before [`Engine::with_external`].
     #[must_use]
-    pub fn with_functions(mut self, functions: functions::Context) -> Engine {
+    pub fn with_functions(mut self, functions: ephor_functions::Context) -> Engine {
         self.functions = functions;
         self.with_cache_cleared()
     }
@@ -163,13 +162,13 @@ impl Engine {
 
     /// With a place where functions say what they take for something else.
     #[must_use]
-    pub fn with_remarks(mut self, remarks: Arc<functions::Remarks>) -> Engine {
+    pub fn with_remarks(mut self, remarks: Arc<ephor_functions::Remarks>) -> Engine {
         self.functions.remarks = Some(remarks);
         self
     }
 
     /// What functions know.
-    pub fn functions(&self) -> &functions::Context {
+    pub fn functions(&self) -> &ephor_functions::Context {
         &self.functions
     }
 
@@ -241,7 +240,7 @@ impl Engine {
         &self,
         phase: Phase,
         policy: &Policy,
-        rules: impl Iterator<Item = &'p crate::ir::Rule>,
+        rules: impl Iterator<Item = &'p ephor_ir::Rule>,
         request: &Request,
     ) -> Results {
         self.with_surroundings(policy, |around| run::policy(phase, policy, rules, request, around))
@@ -298,9 +297,9 @@ impl Engine {
     /// The text is no object.
     pub fn check_yaml(&self, text: &str) -> Result<Outcome, PolicyError> {
         let fail = |text: String| PolicyError { policy: String::new(), text };
-        let object = document::yaml_value(text).map_err(|e| fail(e.to_string()))?;
+        let object = ephor_document::yaml_value(text).map_err(|e| fail(e.to_string()))?;
         let object = if self.profile.float_resources { object.with_float_numbers() } else { object };
-        let parts = crate::engine::request::Parts { object, ..Default::default() };
+        let parts = ephor_engine::request::Parts { object, ..Default::default() };
         let request = Request::new(parts, self.profile, &self.functions);
         let request = request.map_err(|error| fail(error.to_string()))?;
         Ok(self.evaluate(&request))

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::Reads;
-use crate::engine::admission::{self, Answer, BoundPolicy, ClusterView, Mutated, Review, answer, verdict};
-use crate::functions::Context;
-use crate::ir::Policy;
-use crate::kubernetes::Kinds;
-use crate::matching::index::Slot;
-use crate::value::{Str, Value, budget};
+use ephor_analysis::reads::Reads;
+use ephor_engine::admission::{self, Answer, BoundPolicy, ClusterView, Mutated, Review, answer, verdict};
+use ephor_functions::Context;
+use ephor_ir::Policy;
+use ephor_kubernetes::Kinds;
+use ephor_matching::index::Slot;
+use ephor_value::{Str, Value, budget};
 
 use super::engine::Engine;
 use super::outcomes::{Outcomes, Part};

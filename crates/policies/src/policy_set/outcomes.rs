@@ -7,9 +7,9 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::RuleOutcome;
-use crate::ir::Policy;
-use crate::value::footprint;
+use ephor_engine::RuleOutcome;
+use ephor_ir::Policy;
+use ephor_value::footprint;
 
 use super::results::{Outcome, PolicyOutcome};
 
@@ -59,7 +59,7 @@ impl Part {
         for (_, policy) in &mut self.policies {
             policy.rules.iter_mut().for_each(RuleOutcome::detach);
             footprint::fit(&mut policy.rules);
-            policy.object = policy.object.as_ref().map(crate::value::Value::detached);
+            policy.object = policy.object.as_ref().map(ephor_value::Value::detached);
             policy.failure.iter_mut().for_each(footprint::fit_text);
         }
         footprint::fit(&mut self.policies);
@@ -70,7 +70,7 @@ impl Part {
         let of_policy = |(_, p): &(u32, PolicyOutcome)| {
             footprint::of_vec(&p.rules)
                 + p.rules.iter().map(RuleOutcome::footprint).sum::<usize>()
-                + p.object.as_ref().map_or(0, crate::value::Value::footprint)
+                + p.object.as_ref().map_or(0, ephor_value::Value::footprint)
                 + p.failure.as_ref().map_or(0, String::capacity)
         };
         footprint::shared(size_of::<Part>())

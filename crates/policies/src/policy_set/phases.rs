@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use crate::engine::expressions::CelExceptions;
-use crate::engine::expressions::deletion::{self, Subject};
-use crate::engine::expressions::{answer, images};
-use crate::engine::run::{Phase, Results, changes_others};
-use crate::engine::{Request, RuleOutcome, Status};
-use crate::ir::expressions::Proxy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
-use crate::value::{Value, budget};
+use ephor_engine::expressions::CelExceptions;
+use ephor_engine::expressions::deletion::{self, Subject};
+use ephor_engine::expressions::{answer, images};
+use ephor_engine::run::{Phase, Results, changes_others};
+use ephor_engine::{Request, RuleOutcome, Status};
+use ephor_ir::expressions::Proxy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::Body;
+use ephor_ir::{Policy, Rule};
+use ephor_value::{Value, budget};
 
 use super::engine::Engine;
 use super::results::{Outcome, PolicyOutcome};

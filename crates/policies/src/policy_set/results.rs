@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::RuleOutcome;
-use crate::engine::run::Results;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::value::Value;
+use ephor_engine::RuleOutcome;
+use ephor_engine::run::Results;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_value::Value;
 
 use super::set::PolicySet;
 

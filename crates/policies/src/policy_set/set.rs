@@ -5,12 +5,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::ir::cel_exception::CelException;
-use crate::ir::facts::Stage;
-use crate::ir::{Exception, Policy};
 use crate::load;
-use crate::matching::index::Index;
-use crate::sources::files::SourceText;
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::facts::Stage;
+use ephor_ir::{Exception, Policy};
+use ephor_matching::index::Index;
+use ephor_sources::files::SourceText;
 
 use super::stages::Phases;
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
 
 /// Which policies of a set mutate or generate objects, by their position.
 #[derive(Clone, Debug, Default)]

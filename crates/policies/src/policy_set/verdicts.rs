@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::engine::run::{Phase, Results};
-use crate::engine::{Request, RuleOutcome};
-use crate::functions::untracked;
-use crate::ir::{Policy, Rule};
-use crate::matching::index::Slot;
-use crate::value::budget;
+use ephor_engine::run::{Phase, Results};
+use ephor_engine::{Request, RuleOutcome};
+use ephor_functions::untracked;
+use ephor_ir::{Policy, Rule};
+use ephor_matching::index::Slot;
+use ephor_value::budget;
 
 use super::engine::Engine;
 use super::outcomes::{Bundle, Outcomes, Part};

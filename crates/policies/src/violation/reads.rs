@@ -3,12 +3,12 @@
 //! In: a decision on computed values, with the addresses of what was read for it. Out: the path of the read value that decides alone, or else of the
 //! part that all reads have in common.
 
-use crate::engine::error::EntryError;
-use crate::engine::trace::{self, DataError, Event, EventKind, Step, TracedValue};
-use crate::ir::condition::{Operator, Prepared};
-use crate::ir::{Expr, operator, walk};
-use crate::value::place::{Path, PathPart, follow};
-use crate::value::{Fault, Value};
+use ephor_engine::error::EntryError;
+use ephor_engine::trace::{self, DataError, Event, EventKind, Step, TracedValue};
+use ephor_ir::condition::{Operator, Prepared};
+use ephor_ir::{Expr, operator, walk};
+use ephor_value::place::{Path, PathPart, follow};
+use ephor_value::{Fault, Value};
 
 use super::{of_element, path_of_read, texts_of};
 

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::engine::Profile;
-use crate::engine::request::Parts;
 use crate::policy_set::PolicySet;
-use crate::value::place::dotted;
+use ephor_engine::Profile;
+use ephor_engine::request::Parts;
+use ephor_value::place::dotted;
 
 const POD: &str =
     "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {team: x}}, spec: {hostNetwork: true,
@@ -15,7 +15,7 @@ const POD: &str =
 fn found(policy: &str) -> Vec<String> {
     let profile = Profile::cluster();
     let engine = Engine::new(PolicySet::from_yaml(policy).unwrap()).with_profile(profile);
-    let object = crate::document::yaml_value(POD).unwrap();
+    let object = ephor_document::yaml_value(POD).unwrap();
     let parts = Parts { object, ..Parts::default() };
     let request = Request::new(parts, profile, engine.functions()).unwrap();
     let found = violations(&engine, 0, &request);

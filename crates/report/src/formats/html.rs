@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::merged::{Merged, extent, in_results, merged, statement};
-use crate::engine::Status;
 use crate::run::{Finding, Place, Run, Severity};
+use ephor_engine::Status;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");

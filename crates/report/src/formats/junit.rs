@@ -11,8 +11,8 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::message;
-use crate::engine::Status;
 use crate::run::{Finding, PolicyInfo, Run};
+use ephor_engine::Status;
 
 /// What a case is.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::merged::{merged, statement};
-use crate::engine::Status;
 use crate::run::{PolicyInfo, Run};
+use ephor_engine::Status;
 
 /// The run as a table.
 pub fn write(run: &Run) -> String {

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::iter::once;
 
 use super::message;
-use crate::engine::Status;
 use crate::run::{Finding, ResourceName, Run, Severity};
+use ephor_engine::Status;
 
 /// One violation, and the results that say so.
 pub(super) struct Merged<'r> {

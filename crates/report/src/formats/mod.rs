@@ -2,8 +2,8 @@
 //!
 //! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in `docs/formats.md`.
 
-use crate::engine::Status;
 use crate::run::{Finding, Run, Severity};
+use ephor_engine::Status;
 
 pub mod github;
 pub mod html;

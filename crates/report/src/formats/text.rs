@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use super::merged::{Merged, extent, in_results, merged, statement};
 use crate::diagnostic::Diagnostic;
-use crate::document::locate::Position;
-use crate::engine::Status;
 use crate::run::{Finding, Run};
+use ephor_document::locate::Position;
+use ephor_engine::Status;
 
 /// Colours of ANSI terminals.
 #[derive(Clone, Copy)]

@@ -275,7 +275,7 @@ impl Review {
     }
 }
 
-fn note(state: &State, audit: &Audit, line: &crate::value::Value) {
+fn note(state: &State, audit: &Audit, line: &ephor_value::Value) {
     if let Err(e) = audit.write(line) {
         state.metrics.audit_dropped.inc();
         tracing::error!(error = %e, "cannot write the audit log");

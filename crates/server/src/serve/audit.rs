@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::admit::{Decision, Incoming};
 use crate::policy_set::outcomes::Outcomes;
-use crate::value::print::json;
-use crate::value::{Map, Value};
+use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 use super::refusals::Refused;
 use crate::redact::Redactor;
@@ -141,11 +141,11 @@ fn about(time: &str, stage: &str, path: &str, incoming: &Incoming) -> Map {
 }
 
 fn results(outcomes: &Outcomes, redactor: Option<&Redactor>) -> Value {
-    let message = |rule: &crate::engine::RuleOutcome| match redactor {
+    let message = |rule: &ephor_engine::RuleOutcome| match redactor {
         Some(redactor) => redactor.text(&rule.message).into(),
         None => Value::Str(rule.message.clone()),
     };
-    let result = |(policy, rule): (&crate::ir::Policy, &crate::engine::RuleOutcome)| {
+    let result = |(policy, rule): (&ephor_ir::Policy, &ephor_engine::RuleOutcome)| {
         Value::map([
             ("policyKind", Value::Str(policy.api.kind.clone())),
             ("policy", policy.key().into()),
@@ -168,7 +168,7 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
     if let Some(denial) = &answer.denial {
         line.insert("message", text(&denial.message));
     }
-    let operation = |o: &crate::patch::Operation| redactor.map_or_else(|| o.to_value(), |r| r.operation(o));
+    let operation = |o: &ephor_patch::Operation| redactor.map_or_else(|| o.to_value(), |r| r.operation(o));
     line.insert("patch", Value::list(answer.patch.iter().map(operation).collect()));
     line.insert("warnings", Value::list(answer.warnings.iter().map(|w| text(w)).collect()));
     line.insert("milliseconds", Value::Float(milliseconds));

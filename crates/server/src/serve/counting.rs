@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use crate::admit::Incoming;
-use crate::engine::RuleOutcome;
-use crate::engine::action::{enforces, of_result};
-use crate::matching::Target;
 use crate::policy_set::outcomes::{Bundle, Outcomes, Share};
+use ephor_engine::RuleOutcome;
+use ephor_engine::action::{enforces, of_result};
+use ephor_matching::Target;
 
 use super::families::Families;
 use super::metrics::{Metrics, operation, origin, policy_type, rule_type};

@@ -4,8 +4,8 @@
 //! was and about what, and why. Values of Secrets do not get into the log.
 
 use crate::admit::{Decision, Incoming};
-use crate::engine::{RuleOutcome, Status, action};
-use crate::ir::Policy;
+use ephor_engine::{RuleOutcome, Status, action};
+use ephor_ir::Policy;
 
 use crate::redact;
 

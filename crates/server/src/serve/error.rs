@@ -47,7 +47,7 @@ pub enum Error {
     Connection(Box<dyn StdError + Send + Sync>),
     /// The Secret with the certificate cannot be read or created.
     #[error(transparent)]
-    Secret(#[from] crate::controllers::certificates::Error),
+    Secret(#[from] ephor_controllers::certificates::Error),
     /// There is a Secret and no cluster.
     #[error("the certificate is in a Secret, and there is no cluster")]
     NoCluster,
@@ -56,7 +56,7 @@ pub enum Error {
     Traces(#[from] super::traces::BuildError),
     /// The cluster does not answer, or discovery fails.
     #[error(transparent)]
-    Cluster(#[from] crate::cluster::Failure),
+    Cluster(#[from] ephor_cluster::Failure),
 }
 
 impl Error {

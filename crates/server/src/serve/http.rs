@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use crate::admit::answer::Answer;
 use crate::admit::incoming::{Incoming, decode};
 use crate::admit::{Route, Undecodable};
-use crate::controllers::background::intake::WorkIntake;
+use ephor_controllers::background::intake::WorkIntake;
 
 use super::answering::{self, Job};
 use super::audit::Audit;
@@ -317,7 +317,7 @@ pub(super) fn answered(answer: &Answer, of: &Incoming) -> Response {
 /// `?timeout=10s`: how long the client waits.
 pub(super) fn timeout(uri: &Uri) -> Duration {
     let given = uri.query().into_iter().flat_map(|q| q.split('&')).find_map(|p| p.strip_prefix("timeout="));
-    let nanoseconds = given.and_then(crate::value::duration::parse_ok);
+    let nanoseconds = given.and_then(ephor_value::duration::parse_ok);
     let given = nanoseconds.and_then(|n| u64::try_from(n).ok()).map(Duration::from_nanos);
     given.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT)
 }

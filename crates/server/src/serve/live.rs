@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
-use crate::cluster::Failure;
-use crate::cluster::access::Access;
-use crate::cluster::cache::Cache;
-use crate::cluster::live::Live;
-use crate::cluster::{Choice, Cluster, connect};
-use crate::external::{
+use ephor_cluster::Failure;
+use ephor_cluster::access::Access;
+use ephor_cluster::cache::Cache;
+use ephor_cluster::live::Live;
+use ephor_cluster::{Choice, Cluster, connect};
+use ephor_external::{
     Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, LookupError, Reader, Roles,
     ServiceCall,
 };
-use crate::kubernetes::{Kinds, Resource, Types};
-use crate::sources::objects::{ClusterFacts, Objects};
-use crate::sources::offline::projected;
-use crate::sources::registry::Registry;
-use crate::value::{Str, Value, duration};
+use ephor_kubernetes::{Kinds, Resource, Types};
+use ephor_sources::objects::{ClusterFacts, Objects};
+use ephor_sources::offline::projected;
+use ephor_sources::registry::Registry;
+use ephor_value::{Str, Value, duration};
 
 use super::stored::Chosen;
 use error::EntryError;

@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::load::{self, Reader};
-    use crate::sources::files::SourceText;
+    use ephor_sources::files::SourceText;
 
     fn loaded(names: &[(&str, &str)]) -> Loaded {
         let policy = |(name, label): &(&str, &str)| {

@@ -8,9 +8,9 @@ use axum::http::Method;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use crate::admit::{Decision, Incoming, Route};
-use crate::engine::RuleOutcome;
-use crate::ir::Policy;
 use crate::policy_set::CacheFigures;
+use ephor_engine::RuleOutcome;
+use ephor_ir::Policy;
 
 use crate::settings::metrics::Exposure;
 
@@ -314,8 +314,8 @@ pub(super) fn operation(incoming: &Incoming) -> &'static str {
 }
 
 /// Whether nothing carries a rule out.
-pub(super) fn is_not_run(rule: &crate::ir::Rule, has_controllers: bool) -> bool {
-    rule.kind == crate::ir::rule::RuleKind::Generation && !has_controllers
+pub(super) fn is_not_run(rule: &ephor_ir::Rule, has_controllers: bool) -> bool {
+    rule.kind == ephor_ir::rule::RuleKind::Generation && !has_controllers
 }
 
 pub(super) fn policy_type(policy: &Policy) -> &'static str {
@@ -326,8 +326,8 @@ pub(super) fn rule_type(rule: &RuleOutcome) -> &'static str {
     name_of(rule.kind)
 }
 
-fn name_of(kind: crate::ir::rule::RuleKind) -> &'static str {
-    use crate::ir::rule::RuleKind;
+fn name_of(kind: ephor_ir::rule::RuleKind) -> &'static str {
+    use ephor_ir::rule::RuleKind;
     match kind {
         RuleKind::Validation => "validate",
         RuleKind::Mutation => "mutate",

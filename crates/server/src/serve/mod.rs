@@ -49,18 +49,18 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
-use crate::cluster::{Choice, Cluster, connect};
-use crate::controllers::background::intake::WorkIntake;
-use crate::controllers::background::outlet::Outlet;
-use crate::controllers::certificates::Wanted;
-use crate::controllers::in_use::{InUse, Source};
-use crate::controllers::lease::{Place, Times};
-use crate::controllers::manager::{Controllers, Setup};
-use crate::controllers::native::Made;
-use crate::controllers::scan;
-use crate::controllers::webhooks::Plan;
-use crate::sources::registry::client::renewed;
-use crate::sources::registry::credentials::{Keys, Secrets};
+use ephor_cluster::{Choice, Cluster, connect};
+use ephor_controllers::background::intake::WorkIntake;
+use ephor_controllers::background::outlet::Outlet;
+use ephor_controllers::certificates::Wanted;
+use ephor_controllers::in_use::{InUse, Source};
+use ephor_controllers::lease::{Place, Times};
+use ephor_controllers::manager::{Controllers, Setup};
+use ephor_controllers::native::Made;
+use ephor_controllers::scan;
+use ephor_controllers::webhooks::Plan;
+use ephor_sources::registry::client::renewed;
+use ephor_sources::registry::credentials::{Keys, Secrets};
 
 use audit::Audit;
 use http::{Limits, Others, State};

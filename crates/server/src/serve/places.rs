@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::sources::files::{self, Cause, Loaded};
+use ephor_sources::files::{self, Cause, Loaded};
 
 /// Where policies and data come from.
 #[derive(Clone, Debug, Default)]

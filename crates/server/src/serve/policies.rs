@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 use crate::admit::Gate;
-use crate::analysis::reach;
-use crate::controllers::in_use::{InUse, StoredPolicy};
-use crate::document::{self, ResourceOptions};
-use crate::external::ExternalData;
-use crate::ir::Policy;
-use crate::ir::admission::PolicyBinding;
-use crate::ir::facts::Stage;
-use crate::ir::policy::Cleanup;
-use crate::ir::rule::RuleKind;
 use crate::load::{self, Policies, Reader};
 use crate::pitfalls::{self, Pitfall, Remarks};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
-use crate::sources::files::SourceText;
-use crate::sources::objects::{ClusterFacts, Objects};
-use crate::sources::registry::Registry;
-use crate::value::Value;
+use ephor_analysis::reach;
+use ephor_controllers::in_use::{InUse, StoredPolicy};
+use ephor_document::{self, ResourceOptions};
+use ephor_external::ExternalData;
+use ephor_ir::Policy;
+use ephor_ir::admission::PolicyBinding;
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::Cleanup;
+use ephor_ir::rule::RuleKind;
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::{ClusterFacts, Objects};
+use ephor_sources::registry::Registry;
+use ephor_value::Value;
 
 use super::gone::Gone;
 use super::live::{FromCluster, Link};
@@ -355,7 +355,7 @@ impl Round<'_> {
 }
 
 fn parse_config_map(source: &SourceText) -> Parsed<Vec<Value>> {
-    let (gives, problems) = match document::yaml_value(&source.text) {
+    let (gives, problems) = match ephor_document::yaml_value(&source.text) {
         Ok(map) => (vec![map], Vec::new()),
         Err(e) => (Vec::new(), vec![format!("{}: {e}", source.name)]),
     };
@@ -366,7 +366,7 @@ fn parse_config_map(source: &SourceText) -> Parsed<Vec<Value>> {
 fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {
     let options = ResourceOptions { float_numbers: false };
     let (gives, problems): (Vec<Value>, Vec<String>) =
-        match document::resources(&source.name, &source.text, options) {
+        match ephor_document::resources(&source.name, &source.text, options) {
             Ok(found) => (found.into_iter().map(|d| d.value).collect(), Vec::new()),
             Err(e) => (Vec::new(), vec![format!("{}:{}: {e}", source.name, e.line)]),
         };

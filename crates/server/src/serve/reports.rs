@@ -13,16 +13,16 @@ use std::time::{Duration, Instant, SystemTime};
 use prometheus::IntCounter;
 
 use crate::admit::Incoming;
-use crate::cluster::{Cluster, Failure};
-use crate::controllers::events::{Journal, Occasion};
-use crate::controllers::reports::alive::Alive;
-use crate::controllers::reports::results::{Key, key_of, merged};
-use crate::controllers::reports::{Error, ReportOptions, Reports, object, text};
-use crate::engine::RuleOutcome;
-use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
 use crate::redact::Redactor;
-use crate::value::{Value, environment};
+use ephor_cluster::{Cluster, Failure};
+use ephor_controllers::events::{Journal, Occasion};
+use ephor_controllers::reports::alive::Alive;
+use ephor_controllers::reports::results::{Key, key_of, merged};
+use ephor_controllers::reports::{Error, ReportOptions, Reports, object, text};
+use ephor_engine::RuleOutcome;
+use ephor_ir::Policy;
+use ephor_value::{Value, environment};
 
 use super::policies::Snapshot;
 use super::threads::STACK;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sources::files::{Cause, Loaded, Notice, SourceText};
+use ephor_sources::files::{Cause, Loaded, Notice, SourceText};
 
 /// How long a text stays the same before it is used.
 pub const SETTLE: Duration = Duration::from_secs(2);

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::controllers::certificates::{ServerSecret, Wanted};
-use crate::controllers::manager::Controllers;
+use ephor_controllers::certificates::{ServerSecret, Wanted};
+use ephor_controllers::manager::Controllers;
 
 use super::Error;
 use super::live::Link;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::KeyPair;
 
-use crate::controllers::certificates::issue::{self, AUTHORITY, PAIR, Pem, RENEW};
+use ephor_controllers::certificates::issue::{self, AUTHORITY, PAIR, Pem, RENEW};
 
 use super::Error;
 use super::tls::Pair;

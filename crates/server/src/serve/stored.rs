@@ -8,12 +8,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::controllers::in_use::{PolicyKey, StoredPolicy, content};
-use crate::kubernetes::{Kinds, Resource};
 use crate::load::{self, Policies, Reader};
 use crate::policy_kinds::{self, CEL, CLASSIC, EXCEPTION};
-use crate::sources::files::SourceText;
-use crate::value::{Value, print};
+use ephor_controllers::in_use::{PolicyKey, StoredPolicy, content};
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_sources::files::SourceText;
+use ephor_value::{Value, print};
 
 use super::live::Link;
 
@@ -179,7 +179,7 @@ mod tests {
         let text = format!(
             "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: a, uid: u, resourceVersion: '{generation}'}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, validate: {{message: m, deny: {{conditions: {{all: [{{key: a, operator: {operator}, value: b}}]}}}}}}}}]}}, status: {{ready: true}}}}"
         );
-        crate::document::yaml_value(&text).unwrap()
+        ephor_document::yaml_value(&text).unwrap()
     }
 
     fn compiled(stored: &mut Stored, document: &Value) -> Compiled {

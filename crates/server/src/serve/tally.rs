@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::engine::{RuleOutcome, Status};
-use crate::ir::Policy;
-use crate::value::Str;
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::Policy;
+use ephor_value::Str;
 use foldhash::HashMap;
 
 use super::series::Count;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn result(rule: &str, status: Status) -> RuleOutcome {
-        RuleOutcome::new(&rule.into(), crate::ir::rule::RuleKind::Validation, status, "m")
+        RuleOutcome::new(&rule.into(), ephor_ir::rule::RuleKind::Validation, status, "m")
     }
 
     #[test]

@@ -12,8 +12,8 @@ use rustls::crypto::ring;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::controllers::certificates::ServerSecret;
-use crate::controllers::certificates::content::{PairError, certified};
+use ephor_controllers::certificates::ServerSecret;
+use ephor_controllers::certificates::content::{PairError, certified};
 
 use super::Error;
 

@@ -20,8 +20,8 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use prometheus::IntCounter;
 
 use crate::admit::{Decision, Incoming, Undecodable};
-use crate::engine::Status as RuleStatus;
 use crate::redact;
+use ephor_engine::Status as RuleStatus;
 
 pub use export::BuildError;
 use export::Environment;

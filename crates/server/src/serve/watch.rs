@@ -11,7 +11,7 @@ use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::controllers::manager::Controllers;
+use ephor_controllers::manager::Controllers;
 
 use super::Tls;
 use super::http::State;

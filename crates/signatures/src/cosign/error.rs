@@ -78,7 +78,7 @@ pub enum Mismatch {
         pattern: Box<str>,
         /// What is wrong with it.
         #[source]
-        cause: crate::functions::go_syntax::Error,
+        cause: ephor_functions::go_syntax::Error,
     },
     /// Another subject.
     #[error("subject mismatch: expected {expected}, received {found}")]

@@ -6,15 +6,15 @@ use sha2::{Digest, Sha256};
 
 use super::{CheckOptions, Identity, NO_ROOT, RequiredSigner, one, statement};
 use crate::certificates::Certificate;
-use crate::document::decode_json;
 use crate::fixtures::{
     Log, Part, Party, Stamp, ca, extension, flips, list, pem, root, signer, tsa, with, with_scts,
 };
 use crate::log::{LogKey, SignedContent};
 use crate::public_key::{Hash, PublicKey};
 use crate::timestamp::TsaTrust;
-use crate::value::Value;
-use crate::x509::der::element;
+use ephor_document::decode_json;
+use ephor_value::Value;
+use ephor_x509::der::element;
 
 const DIGEST: &str = "sha256:11";
 

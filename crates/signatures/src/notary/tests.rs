@@ -7,12 +7,12 @@ use rcgen::{
 };
 
 use super::{Store, cose, jws, whole};
-use crate::external::registry::Manifest;
 use crate::fixtures::{
     self as make, Headers, Part, Party, Stamp, Stamper, ca, flips, root, signer, tsa, unknown, with,
 };
-use crate::x509::der::element;
-use crate::x509::pem_blocks;
+use ephor_external::registry::Manifest;
+use ephor_x509::der::element;
+use ephor_x509::pem_blocks;
 use sha2::{Digest, Sha256};
 
 const JWS: &str = "application/jose+json";
@@ -145,7 +145,7 @@ fn chains_with_sha_1_and_short_keys_are_refused() {
         let links: Vec<_> =
             [&ders[0], &ders[2]].iter().map(|der| super::Link::of_der(der).unwrap()).collect();
         super::chain::fits(&links, super::Leaf::Signer)
-            .and_then(|()| super::chain::verify(&links, &crate::value::time::Time::from_unix(2_000_000_000)))
+            .and_then(|()| super::chain::verify(&links, &ephor_value::time::Time::from_unix(2_000_000_000)))
     };
     assert_eq!(of(include_str!("../samples/p521.pem")), Ok(()));
     assert_eq!(of(include_str!("../samples/rsa2048.pem")), Ok(()));

@@ -2,10 +2,10 @@
 
 use crate::certificates;
 use crate::cosign::NO_ROOT;
-use crate::external::registry::OFFLINE;
 use crate::public_key;
 use crate::sct;
 use crate::timestamp::TrustError;
+use ephor_external::registry::OFFLINE;
 
 /// Why a key cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

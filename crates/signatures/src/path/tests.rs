@@ -8,8 +8,8 @@ use rcgen::{
 use super::{NoPath, Purpose, find};
 use crate::chain::Link;
 use crate::fixtures::{NOW, Party, ca, extension, flips, now, root, signer, tsa, unknown, with};
-use crate::value::time::Time;
-use crate::x509::pem_blocks;
+use ephor_value::time::Time;
+use ephor_x509::pem_blocks;
 
 const EXPIRED: &str = "x509: certificate has expired or is not yet valid";
 const USAGE: &str = "x509: certificate specifies an incompatible key usage";

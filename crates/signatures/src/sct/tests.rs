@@ -4,8 +4,8 @@ use super::{Error, verify};
 use crate::fixtures::{Log, Party, ca, extension, flips, list, now, root, signer, with, with_scts};
 use crate::log::LogKey;
 use crate::path::{Purpose, find};
-use crate::value::bytes::decode_base64;
-use crate::x509::der::Reader;
+use ephor_value::bytes::decode_base64;
+use ephor_x509::der::Reader;
 
 const TIME: i64 = 1_780_315_200_000;
 

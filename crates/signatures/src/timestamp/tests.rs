@@ -8,9 +8,9 @@ use crate::fixtures::{
     MESSAGE, NOW, Part, Party, Stamp, ca, extended_key_usage, flips, issuer_and_serial, pem, root, signer,
     tsa, unknown, with,
 };
-use crate::value::time::Time;
-use crate::x509::der::{OID, element};
-use crate::x509::pem_blocks;
+use ephor_value::time::Time;
+use ephor_x509::der::{OID, element};
+use ephor_x509::pem_blocks;
 
 const SAMPLES: [&str; 4] = [
     include_str!("../samples/rsa2048.pem"),
@@ -220,7 +220,7 @@ fn a_token_has_one_signer() {
         let edit = |part, mut body: Vec<u8>| {
             // The signature is at the end of each.
             if part == Part::Signers && change > 0 {
-                let first = crate::x509::der::Reader(&body).any().unwrap().raw.len();
+                let first = ephor_x509::der::Reader(&body).any().unwrap().raw.len();
                 let end = if change == 1 { first } else { body.len() };
                 body[end - 1] ^= 1;
             }
@@ -292,7 +292,7 @@ fn what_is_signed_is_the_content_of_this_type_and_names_the_certificate() {
     let attributes = |keep: &dyn Fn(usize) -> usize| {
         fixture.edited(|part, body| match part {
             Part::Attributes => {
-                let all: Vec<&[u8]> = crate::x509::der::Reader(&body).map(|e| e.raw).collect();
+                let all: Vec<&[u8]> = ephor_x509::der::Reader(&body).map(|e| e.raw).collect();
                 all.iter().enumerate().flat_map(|(i, one)| one.repeat(keep(i))).collect()
             }
             _ => body,
@@ -354,7 +354,7 @@ fn object_identifiers_and_sets_are_in_their_only_form() {
     }
     let found = fixture.edited(|part, body| match part {
         Part::Attributes => {
-            let mut all: Vec<&[u8]> = crate::x509::der::Reader(&body).map(|e| e.raw).collect();
+            let mut all: Vec<&[u8]> = ephor_x509::der::Reader(&body).map(|e| e.raw).collect();
             all.swap(0, 1);
             all.concat()
         }

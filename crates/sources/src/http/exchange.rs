@@ -11,9 +11,9 @@ use ureq::http::{self, Uri, header};
 use ureq::unversioned::resolver::Resolver;
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::value::bytes::lossy;
-use crate::value::quote::quote;
-use crate::value::url::split;
+use ephor_value::bytes::lossy;
+use ephor_value::quote::quote;
+use ephor_value::url::split;
 
 use super::guard::{GuardedResolver, Refusal};
 use super::limit::Permit;

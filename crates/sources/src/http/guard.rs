@@ -11,7 +11,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::value::url::split;
+use ephor_value::url::split;
 
 /// What Kyverno 1.19.1 blocks by default.
 pub const BLOCKED: [&str; 6] = [

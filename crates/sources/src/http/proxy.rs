@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper_util::client::proxy::matcher::Matcher;
 use ureq::http::Uri;
 
-use crate::value::environment::{self, Variable};
+use ephor_value::environment::{self, Variable};
 
 pub(super) struct Proxies(Matcher);
 

@@ -6,7 +6,7 @@
 
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
-use crate::value::environment;
+use ephor_value::environment;
 
 /// The most certificates that a bundle may have.
 const MOST: usize = 10_000;

@@ -9,8 +9,8 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::document::decode_json;
-use crate::value::Value;
+use ephor_document::decode_json;
+use ephor_value::Value;
 use sha2::{Digest, Sha256};
 
 use super::credentials::{ImageRegistryCredentials, Keys};
@@ -246,7 +246,7 @@ impl Answer {
 fn diagnosis(error: &Value) -> String {
     let mut text = format!("{}: {}", error.text_at(&["code"]), error.text_at(&["message"]));
     if let Some(detail) = error.get("detail").filter(|d| !d.is_null()) {
-        text.push_str(&format!("; {}", crate::value::print::display(detail)));
+        text.push_str(&format!("; {}", ephor_value::print::display(detail)));
     }
     text
 }

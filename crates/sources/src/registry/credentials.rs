@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::document::decode_json;
-use crate::functions::encode::base64_text;
-use crate::value::{Map, Value, environment};
+use ephor_document::decode_json;
+use ephor_functions::encode::base64_text;
+use ephor_value::{Map, Value, environment};
 
 use super::Repository;
 
@@ -312,7 +312,7 @@ fn host_fits(pattern: &str, host: &str) -> bool {
         return pattern.eq_ignore_ascii_case(host);
     }
     let (patterns, parts): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
-    let part_fits = |pattern: &str, part: &str| crate::value::wildcard::Wildcard::new(pattern).matches(part);
+    let part_fits = |pattern: &str, part: &str| ephor_value::wildcard::Wildcard::new(pattern).matches(part);
     patterns.len() == parts.len()
         && patterns.iter().zip(parts).all(|(pattern, part)| part_fits(pattern, part))
 }

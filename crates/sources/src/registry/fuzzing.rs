@@ -1,7 +1,7 @@
 //! Entry points of fuzz targets into what registries answer, with the feature `fuzzing` only. Reading must end,
 //! without a panic; no request is sent.
 
-use crate::document::decode_json;
+use ephor_document::decode_json;
 
 use super::client::{Answer, listed};
 use super::credentials::{Keys, of_entries};

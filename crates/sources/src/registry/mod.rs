@@ -16,4 +16,4 @@ mod session;
 #[cfg(all(test, feature = "network"))]
 mod tests;
 
-pub use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository, place};
+pub use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository, place};

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::document::decode_json;
 use crate::http::guard::Refusal;
 use crate::http::{self, Caller, Request, RequestError, Unread};
+use ephor_document::decode_json;
 
 use super::client::Answer;
 use super::credentials::{Credentials, Keys};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Repository;
 use super::credentials::{Credentials, ImageRegistryCredentials, Keys, Secrets};
-use crate::functions::encode::base64_text;
-use crate::value::Value;
+use ephor_functions::encode::base64_text;
+use ephor_value::Value;
 
 /// Two secrets of namespace `kyverno`.
 struct Two;
@@ -21,7 +21,7 @@ impl Secrets for Two {
             _ => return Err(format!("secrets \"{name}\" not found").into()),
         };
         let text = format!("data: {{.dockerconfigjson: {}}}", base64_text(config.as_bytes()));
-        Ok(crate::document::yaml_value(&text)?)
+        Ok(ephor_document::yaml_value(&text)?)
     }
 }
 
@@ -65,14 +65,14 @@ fn secrets_are_looked_for_in_order_and_one_that_cannot_be_read_is_an_error() {
 
 #[test]
 fn a_policy_adds_secrets_and_providers() {
-    let wanted = crate::document::yaml_value("{secrets: [first], providers: [unknown]}").unwrap();
+    let wanted = ephor_document::yaml_value("{secrets: [first], providers: [unknown]}").unwrap();
     let keys = Keys { namespace: "kyverno".into(), secrets: Some(Arc::new(Two)), ..Keys::anonymous() };
     let keys = keys.with(&ImageRegistryCredentials::of(&wanted));
     let at = |registry: &str| Repository { registry: registry.into(), path: "x".into() };
     let of = |registry: &str| keys.of(&at(registry)).map_err(|e| e.to_string());
     assert_eq!(of("ghcr.io"), password("u:p"));
     assert_eq!(of("other.example"), Err("unknown provider of credentials `unknown`".into()));
-    let elsewhere = crate::document::yaml_value("{secrets: [shop/second]}").unwrap();
+    let elsewhere = ephor_document::yaml_value("{secrets: [shop/second]}").unwrap();
     assert_eq!(
         keys.with(&ImageRegistryCredentials::of(&elsewhere))
             .of(&at("other.example"))

@@ -1,16 +1,14 @@
 //! Exception files.
 
-use std::sync::Arc;
-
-use crate::document;
 use crate::inputs::ReadError;
-use crate::ir::cel_exception::CelException;
-use crate::ir::{Exception, Policy};
-use crate::kubernetes::groups;
 use crate::load;
 use crate::policy_set::PolicySet;
-use crate::sources::files::SourceText;
-use crate::value::Value;
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::{Exception, Policy};
+use ephor_kubernetes::groups;
+use ephor_sources::files::SourceText;
+use ephor_value::Value;
+use std::sync::Arc;
 
 /// The exceptions of a file, and warnings about their kinds.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +80,7 @@ pub enum ExceptionsError {
 pub fn read(path: &str) -> Result<Exceptions, ExceptionsError> {
     let text = super::read(path).map_err(ExceptionsError::Read)?;
     let source = SourceText { name: path.to_string(), text };
-    let documents = document::parse_stream(path, &source.text, document::Duplicates::LastWins);
+    let documents = ephor_document::parse_stream(path, &source.text, ephor_document::Duplicates::LastWins);
     if let Some(text) = documents
         .iter()
         .flatten()

@@ -12,8 +12,8 @@ pub mod strict;
 pub mod user;
 pub mod values;
 
-use crate::document::yaml::Error as YamlError;
-use crate::document::{LoadError, Problem};
+use ephor_document::yaml::Error as YamlError;
+use ephor_document::{LoadError, Problem};
 
 /// The line of a file where a document of it goes wrong: where its YAML ends, or where it begins.
 pub fn line_of(error: &LoadError) -> usize {
@@ -63,6 +63,6 @@ pub struct ReadError {
 fn shown(path: &str, e: &std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
-        _ => format!("open {path}: {}", crate::sources::files::reason(e)),
+        _ => format!("open {path}: {}", ephor_sources::files::reason(e)),
     }
 }

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::document::{self, Document, ResourceOptions, json};
-use crate::value::Value;
+use ephor_document::{self, Document, ResourceOptions, json};
+use ephor_value::Value;
 
 use super::resources::identity;
 
@@ -22,7 +22,7 @@ pub fn objects(name: &str, text: &str, options: ResourceOptions) -> Option<Vec<D
     let mut positions: HashMap<[String; 4], usize> = HashMap::new();
     for (number, line) in text.lines().enumerate() {
         let Some(padded) = object(line) else { continue };
-        for found in document::resources(name, &padded, options).into_iter().flatten() {
+        for found in ephor_document::resources(name, &padded, options).into_iter().flatten() {
             let document = Document { line: number + 1, text: padded.as_str().into(), ..found };
             match positions.get(&identity(&document.value)).and_then(|at| all.get_mut(*at)) {
                 Some(earlier) => *earlier = document,

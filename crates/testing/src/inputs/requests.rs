@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::engine::request::{NoObjects, Parts, UserParts};
-use crate::engine::{Profile, Request};
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
 use crate::policy_set::{Engine, Outcome};
-use crate::value::{Str, Value};
+use ephor_engine::request::{NoObjects, Parts, UserParts};
+use ephor_engine::{Profile, Request};
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_value::{Str, Value};
 
 use super::values::{Placed, Values};
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::document::{self, Document, ResourceOptions};
-use crate::engine::Profile;
-use crate::sources::files::{self, Cause, Loaded, Reading};
-use crate::value::Value;
-use crate::value::place::{Path, PathPart, dotted, follow, parse};
+use ephor_document::{self, Document, ResourceOptions};
+use ephor_engine::Profile;
+use ephor_sources::files::{self, Cause, Loaded, Reading};
+use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, dotted, follow, parse};
 
 use super::replay;
 
@@ -78,8 +78,10 @@ pub fn read(
             continue;
         }
         let read = match choice.skips_others {
-            true => document::resource::objects(&s.name, &s.text, options),
-            false => document::resources(&s.name, &s.text, options).map(|documents| (documents, Vec::new())),
+            true => ephor_document::resource::objects(&s.name, &s.text, options),
+            false => {
+                ephor_document::resources(&s.name, &s.text, options).map(|documents| (documents, Vec::new()))
+            }
         };
         let (documents, others) = read.map_err(|e| {
             let place = format!("{}:{}: this document stops the run", e.source, super::line_of(&e));
@@ -109,7 +111,8 @@ fn words(documents: &[Document]) -> Vec<String> {
         }
         if !last.as_ref().is_some_and(|(text, _)| Arc::ptr_eq(text, &d.text)) {
             let is_read = d.text.lines().any(has_word);
-            let whole = if is_read { document::yaml_value(&d.text).unwrap_or_default() } else { Value::Null };
+            let whole =
+                if is_read { ephor_document::yaml_value(&d.text).unwrap_or_default() } else { Value::Null };
             last = Some((&d.text, whole));
         }
         let Some((_, whole)) = last.as_ref().filter(|(_, whole)| !whole.is_null()) else { continue };
@@ -127,7 +130,7 @@ fn has_word(line: &str) -> bool {
     ["name:", "namespace:"].iter().flat_map(|key| line.split(key).skip(1)).any(|rest| {
         let end = |c: char| matches!(c, ',' | '}' | '#') || c.is_whitespace();
         let word = rest.trim_start().split(end).next().unwrap_or_default();
-        !word.is_empty() && !document::reads_as_text(word)
+        !word.is_empty() && !ephor_document::reads_as_text(word)
     })
 }
 
@@ -140,7 +143,7 @@ fn misread(d: &Document, whole: &Value, path: &[PathPart]) -> Option<String> {
         Value::Int(_) | Value::UInt(_) | Value::Float(_) => "a number",
         _ => return None,
     };
-    let at = document::locate::locate(&d.text, path)?;
+    let at = ephor_document::locate::locate(&d.text, path)?;
     let word: String = d.text.lines().nth(at.line - 1)?.chars().skip(at.col - 1).take(at.len).collect();
     let (line, field) = (d.line + at.line - 1, dotted(path));
     Some(format!("{}:{line}:{}: {field}: `{word}` is {kind} in YAML; write it in quotes", d.source, at.col))
@@ -172,7 +175,7 @@ mod tests {
     #[test]
     fn a_name_that_yaml_reads_as_something_else_is_named_at_its_place() {
         let of = |text: &str| {
-            words(&document::resources("r.yaml", text, ResourceOptions::default()).unwrap_or_default())
+            words(&ephor_document::resources("r.yaml", text, ResourceOptions::default()).unwrap_or_default())
         };
         let pod = |metadata: &str| format!("apiVersion: v1\nkind: Pod\nmetadata: {metadata}\n");
         for (metadata, says) in [

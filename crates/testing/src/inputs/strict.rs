@@ -5,10 +5,10 @@
 //! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted –
 //! but not in fields of embedded types, of which Kyverno's YAML reader does not know.
 
-use crate::document::locate;
-use crate::value::place::PathPart;
-use crate::value::suggest::did_you_mean;
-use crate::value::{Map, Str, Value, number};
+use ephor_document::locate;
+use ephor_value::place::PathPart;
+use ephor_value::suggest::did_you_mean;
+use ephor_value::{Map, Str, Value, number};
 
 /// What a place may hold.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +125,7 @@ impl Fault {
 /// # Errors
 /// The text is no YAML, or see [`decode`]; with the place where it is known.
 pub fn parse(source: &str, text: &str, object: &'static Object) -> Result<Value, (String, Option<String>)> {
-    let value = crate::document::yaml_value_strict(text)
+    let value = ephor_document::yaml_value_strict(text)
         .map_err(|e| (format!("error converting YAML to JSON: {e}"), None))?;
     decode(&value, object).map_err(|fault| {
         let hint = fault.hint(source, 1, text);
@@ -205,7 +205,7 @@ impl Walk {
                 None => {
                     let known: Vec<&str> = object.fields.iter().map(|f| f.name).collect();
                     let meant = did_you_mean(key, &known).map(str::to_owned);
-                    self.fault(format!("unknown field {}", crate::value::quote::quote(key)), meant);
+                    self.fault(format!("unknown field {}", ephor_value::quote::quote(key)), meant);
                 }
             }
             self.path.pop();

@@ -1,7 +1,7 @@
 //! User information files: the user of the requests.
 
-use crate::engine::request::UserParts;
-use crate::value::Value;
+use ephor_engine::request::UserParts;
+use ephor_value::Value;
 
 use super::Refused;
 use super::strict::{self, API_VERSION, Field, KIND, METADATA, Object, Shape, field};

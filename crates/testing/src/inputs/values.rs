@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use crate::engine::request::namespace_of_labels;
-use crate::kubernetes::Types;
-use crate::kubernetes::decode::{self, problems};
-use crate::kubernetes::defaults::completed;
 use crate::policy_set::RuleValues;
-use crate::value::path::dotted;
-use crate::value::{Map, Str, Value};
+use ephor_engine::request::namespace_of_labels;
+use ephor_kubernetes::Types;
+use ephor_kubernetes::decode::{self, problems};
+use ephor_kubernetes::defaults::completed;
+use ephor_value::path::dotted;
+use ephor_value::{Map, Str, Value};
 
 use super::Refused;
 use super::strict::{self, API_VERSION, Field, KIND, METADATA, Object, Shape, field};

@@ -6,17 +6,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::document::locate::{locate, locate_key};
-use crate::engine::trace::Hits;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::mutate::Change;
-use crate::ir::pattern::Leaf;
-use crate::ir::rule::Body;
-use crate::ir::shape::{ListShape, MapShape, Shape};
-use crate::ir::{Condition, Conditions, Origin, Policy, Rule};
 use crate::load::LoadedPolicy;
-use crate::value::place::{PathPart, dotted, parse};
-use crate::value::{Map, Str, Value};
+use ephor_document::locate::{locate, locate_key};
+use ephor_engine::trace::Hits;
+use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
+use ephor_ir::mutate::Change;
+use ephor_ir::pattern::Leaf;
+use ephor_ir::rule::Body;
+use ephor_ir::shape::{ListShape, MapShape, Shape};
+use ephor_ir::{Condition, Conditions, Origin, Policy, Rule};
+use ephor_value::place::{PathPart, dotted, parse};
+use ephor_value::{Map, Str, Value};
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,10 +4,10 @@
 
 use thiserror::Error;
 
-use crate::engine::request::NoObjects;
 use crate::inputs::ReadError;
 use crate::inputs::exceptions::ExceptionsError;
 use crate::inputs::values::ValuesError;
+use ephor_engine::request::NoObjects;
 
 use super::mocks::MockError;
 

@@ -6,13 +6,13 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::document::locate::Position;
-use crate::document::{self, Duplicates};
 use crate::inputs::{line_of, strict};
-use crate::sources::files::SourceText;
-use crate::value::Value;
-use crate::value::file_path::normal;
-use crate::value::place::PathPart;
+use ephor_document::locate::Position;
+use ephor_document::{self, Duplicates};
+use ephor_sources::files::SourceText;
+use ephor_value::Value;
+use ephor_value::file_path::normal;
+use ephor_value::place::PathPart;
 
 use super::schema::TEST;
 
@@ -123,7 +123,7 @@ impl Test {
         let field = field.map(|field| PathPart::Key(field.into()));
         let path: Vec<PathPart> =
             [PathPart::Key("results".into()), PathPart::Index(index)].into_iter().chain(field).collect();
-        document::locate::locate(&self.text, &path)
+        ephor_document::locate::locate(&self.text, &path)
     }
 
     /// The line of the file on which an expected result begins.
@@ -146,11 +146,11 @@ pub struct Faulty {
 /// The tests of a file. In a repository no path leads out of its folder, and absolute ones begin there.
 pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test, Faulty>> {
     let faulty = |text: String, hint| Err(Faulty { path: source.name.clone(), text, hint });
-    let documents = match document::parse_stream(&source.name, &source.text, Duplicates::Error) {
+    let documents = match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Ok(documents) => documents,
         Err(e) => return vec![faulty(e.to_string(), Some(format!("{}:{}", e.source, line_of(&e))))],
     };
-    let one = |d: Result<document::Document, document::LoadError>| match d {
+    let one = |d: Result<ephor_document::Document, ephor_document::LoadError>| match d {
         Err(e) => {
             let text = format!("error converting YAML to JSON: {e}");
             let cause = e.to_string();

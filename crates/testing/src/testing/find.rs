@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use crate::sources::files::{SourceText, reason};
-use crate::sources::git::{Access, Checkout};
+use ephor_sources::files::{SourceText, reason};
+use ephor_sources::git::{Access, Checkout};
 
 use super::file::clean;
 
@@ -59,7 +59,7 @@ pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, Fin
     let mut found = Found::default();
     for argument in arguments {
         let before = found.sources.len();
-        if crate::sources::download::is_url(argument) {
+        if ephor_sources::download::is_url(argument) {
             let access = Access { branch: branch.into(), ..Access::default() };
             let checkout = access.tests(argument).map_err(|e| FindError::Repository(e.into()))?;
             walk(&checkout.folder, name, &mut found.sources)?;
@@ -110,7 +110,7 @@ fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), Find
 fn read(path: &Path, out: &mut Vec<SourceText>) -> Result<(), FindError> {
     let name = clean(path);
     let text = std::fs::read(path).map_err(|cause| FindError::Open { path: name.clone(), cause })?;
-    let text = crate::document::split::utf8(&text);
+    let text = ephor_document::split::utf8(&text);
     let text = text.map_err(|e| FindError::NoText { path: name.clone(), cause: e.into() })?.to_owned();
     out.push(SourceText { name, text });
     Ok(())

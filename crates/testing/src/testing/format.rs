@@ -2,11 +2,11 @@
 //!
 //! In: rows. Out: Kyverno's text of each format; where that is no well-formed XML, ours is.
 
-use crate::document::write as yaml;
-use crate::report::diff::without_colour;
-use crate::report::table;
-use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value};
+use ephor_document::write as yaml;
+use ephor_report::diff::without_colour;
+use ephor_report::table;
+use ephor_value::print::write_json_string;
+use ephor_value::{Map, Str, Value};
 
 use super::rows::{Row, Verdict};
 
@@ -118,7 +118,7 @@ fn json(rows: &[Row], detailed: bool) -> String {
             let mut text = format!("    \"{key}\": ");
             match value {
                 Value::Str(s) => write_json_string(&mut text, &s),
-                other => text.push_str(&crate::value::print::json(&other)),
+                other => text.push_str(&ephor_value::print::json(&other)),
             }
             text
         });

@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-use crate::document::{Document, ResourceOptions};
-use crate::engine::Profile;
 use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
-use crate::ir::expressions::Proxy;
-use crate::kubernetes::Types;
 use crate::load::{self, Policies};
-use crate::sources::context::Context;
-use crate::sources::files::{self, Cause};
-use crate::sources::offline::Offline;
-use crate::sources::payload;
-use crate::sources::registry::client::registry;
-use crate::value::Value;
+use ephor_document::{Document, ResourceOptions};
+use ephor_engine::Profile;
+use ephor_ir::expressions::Proxy;
+use ephor_kubernetes::Types;
+use ephor_sources::context::Context;
+use ephor_sources::files::{self, Cause};
+use ephor_sources::offline::Offline;
+use ephor_sources::payload;
+use ephor_sources::registry::client::registry;
+use ephor_value::Value;
 
 use super::error::{ClusterError, ResultError, TestError};
 use super::file::{Expected, Test};
@@ -146,10 +146,10 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
 /// The context file, or why there is none. Only policies that could read it care, as in Kyverno.
 fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     let Some(path) = &test.context else { return Default::default() };
-    let in_yaml = |e: crate::document::yaml::Error| format!("error converting YAML to JSON: {e}");
+    let in_yaml = |e: ephor_document::yaml::Error| format!("error converting YAML to JSON: {e}");
     let read = crate::inputs::read(path)
         .map_err(|error| error.to_string())
-        .and_then(|text| crate::document::yaml_value_strict(&text).map_err(in_yaml))
+        .and_then(|text| ephor_document::yaml_value_strict(&text).map_err(in_yaml))
         .and_then(|document| Context::of(&document).map_err(|error| error.to_string()));
     match read {
         Ok(context) => (context, None),
@@ -292,7 +292,7 @@ fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, TestError> {
             let path = super::file::clean(&std::path::Path::new(&test.folder).join(crd));
             let failed = |cause| TestError::Definitions { file: path.clone(), cause };
             let text = crate::inputs::read(&path).map_err(|error| failed(ClusterError::Read(error)))?;
-            let read = crate::document::resources(&path, &text, ResourceOptions { float_numbers: true });
+            let read = ephor_document::resources(&path, &text, ResourceOptions { float_numbers: true });
             let read = read.map_err(|e| failed(ClusterError::Document(e.to_string())))?;
             all.extend(read.into_iter().map(|d| d.value));
         }

@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-use crate::document::{self, ResourceOptions};
-use crate::external::Reader;
-use crate::search;
-use crate::value::{Map, Str, Value};
+use ephor_document::{self, ResourceOptions};
+use ephor_external::Reader;
+use ephor_value::{Map, Str, Value};
 
 /// A mocked answer that is a failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -150,7 +149,7 @@ pub enum GlobalError {
     },
     /// An expression has no value.
     #[error(": {0}")]
-    Query(#[source] search::Problem),
+    Query(#[source] ephor_search::Problem),
 }
 
 /// What is wrong with a file of a global context entry.
@@ -336,7 +335,7 @@ fn global(entry: &Value, folder: &str) -> Result<Value, GlobalError> {
         None => return Err(GlobalError::NoSource),
     };
     let query = |text: &str, on: &Value| {
-        let expression = search::Expression::compile(text).map_err(GlobalError::Query)?;
+        let expression = ephor_search::Expression::compile(text).map_err(GlobalError::Query)?;
         expression.search(on).map_err(GlobalError::Query)
     };
     let narrowed = match entry.text_at(&["fieldPath"]) {
@@ -374,7 +373,7 @@ fn manifest(file: &str, folder: &str) -> Result<Vec<Value>, FileError> {
     }
     let full = super::file::clean(&Path::new(folder).join(path));
     let text = crate::inputs::read(&full).map_err(FileError::Read)?;
-    let documents = document::resources(&full, &text, ResourceOptions::default())
+    let documents = ephor_document::resources(&full, &text, ResourceOptions::default())
         .map_err(|e| FileError::Documents(e.to_string()))?;
     Ok(documents.into_iter().map(|d| d.value).collect())
 }

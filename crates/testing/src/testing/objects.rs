@@ -4,10 +4,10 @@
 //! diff where it does not. Labels that name the generating rule, and empty parts, do not count. Semantics:
 //! `docs/test.md`, "Expected objects".
 
-use crate::document::write as yaml;
-use crate::document::{self, Document, ResourceOptions};
-use crate::report::diff;
-use crate::value::{Map, Str, Value};
+use ephor_document::write as yaml;
+use ephor_document::{self, Document, ResourceOptions};
+use ephor_report::diff;
+use ephor_value::{Map, Str, Value};
 
 /// Why an object is not the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +27,11 @@ pub enum Mismatch {
 pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
     let failed = |cause: String| format!("error: failed to load {what} resource ({cause})");
     let text = crate::inputs::read(path).map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
-    let documents: Vec<Document> = document::resources(path, &text, ResourceOptions { float_numbers: true })
-        .map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
+    let documents: Vec<Document> =
+        ephor_document::resources(path, &text, ResourceOptions { float_numbers: true })
+            .map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
     let mut object = object.clone();
-    document::resource::default_namespace(&mut object);
+    ephor_document::resource::default_namespace(&mut object);
     let identity = |v: &Value| {
         let text = |path: &[&str]| v.text_at(path).to_owned();
         [

@@ -6,7 +6,7 @@
 
 use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};
-use crate::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 use super::schema::TEST;
 

@@ -4,13 +4,13 @@
 //! most policies respond to every object, though without results where they do not match. Semantics:
 //! `docs/test.md`, "Rows".
 
-use crate::engine::RuleOutcome;
-use crate::ir::facts::Stage;
-use crate::ir::matcher::Selector;
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Matcher, Policy, Rule};
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
-use crate::value::Value;
+use ephor_engine::RuleOutcome;
+use ephor_ir::facts::Stage;
+use ephor_ir::matcher::Selector;
+use ephor_ir::rule::{Body, RuleKind};
+use ephor_ir::{Matcher, Policy, Rule};
+use ephor_value::Value;
 
 /// The response of a policy to an object.
 #[derive(Clone, Debug)]

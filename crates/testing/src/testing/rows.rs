@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use crate::engine::action::{enforces, of_policy};
-use crate::engine::{Effect, RuleOutcome, Status};
-use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
-use crate::matching::Target;
-use crate::report::diff;
-use crate::report::policy_report::{PolicyFacts, report_message, report_status};
-use crate::value::Value;
-use crate::value::suggest::did_you_mean;
+use ephor_engine::action::{enforces, of_policy};
+use ephor_engine::{Effect, RuleOutcome, Status};
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
+use ephor_matching::Target;
+use ephor_report::diff;
+use ephor_report::policy_report::{PolicyFacts, report_message, report_status};
+use ephor_value::Value;
+use ephor_value::suggest::did_you_mean;
 
 use super::file::Expected;
 use super::objects::{self, Mismatch};

@@ -6,22 +6,22 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::document::{self, ResourceOptions};
-use crate::engine::expressions::deletion::Subject as Looked;
-use crate::engine::request::NoObjects;
-use crate::engine::trace::{self, Hits};
-use crate::engine::{Effect, Request, RuleOutcome, Status};
-use crate::external::ExternalData;
 use crate::inputs::requests::Requests;
-use crate::ir::Policy;
-use crate::ir::expressions::Proxy;
-use crate::ir::facts::Stage;
-use crate::ir::json::Bundle;
 use crate::load::{LoadedPolicy, Policies, Purpose};
 use crate::pitfalls::{self, Remarks};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
-use crate::report::policy_report::PolicyFacts;
-use crate::value::Value;
+use ephor_document::{self, ResourceOptions};
+use ephor_engine::expressions::deletion::Subject as Looked;
+use ephor_engine::request::NoObjects;
+use ephor_engine::trace::{self, Hits};
+use ephor_engine::{Effect, Request, RuleOutcome, Status};
+use ephor_external::ExternalData;
+use ephor_ir::Policy;
+use ephor_ir::expressions::Proxy;
+use ephor_ir::facts::Stage;
+use ephor_ir::json::Bundle;
+use ephor_report::policy_report::PolicyFacts;
+use ephor_value::Value;
 
 use super::coverage::Coverage;
 use super::error::TestError;
@@ -368,7 +368,7 @@ fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for path in test.results.iter().filter_map(|r| r.clone_source.as_ref()) {
         let read = crate::inputs::read(path).map_err(|error| error.to_string()).and_then(|text| {
-            document::resources(path, &text, ResourceOptions { float_numbers: true })
+            ephor_document::resources(path, &text, ResourceOptions { float_numbers: true })
                 .map_err(|e| e.to_string())
         });
         match read {

@@ -3,7 +3,7 @@
 //! In: `policy=…,rule=…,resource=…` with wildcards. Out: the results that all filters accept. A filter
 //! accepts a result that leaves its field empty; one on resources replaces those of the result.
 
-use crate::value::wildcard;
+use ephor_value::wildcard;
 
 use super::file::Expected;
 

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use crate::external::{
+use ephor_external::{
     Address, Answer as Form, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall,
 };
-use crate::sources::offline::Offline;
-use crate::value::Value;
+use ephor_sources::offline::Offline;
+use ephor_value::Value;
 
 use super::mocks::{Answer, Global};
 

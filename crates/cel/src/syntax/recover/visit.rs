@@ -10,8 +10,8 @@ use crate::syntax::builder::{Builder, operator};
 use crate::syntax::lexer::{Tok, Token};
 use crate::syntax::options::Options;
 use crate::syntax::{literal, macros};
-use crate::value::names::RESERVED_WORDS;
-use crate::value::{Str, Value};
+use ephor_value::names::RESERVED_WORDS;
+use ephor_value::{Str, Value};
 
 /// Searches a tree; `issues` are those found so far.
 pub fn visit(tree: &Tree<'_>, issues: Vec<Issue>, options: Options) -> Vec<Issue> {

@@ -4,16 +4,16 @@
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
 //! Kyverno for `verifyImages`.
 
-use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository, place};
-use crate::signatures::public_key::{Hash, PublicKey};
-use crate::value::{Str, Value};
+use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository, place};
+use ephor_signatures::public_key::{Hash, PublicKey};
+use ephor_value::{Str, Value};
 
 use super::Verifier;
-use crate::external::registry::OFFLINE;
-use crate::signatures::bundle::{self, Bundle};
-use crate::signatures::cosign::{Subject, VerificationError};
-use crate::signatures::notary::{self, Artifact};
-use crate::signatures::options::{self, Refusal};
+use ephor_external::registry::OFFLINE;
+use ephor_signatures::bundle::{self, Bundle};
+use ephor_signatures::cosign::{Subject, VerificationError};
+use ephor_signatures::notary::{self, Artifact};
+use ephor_signatures::options::{self, Refusal};
 
 impl Verifier<'_> {
     /// Whether a signer whom an entry trusts has signed the image as Notary does; its digest.

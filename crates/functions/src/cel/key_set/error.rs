@@ -1,7 +1,7 @@
 //! What is wrong with keys and signatures, in the words of the library that Kyverno 1.19.1 reads them with.
 
 use super::PROBED;
-use crate::value::quote::quote;
+use ephor_value::quote::quote;
 
 /// Why a text is no set of keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

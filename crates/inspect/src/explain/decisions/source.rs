@@ -3,9 +3,9 @@
 //! In: a node, and texts for parts that stand in the resource. Out: its text; nothing for nodes that no expression of a
 //! policy is written as, such as items of loops that stand nowhere.
 
-use crate::ir::Expr;
-use crate::ir::strict::{Make, Step, Walk};
-use crate::value::Value;
+use ephor_ir::Expr;
+use ephor_ir::strict::{Make, Step, Walk};
+use ephor_value::Value;
 
 use super::render;
 

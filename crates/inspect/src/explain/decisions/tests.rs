@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::document::{self, ResourceOptions};
-use crate::engine::request::Parts;
 use crate::load;
 use crate::policy_set::PolicySet;
+use ephor_document::{self, ResourceOptions};
+use ephor_engine::request::Parts;
 use ephor_sources::files::SourceText;
 
 const POD: &str = "\
@@ -29,7 +29,7 @@ spec:
 fn decided(policy: &str, verbose: bool) -> String {
     let source = SourceText { name: "p.yaml".into(), text: policy.into() };
     let loaded = load::argument(std::slice::from_ref(&source)).policies.remove(0);
-    let resource = document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
+    let resource = ephor_document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
     let engine = Engine::new(PolicySet::new(vec![Arc::clone(loaded.policy.as_ref().unwrap())], Vec::new()));
     let parts = Parts { object: resource.value.clone(), operation: "CREATE".into(), ..Parts::default() };
     let request = Request::new(parts, engine.profile(), engine.functions()).unwrap();
@@ -228,7 +228,7 @@ fn a_missing_key_is_explained_as_a_fault() {
 fn watching_changes_no_result() {
     let source = SourceText { name: "p.yaml".into(), text: IMAGES.into() };
     let loaded = load::argument(std::slice::from_ref(&source)).policies.remove(0);
-    let resource = document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
+    let resource = ephor_document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
     let engine = Engine::new(PolicySet::new(vec![loaded.policy.clone().unwrap()], Vec::new()));
     let parts = Parts { object: resource.value, operation: "CREATE".into(), ..Parts::default() };
     let request = Request::new(parts, engine.profile(), engine.functions()).unwrap();

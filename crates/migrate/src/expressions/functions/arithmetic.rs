@@ -9,8 +9,8 @@ use crate::cel::build::{
     all, binary, call as function, choose, constant, equals, index, int, method, name, over, text,
 };
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
-use crate::value::quantity::Quantity;
+use ephor_value::Value;
+use ephor_value::quantity::Quantity;
 
 use super::super::Refusal;
 use super::super::forms::{plain, truthy, ty_of};

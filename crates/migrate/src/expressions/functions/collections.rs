@@ -4,7 +4,7 @@
 
 use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
 use crate::cel_tree::Node;
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::super::forms::{self, plain, ty_of};
 use super::super::lists::{self, Quantifier, is_list, quantified};
@@ -103,7 +103,7 @@ pub(super) fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Va
                 let item = item.clone();
                 quantified(Quantifier::Some, &source, scope, &mut |own, scope| match &item {
                     Val::Const(c) => compare::equal_constant(own, c, scope),
-                    item => compare::compare(crate::ir::expr::Cmp::Eq, own, item, scope),
+                    item => compare::compare(ephor_ir::expr::Cmp::Eq, own, item, scope),
                 })?
             }
         };

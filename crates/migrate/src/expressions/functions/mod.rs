@@ -13,9 +13,9 @@ mod words;
 
 use crate::cel::build::{call as function, constant, equals, method, name, text};
 use crate::cel_tree::Node;
-use crate::ir::Expr;
-use crate::value::Value;
-use crate::value::number::parse_float;
+use ephor_ir::Expr;
+use ephor_value::Value;
+use ephor_value::number::parse_float;
 
 use collections::{built_with, contains, entries, join, keys, label_match, length, merge, values};
 

@@ -4,7 +4,7 @@
 
 use crate::cel::build::{call as function, constant_bool, over, select_optional, text};
 use crate::cel_tree::{Kind, Node};
-use crate::value::{Str, Value};
+use ephor_value::{Str, Value};
 
 use super::super::Refusal;
 use super::super::forms::{plain, present, truthy, ty_of};

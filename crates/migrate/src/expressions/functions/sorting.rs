@@ -4,7 +4,7 @@
 //! more, so it has to be there. Semantics: `docs/functions.md`.
 
 use crate::cel::build::{binary, call as function, int, method, name, over};
-use crate::ir::Expr;
+use ephor_ir::Expr;
 
 use super::super::Refusal;
 use super::super::forms::{plain, ty_of};

@@ -5,7 +5,7 @@
 
 use crate::cel::build::{all, binary, call, method, name, text};
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::super::Refusal;
 use super::super::scope::Scope;

@@ -10,8 +10,8 @@ use crate::cel::build::{
     text,
 };
 use crate::cel_tree::{Kind, Node};
-use crate::value::Value;
-use crate::value::semver::{Range, Version};
+use ephor_value::Value;
+use ephor_value::semver::{Range, Version};
 
 use super::super::Refusal;
 use super::super::scope::Scope;

@@ -5,7 +5,7 @@
 use crate::cel::build::{
     binary, boolean, call, choose, constant_bool, index, int, method, name, object, or_value, text,
 };
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::super::Refusal;
 use super::super::forms::{plain, present, ty_of};

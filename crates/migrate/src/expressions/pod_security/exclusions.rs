@@ -3,8 +3,8 @@
 //! In: the `exclude` list of a rule. Out: for each control what is exempt ([`Exempt`]). Semantics: `docs/validate.md`, "Bodies" (exclusions):
 //! each entry is checked on a part of the pod, and what is found there is no violation.
 
-use crate::ir::pod_security::{CONTROLS, Condition, Field, LISTS, Requirement};
-use crate::value::Value;
+use ephor_ir::pod_security::{CONTROLS, Condition, Field, LISTS, Requirement};
+use ephor_value::Value;
 
 use super::super::Refusal;
 use super::super::scope::Scope;

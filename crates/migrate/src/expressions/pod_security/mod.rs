@@ -12,13 +12,13 @@ use crate::cel::build::{
 };
 use crate::cel::is_same;
 use crate::cel_tree::Node;
-use crate::ir::check::PodSecurity;
-use crate::ir::pod_security::{
+use ephor_ir::check::PodSecurity;
+use ephor_ir::pod_security::{
     Absent, Annotations, Condition, Field, Form, LISTS, Of, Placed, Requirement, annotations_path,
     pod_spec_path,
 };
-use crate::kubernetes::Types;
-use crate::value::wildcard::matches;
+use ephor_kubernetes::Types;
+use ephor_value::wildcard::matches;
 
 use exclusions::{Allowed, Exempt, exclusions};
 

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::document::yaml_value;
-use crate::engine::Profile;
-use crate::engine::admission::{Answer, Review};
-use crate::external::{Authorizer, ExternalData, NoData};
 use crate::load::{self, Reader};
-use crate::sources::files::SourceText;
-use crate::value::Value;
-use crate::value::object::{Check, Decision};
 use crate::{Engine, PolicySet};
+use ephor_document::yaml_value;
+use ephor_engine::Profile;
+use ephor_engine::admission::{Answer, Review};
+use ephor_external::{Authorizer, ExternalData, NoData};
+use ephor_sources::files::SourceText;
+use ephor_value::Value;
+use ephor_value::object::{Check, Decision};
 
 const CONFIG_MAPS: &str = "{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}";
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::analysis::reads::{Reads, Tree};
-use crate::engine::Request;
-use crate::kubernetes::Kinds;
-use crate::matching::Target;
-use crate::value::{Map, Str, Value};
+use ephor_analysis::reads::{Reads, Tree};
+use ephor_engine::Request;
+use ephor_kubernetes::Kinds;
+use ephor_matching::Target;
+use ephor_value::{Map, Str, Value};
 
 /// Results of requests of which more than this is read are not cached.
 const MOST: usize = 1 << 20;

@@ -2,7 +2,7 @@
 //!
 //! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of the same
 //! template. In: the rules that may match a request, and the request. Out: the cached results, or a
-//! key to store the new ones under. What results depend on is known from the rules ([`crate::ir::reads`]); what they read
+//! key to store the new ones under. What results depend on is known from the rules ([`ephor_ir::reads`]); what they read
 //! of a request is hashed with a random key. If external data is read during the evaluation, nothing
 //! is cached.
 //!
@@ -22,9 +22,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::kubernetes::Kinds;
-use crate::matching::index::Slot;
-use crate::value::{Str, footprint};
+use ephor_kubernetes::Kinds;
+use ephor_matching::index::Slot;
+use ephor_value::{Str, footprint};
 
 use super::outcomes::{Bundle, Part};
 use super::set::PolicySet;

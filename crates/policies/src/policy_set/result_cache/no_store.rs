@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::{Cached, Plan};
-use crate::kubernetes::Kinds;
-use crate::matching::index::Slot;
-use crate::value::Str;
+use ephor_kubernetes::Kinds;
+use ephor_matching::index::Slot;
+use ephor_value::Str;
 
 /// It has no values.
 #[derive(Debug)]

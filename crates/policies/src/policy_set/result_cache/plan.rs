@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::analysis::reads::{Reads, of_policy};
-use crate::lower::LATE;
-use crate::matching::index::Slot;
 use crate::policy_set::set::PolicySet;
-use crate::value::footprint;
+use ephor_analysis::reads::{Reads, of_policy};
+use ephor_lower::LATE;
+use ephor_matching::index::Slot;
+use ephor_value::footprint;
 
 /// How the rules that may match a request are evaluated.
 #[derive(Debug, Default)]

@@ -14,9 +14,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
 use super::{Cached, Plan};
-use crate::kubernetes::Kinds;
-use crate::matching::index::Slot;
-use crate::value::Str;
+use ephor_kubernetes::Kinds;
+use ephor_matching::index::Slot;
+use ephor_value::Str;
 
 /// The part of the limit that plans may take: one in so many.
 const PART_OF_PLANS: u64 = 4;

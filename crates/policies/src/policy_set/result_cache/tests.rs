@@ -3,19 +3,19 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::reads::{Reads, Tree, of_expression};
-use crate::engine::request::Parts;
-use crate::engine::{Profile, Request};
-use crate::functions::{CelLevel, Context};
-use crate::ir::Expr;
-use crate::ir::walk::holds;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
-use crate::value::{Map, Str, Value};
-use crate::{Engine, PolicySet, document};
+use crate::{Engine, PolicySet};
+use ephor_analysis::reads::{Reads, Tree, of_expression};
+use ephor_engine::request::Parts;
+use ephor_engine::{Profile, Request};
+use ephor_functions::{CelLevel, Context};
+use ephor_ir::Expr;
+use ephor_ir::walk::holds;
 use ephor_laws::{generate, outcome, text, value};
 use ephor_laws::{metered, object, recorded::programs, strict};
 use ephor_samples::Tape;
+use ephor_value::{Map, Str, Value};
 
 const POLICY: &str = r#"
 apiVersion: kyverno.io/v1
@@ -36,7 +36,7 @@ fn engine(policy: &str) -> Engine {
 }
 
 fn request(object: &str) -> Request {
-    let object = document::yaml_value(object).unwrap();
+    let object = ephor_document::yaml_value(object).unwrap();
     let parts = Parts { object, old_object: Some(Value::Null), sent: Some(Map::new()), ..Parts::default() };
     Request::new(parts, Profile::cluster(), &Context::default()).unwrap()
 }
@@ -197,7 +197,7 @@ fn different_values_have_different_bytes() {
         "18446744073709551615",
     ];
     let bytes = |reads: &Reads, text: &str| {
-        let object = document::yaml_value(&format!("{{spec: {text}}}")).unwrap();
+        let object = ephor_document::yaml_value(&format!("{{spec: {text}}}")).unwrap();
         let parts = Parts { object, old_object: Some(Value::Null), ..Parts::default() };
         let request = Request::new(parts, Profile::cluster(), &Context::default()).unwrap();
         let mut bytes = Bytes::default();
@@ -205,14 +205,14 @@ fn different_values_have_different_bytes() {
         bytes.bytes().unwrap().to_vec()
     };
     let mut reads = Reads::default();
-    reads.object.add(&[crate::analysis::reads::Step::Key("spec".into())], true);
+    reads.object.add(&[ephor_analysis::reads::Step::Key("spec".into())], true);
     let mut hashes: Vec<Vec<u8>> = texts.iter().map(|text| bytes(&reads, text)).collect();
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!(hashes.len(), texts.len());
     // Lists of the same length have the same shape, and so have objects that are not empty.
     let mut shape = Reads::default();
-    shape.object.add(&[crate::analysis::reads::Step::Key("spec".into())], false);
+    shape.object.add(&[ephor_analysis::reads::Step::Key("spec".into())], false);
     assert_eq!(bytes(&shape, "[a]"), bytes(&shape, "[b]"));
     assert_ne!(bytes(&shape, "[a]"), bytes(&shape, "[a, b]"));
     assert_eq!(bytes(&shape, "{a: b}"), bytes(&shape, "{c: d, e: f}"));
@@ -267,7 +267,7 @@ fn bytes_of(tree: &Tree, v: &Value) -> Vec<u8> {
 /// Checks that an expression gives the same on data that differ in one part, one of so many, but agree in what
 /// it reads.
 fn agree(text: &str, expr: &Expr, root: &Value, cx: &Context, one_of: usize) -> Result<usize, TestCaseError> {
-    let Ok(tree) = of_expression(expr, crate::lower::LATE) else { return Ok(0) };
+    let Ok(tree) = of_expression(expr, ephor_lower::LATE) else { return Ok(0) };
     let (before, known) = (metered(expr, root, cx, LIMIT), bytes_of(&tree, root));
     let mut others = Vec::new();
     changes(root, &mut others);
@@ -330,7 +330,7 @@ proptest! {
     ) {
         let expr = generate(&mut Tape(tape.iter()), 5, 0);
         let root = value(&mut Tape(data.iter()), 3);
-        let tree = of_expression(&expr, crate::lower::LATE);
+        let tree = of_expression(&expr, ephor_lower::LATE);
         prop_assume!(tree.is_ok());
         let tree = tree.unwrap();
         let (before, known) = (outcome(&expr, &root), bytes_of(&tree, &root));

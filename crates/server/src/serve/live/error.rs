@@ -1,8 +1,8 @@
 //! Why a global context entry has no data.
 
-use crate::cluster::Failure;
-use crate::external::LookupError;
-use crate::sources::offline::ProjectionError;
+use ephor_cluster::Failure;
+use ephor_external::LookupError;
+use ephor_sources::offline::ProjectionError;
 
 /// In the words of Kyverno 1.19.1.
 #[derive(Debug, thiserror::Error)]

@@ -28,7 +28,7 @@ use opentelemetry_sdk::trace::{
 };
 use prometheus::IntCounter;
 
-use crate::sources::http::{Request, client};
+use ephor_sources::http::{Request, client};
 
 /// How long spans are gathered, unless the environment says.
 const GATHERED: Duration = Duration::from_secs(1);

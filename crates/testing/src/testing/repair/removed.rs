@@ -3,7 +3,7 @@
 //! In: the document of a test. Out: the document with each such field under the name that is read today, and a line on each. What has no
 //! successor, or one that is there with another value, stays as it is, so that it is refused and nothing is lost.
 
-use crate::value::{Map, Value};
+use ephor_value::{Map, Value};
 
 /// Fields of an expected result with one text, and the fields that are read today.
 const TEXTS: [(&str, &str); 4] = [
@@ -72,13 +72,13 @@ mod tests {
     use super::*;
 
     fn of(result: &str) -> (Value, usize) {
-        let document = crate::document::yaml_value(&format!("{{kind: Test, results: [{result}]}}")).unwrap();
+        let document = ephor_document::yaml_value(&format!("{{kind: Test, results: [{result}]}}")).unwrap();
         let (value, notes) = moved(&document);
         (value.get("results").unwrap().as_list().unwrap()[0].clone(), notes.len())
     }
 
     fn yaml(text: &str) -> Value {
-        crate::document::yaml_value(text).unwrap()
+        ephor_document::yaml_value(text).unwrap()
     }
 
     #[test]
